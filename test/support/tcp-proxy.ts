@@ -9,6 +9,8 @@ export type TcpProxy = {
   /** Connections stay and new ones are taken, but not a byte goes through: it is frozen. */
   freeze(): void;
   thaw(): void;
+  /** Runs a step before the next request that holds this text goes to the server. */
+  beforeRequest(text: string, step: () => void): void;
   /** Runs a step between the next request that holds this text and its response, which waits for it. */
   beforeResponseTo(text: string, step: () => unknown): void;
   close(): Promise<void>;
@@ -17,7 +19,8 @@ export type TcpProxy = {
 export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> => {
   const sockets = new Set<Socket>();
   let state: 'open' | 'shut' | 'frozen' = 'open';
-  let next: { text: string; step: () => unknown } | undefined;
+  let beforeRequest: { text: string; step: () => void } | undefined;
+  let beforeResponse: { text: string; step: () => unknown } | undefined;
 
   const keep = (socket: Socket, other: Socket): void => {
     sockets.add(socket);
@@ -32,9 +35,14 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
     let held: (() => unknown) | undefined;
     let sent: Promise<unknown> = Promise.resolve();
     inside.on('data', (bytes) => {
-      if (next !== undefined && bytes.includes(next.text)) {
-        held = next.step;
-        next = undefined;
+      if (beforeRequest !== undefined && bytes.includes(beforeRequest.text)) {
+        const { step } = beforeRequest;
+        beforeRequest = undefined;
+        step();
+      }
+      if (beforeResponse !== undefined && bytes.includes(beforeResponse.text)) {
+        held = beforeResponse.step;
+        beforeResponse = undefined;
       }
       outside.write(bytes);
     });
@@ -72,8 +80,11 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
       state = 'open';
       for (const socket of sockets) socket.resume();
     },
+    beforeRequest: (text, step) => {
+      beforeRequest = { text, step };
+    },
     beforeResponseTo: (text, step) => {
-      next = { text, step };
+      beforeResponse = { text, step };
     },
     close: async () => {
       breakAll();

@@ -46,9 +46,14 @@ export const clientOf = (url: string): MongoClient => {
   }
 };
 
+/** The client wraps any error of a bulk write in one of the server's; one of the connection has no code then. */
+const isOfServer = (error: MongoError): error is MongoServerError =>
+  error instanceof MongoServerError &&
+  (!(error instanceof MongoBulkWriteError) || error.code !== undefined);
+
 /** Without the server's message about an operation, which may quote a document. */
 const reasonOf = (error: MongoError): string => {
-  if (error instanceof MongoServerError)
+  if (isOfServer(error))
     return `the read models' server refused: ${error.codeName ?? error.code ?? error.name}`;
   return `the read models cannot be reached: ${error.message.split('\n', 1)[0] ?? error.name}`;
 };
@@ -66,13 +71,15 @@ export const failureOf = (error: unknown): Failure | undefined => {
     return { reason: 'the read models cannot be reached: the connection broke', gone: true };
   if (isDuplicate(error) || !(error instanceof MongoError)) return undefined;
   // A server that answers with an error is reachable.
-  return { reason: reasonOf(error), gone: !(error instanceof MongoServerError) };
+  return { reason: reasonOf(error), gone: !isOfServer(error) };
 };
 
 /** True where another writer has stored a document of that id, and nothing else went wrong. */
 export const isDuplicate = (error: unknown): boolean => {
-  if (error instanceof MongoBulkWriteError)
-    return [error.writeErrors].flat().every((one) => one.code === DUPLICATE_KEY);
+  if (error instanceof MongoBulkWriteError) {
+    const failed = [error.writeErrors].flat();
+    return failed.length > 0 && failed.every((one) => one.code === DUPLICATE_KEY);
+  }
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 };
 
@@ -82,7 +89,8 @@ export const againAfterBreak =
   (error: unknown): Promise<T> => {
     const isBroken =
       isBrokenSocket(error) ||
-      (error instanceof MongoNetworkError && !(error instanceof MongoNetworkTimeoutError));
+      (error instanceof MongoNetworkError && !(error instanceof MongoNetworkTimeoutError)) ||
+      (error instanceof MongoBulkWriteError && !isOfServer(error));
     if (isBroken) return run();
     throw error;
   };

@@ -194,6 +194,24 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     }
   });
 
+  test('a connection that breaks under a batch is replaced, and the batch is written', async () => {
+    proxy.beforeRequest('insert', () => {
+      proxy.shut();
+      proxy.open();
+    });
+    await readModels.apply([change('pay_2', 0)], 'p1', 'p2');
+    expect(await readModels.get('pay_2', 'm_1')).toMatchObject({ revision: 0 });
+  });
+
+  test('a batch that the server cannot be given fails as that, not as another writer’s', async () => {
+    proxy.beforeRequest('insert', () => proxy.shut());
+    await expect(readModels.apply([change('pay_2', 0)], 'p1', 'p2')).rejects.toThrow(
+      /^the read models cannot be reached: /,
+    );
+    proxy.open();
+    await back();
+  });
+
   test('when the server stops, every running wait ends with false', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
       readModels.waitForRevision(`pay_${n}`, 9, 600_000),
