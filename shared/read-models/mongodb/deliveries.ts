@@ -1,5 +1,5 @@
 /** The state of webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
-import { clientOf } from './client.ts';
+import { clientOf, isDuplicate } from './client.ts';
 import { quick } from './database.ts';
 import { loadText, saveText, type VersionedText } from './versioned-text.ts';
 
@@ -13,6 +13,8 @@ const NUMBER_DIGITS = 15;
 const TRIM_EVERY = 64;
 
 type StoredAttempt = { _id: string; eventId: string; body: string };
+/** A row keeps the attempts that were saved with it: one document changes as a whole, two do not. */
+type StoredRow = VersionedText & { attempts?: StoredAttempt[] };
 type Search = { limit: number; eventId?: string | undefined; before?: number | undefined };
 
 const idOf = (endpointId: string, number: number): string =>
@@ -36,8 +38,20 @@ export const mongoDeliveries = <A extends { eventId: string }>({
   attemptsMax: number;
 }) => {
   const client = clientOf(url);
-  const rows = client.db().collection<VersionedText>(ROWS);
+  const rows = client.db().collection<StoredRow>(ROWS);
   const kept = client.db().collection<StoredAttempt>(ATTEMPTS);
+  /** By endpoint: attempts of its row that may be stored there alone. Unknown before the first save here. */
+  const inRow = new Map<string, StoredAttempt[]>();
+
+  const keepAttempts = async (endpointId: string): Promise<void> => {
+    const known = inRow.get(endpointId);
+    const attempts = known ?? (await rows.findOne({ _id: endpointId }, quick))?.attempts ?? [];
+    if (attempts.length > 0)
+      await kept.insertMany(attempts, { ordered: false }).catch((error: unknown) => {
+        if (!isDuplicate(error)) throw error;
+      });
+    inRow.set(endpointId, []);
+  };
 
   const trim = async (endpointId: string): Promise<void> => {
     const _id = allOf(endpointId);
@@ -56,18 +70,21 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       endpointId: string,
       text: string,
       expectedVersion: number,
-      attempts: readonly A[],
+      given: readonly A[],
     ): Promise<boolean> => {
-      if (!(await saveText(rows, endpointId, text, expectedVersion))) return false;
-      if (attempts.length === 0) return true;
+      await keepAttempts(endpointId);
+      inRow.delete(endpointId);
       const first = (expectedVersion + 1) * PER_SAVE;
-      const documents = attempts.map((attempt, at) => ({
+      const attempts = given.map((attempt, at) => ({
         _id: idOf(endpointId, first + at),
         eventId: attempt.eventId,
         body: JSON.stringify(attempt),
       }));
-      await kept.insertMany(documents);
-      if (expectedVersion % TRIM_EVERY === 0) await trim(endpointId);
+      if (!(await saveText(rows, endpointId, text, expectedVersion, { attempts }))) return false;
+      inRow.set(endpointId, attempts);
+      // The row is saved: what fails from here on is done before the next save, here or elsewhere.
+      await keepAttempts(endpointId).catch(() => undefined);
+      if (expectedVersion % TRIM_EVERY === 0) await trim(endpointId).catch(() => undefined);
       return true;
     },
     attempts: async (
@@ -82,6 +99,7 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       }));
     },
     remove: async (endpointId: string): Promise<void> => {
+      inRow.delete(endpointId);
       await rows.deleteOne({ _id: endpointId });
       await kept.deleteMany({ _id: allOf(endpointId) });
     },

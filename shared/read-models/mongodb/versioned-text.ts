@@ -16,7 +16,7 @@ export const loadText = async (
 };
 
 /**
- * Replaces the text and raises its version by one. False, and nothing changed, where the stored version
+ * Replaces the text, and the fields that are stored with it, and raises its version by one. False, and nothing changed, where the stored version
  * is another one; 0 is a text that does not exist yet. Throws what the client throws.
  */
 export const saveText = async (
@@ -24,11 +24,12 @@ export const saveText = async (
   name: string,
   text: string,
   version: number,
+  fields: object = {},
 ): Promise<boolean> => {
   try {
     const { matchedCount, upsertedCount } = await texts.updateOne(
       { _id: name, version },
-      { $set: { version: version + 1, text } },
+      { $set: { ...fields, version: version + 1, text } },
       { upsert: version === 0 },
     );
     return matchedCount + upsertedCount > 0;

@@ -1,7 +1,8 @@
-import { afterAll } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { mongoDeliveries } from '../../../shared/read-models/mongodb/deliveries.ts';
 import { ATTEMPTS_MAX } from '../../../shared/webhooks/delivery-store/port.ts';
 import { mongoServer } from '../../support/mongo-server.ts';
+import { tcpProxy } from '../../support/tcp-proxy.ts';
 import { describeDeliveryStore } from './describe-delivery-store.ts';
 
 const mongo = await mongoServer();
@@ -13,3 +14,36 @@ describeDeliveryStore({
   skip: 'skip' in mongo ? mongo.skip : undefined,
   open: () => mongoDeliveries({ url: database?.url ?? '', attemptsMax: ATTEMPTS_MAX }),
 });
+
+const testOfMongo = database === undefined ? test.skip : test;
+
+testOfMongo.each(['the next save of the same process', 'the first save of another one'])(
+  'attempts that could not be stored beside their row are stored by %s',
+  async (by) => {
+    const url = new URL(database?.url ?? '');
+    const proxy = await tcpProxy(url.hostname, Number(url.port));
+    url.host = `127.0.0.1:${proxy.port}`;
+    url.searchParams.set('directConnection', 'true');
+    const open = (at: string) => mongoDeliveries({ url: at, attemptsMax: ATTEMPTS_MAX });
+    const store = open(url.href);
+    const other = open(database?.url ?? '');
+    try {
+      const endpointId = `we_${crypto.randomUUID()}`;
+      proxy.beforeRequest('webhook_attempts', () => proxy.shut());
+      const saved = await store.save(endpointId, '1', 0, [{ eventId: 'evt_1' }]);
+      proxy.open();
+      expect(saved).toBe(true);
+      expect(await other.attempts(endpointId, { limit: 10 })).toEqual([]);
+      const next = by.includes('another') ? other : store;
+      expect(await next.save(endpointId, '2', 1, [{ eventId: 'evt_2' }])).toBe(true);
+      expect(await other.attempts(endpointId, { limit: 10 })).toMatchObject([
+        { attempt: { eventId: 'evt_2' } },
+        { attempt: { eventId: 'evt_1' } },
+      ]);
+    } finally {
+      await store.close();
+      await other.close();
+      await proxy.close();
+    }
+  },
+);
