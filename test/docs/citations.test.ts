@@ -84,9 +84,9 @@ test('every path that a page or a comment names exists', () => {
   expect(lost(checked, path, (named) => existsSync(join(ROOT, named)))).toEqual([]);
 });
 
-test('every decision is in the index, and has a number of its own', () => {
+test('every decision is in the index once, and has a number of its own', () => {
   const names = files.flatMap((path) => /^docs\/decisions\/(\d{4}-.+\.md)$/.exec(path)?.[1] ?? []);
   const index = textOf('docs/decisions/README.md');
-  expect(names.filter((name) => !index.includes(`](${name})`))).toEqual([]);
+  expect(names.filter((name) => index.split(`](${name})`).length !== 2)).toEqual([]);
   expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
 });
