@@ -1,11 +1,13 @@
 /**
  * `npm run env [-- file]`: fresh random secrets for docker-compose.yml in `.env`, once, and beside it
- * the folder `.keys` with the key pair of the tokens. An existing file is never touched: with another
- * IDEMPOTENCY_SECRET a repeated request would charge again (gaps §8).
+ * the folder `.keys` with the key pair of the tokens; with `--keys` the folder alone, for another pair.
+ * What exists is never touched: with another IDEMPOTENCY_SECRET a repeated request would charge again
+ * (gaps §8).
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { openLocalKeys } from '../shared/http/auth/local-keys.ts';
 
 /** Compose does not start the services of docker-compose.yml without these. */
@@ -29,30 +31,61 @@ const lines = [
   // MongoDB takes no other characters in its key than those of base64.
   ...SECRETS.map((name) => `${name}=${randomBytes(SECRET_BYTES).toString('hex')}`),
 ];
-const file = resolve(process.argv[2] ?? join(import.meta.dirname, '../.env'));
+const { values, positionals } = parseArgs({
+  options: { keys: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const file = resolve(positionals[0] ?? join(import.meta.dirname, '../.env'));
 const keys = join(dirname(file), '.keys');
+const signingKey = join(keys, 'signing-key.json');
 
-/** What a shell on this host needs to talk to the containers: `. .keys/cli.sh`. */
-const CLI = [
-  `export PAYMENTS_URL="http://localhost:\${GATEWAY_PORT:-8080}"`,
-  `DATA_DIR='${keys.replaceAll("'", "'\\''")}' JWT_ISSUER=payments JWT_AUDIENCE=payments\n`,
-].join(' ');
+const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
-try {
-  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' });
+/**
+ * What a shell on this host needs to talk to the containers: `. .keys/cli.sh`. Each setting as Compose
+ * reads it: from the environment, else from `.env`.
+ */
+const CLI = `payments_setting() (
+  found=$(sed -n "s/^$1=//p" ${quoted(file)} | tail -n 1 |
+    sed -e 's/^"\\(.*\\)".*/\\1/' -e t -e "s/^'\\(.*\\)'.*/\\1/" -e t -e 's/[[:space:]]*#.*//')
+  echo "\${found:-$2}"
+)
+export PAYMENTS_URL="http://localhost:\${GATEWAY_PORT:-$(payments_setting GATEWAY_PORT 8080)}"
+export JWT_ISSUER="\${JWT_ISSUER:-$(payments_setting JWT_ISSUER payments)}"
+export JWT_AUDIENCE="\${JWT_AUDIENCE:-$(payments_setting JWT_AUDIENCE payments)}"
+export JWT_MERCHANT_CLAIM="\${JWT_MERCHANT_CLAIM:-$(payments_setting JWT_MERCHANT_CLAIM '')}"
+export DATA_DIR=${quoted(keys)}
+unset -f payments_setting
+`;
+
+const writeKeys = async (): Promise<void> => {
   mkdirSync(keys, { recursive: true, mode: 0o700 });
   const { publicJwk } = await openLocalKeys(keys);
   writeFileSync(join(keys, 'jwks.json'), JSON.stringify({ keys: [publicJwk] }), { mode: 0o644 });
   writeFileSync(join(keys, 'cli.sh'), CLI, { mode: 0o600 });
-  process.stderr.write(
-    `payments: ${file} holds ${SECRETS.length} secrets, and ${keys} the key pair of the tokens; keep both out of git\n`,
-  );
+};
+
+const fail = (line: string): void => {
+  process.stderr.write(`payments: ${line}\n`);
+  process.exitCode = 1;
+};
+
+try {
+  if (values.keys && existsSync(signingKey)) {
+    fail(`${signingKey} is there already and stays as it is: remove ${keys} for another pair`);
+  } else {
+    if (!values.keys) writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' });
+    await writeKeys();
+    const secrets = values.keys ? '' : `${file} holds ${SECRETS.length} secrets, and `;
+    process.stderr.write(
+      `payments: ${secrets}${keys} holds the key pair of the tokens; keep it out of git\n`,
+    );
+  }
 } catch (error) {
   const { code } = error as NodeJS.ErrnoException;
-  process.stderr.write(
+  fail(
     code === 'EEXIST'
-      ? `payments: ${file} is there already and stays as it is: its secrets belong to the stored payments\n`
-      : `payments: ${file} cannot be written (${code ?? 'unknown error'})\n`,
+      ? `${file} is there already and stays as it is: its secrets belong to the stored payments`
+      : `${file} cannot be written (${code ?? 'unknown error'})`,
   );
-  process.exitCode = 1;
 }

@@ -118,7 +118,7 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
     expect(container.healthcheck.test.join(' ')).toContain('/health/ready');
   });
 
-  test('gets settings that it accepts', () => {
+  test('gets settings that it accepts, and the command line in the image of the projector too', () => {
     const mounted = { JWT_JWKS_FILE: join(folder, 'jwks.json') };
     writeFileSync(mounted.JWT_JWKS_FILE, JSON.stringify({ keys: [{ kty: 'EC' }] }));
     const filled = Object.entries({
@@ -128,11 +128,24 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
       key,
       value.replace(/\$\{[A-Z_]+:\?.*?\}/, 's'.repeat(43)).replace(/^\$\{.*:-(.*)\}$/, '$1'),
     ]);
-    expect(loadConfig(Object.fromEntries(filled), mode)).toMatchObject({
-      ok: true,
-      config: { host: '0.0.0.0', warnings: [] },
-    });
+    const accepted = { ok: true, config: { host: '0.0.0.0', warnings: [] } };
+    expect(loadConfig(Object.fromEntries(filled), mode)).toMatchObject(accepted);
+    // docker compose run --rm projector payments keys rotate
+    if (mode === 'projector')
+      expect(loadConfig(Object.fromEntries(filled))).toMatchObject(accepted);
   });
+});
+
+test('the backup of docs/operations.md copies every volume but the topics, into a folder of its user', () => {
+  const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+  const [, block = ''] = /^```sh\n(mkdir -m 700 backup\n.*?)^```$/ms.exec(page) ?? [];
+  const copied = [...block.matchAll(/-v payments_([a-z-]+):\/from:ro/g)].map(([, name]) => name);
+  const kept = Object.keys(compose.volumes).filter((name) =>
+    ['eventstoredb', 'provider', 'projector', 'mongodb'].some((of) =>
+      service(of).volumes?.some((mount) => String(mount).startsWith(`${name}:`)),
+    ),
+  );
+  expect(copied.toSorted()).toEqual(kept.toSorted());
 });
 
 test('all data is on named volumes, which docker compose down keeps', () => {

@@ -1,6 +1,6 @@
 /** `npm run env` makes the secrets of an installation, once. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -9,8 +9,11 @@ import { cleanEnv, LAUNCHER, NODE, ROOT } from '../support/service.ts';
 const folder = mkdtempSync(join(tmpdir(), 'payments-env-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const write = (file: string) =>
-  spawnSync(NODE, [LAUNCHER, 'scripts/write-env.ts', file], { encoding: 'utf8', env: cleanEnv() });
+const write = (...args: string[]) =>
+  spawnSync(NODE, [LAUNCHER, 'scripts/write-env.ts', ...args], {
+    encoding: 'utf8',
+    env: cleanEnv(),
+  });
 const secretsIn = (file: string): Map<string, string> =>
   new Map(
     [...readFileSync(file, 'utf8').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [
@@ -61,16 +64,48 @@ test('F27: the containers get the public key of a pair, with whose private key t
   expect(partOf(claims)).toMatchObject({ iss: 'payments', aud: 'payments' });
 });
 
-test('the shell file finds the gateway at GATEWAY_PORT, and the keys in a folder of any name', () => {
+test('the shell file reads settings as Compose does, from the environment, else from .env, in a folder of any name', () => {
   const shownWith = (env: NodeJS.ProcessEnv): string =>
-    spawnSync('sh', ['-c', '. ./.keys/cli.sh; echo "$PAYMENTS_URL $DATA_DIR"'], {
-      cwd: installation,
-      env: { ...process.env, ...env },
-      encoding: 'utf8',
-    }).stdout;
+    spawnSync(
+      'sh',
+      [
+        '-c',
+        '. ./.keys/cli.sh; echo "$PAYMENTS_URL $DATA_DIR $JWT_ISSUER,$JWT_AUDIENCE,$JWT_MERCHANT_CLAIM"',
+      ],
+      { cwd: installation, env: { ...cleanEnv(), ...env }, encoding: 'utf8' },
+    ).stdout;
   const keys = dirname(keyFile('cli.sh'));
-  expect(shownWith({})).toBe(`http://localhost:8080 ${keys}\n`);
-  expect(shownWith({ GATEWAY_PORT: '9000' })).toBe(`http://localhost:9000 ${keys}\n`);
+  expect(shownWith({})).toBe(`http://localhost:8080 ${keys} payments,payments,\n`);
+  const settings = [
+    'GATEWAY_PORT=8000',
+    '# GATEWAY_PORT=8001',
+    'JWT_ISSUER="our issuer" # ours',
+    "JWT_AUDIENCE='shop'",
+    'JWT_MERCHANT_CLAIM=tenant # of our issuer',
+  ];
+  appendFileSync(join(installation, '.env'), `${settings.join('\n')}\n`);
+  const ours = `${keys} our issuer,shop,tenant\n`;
+  expect(shownWith({})).toBe(`http://localhost:8000 ${ours}`);
+  expect(shownWith({ GATEWAY_PORT: '9000' })).toBe(`http://localhost:9000 ${ours}`);
+});
+
+test('npm run env -- --keys makes another pair where there is none, and leaves .env as it is', () => {
+  const [, file = ''] = files;
+  const secrets = readFileSync(file, 'utf8');
+  const keys = join(dirname(file), '.keys');
+  const publicKeys = () => readFileSync(join(keys, 'jwks.json'), 'utf8');
+  const before = publicKeys();
+  const refused = write('--keys', file);
+  expect([refused.status, refused.stderr]).toEqual([
+    1,
+    `payments: ${keys}/signing-key.json is there already and stays as it is: remove ${keys} for another pair\n`,
+  ]);
+  expect(publicKeys()).toBe(before);
+  rmSync(keys, { recursive: true });
+  expect(write('--keys', file).status).toBe(0);
+  expect(publicKeys()).not.toBe(before);
+  expect(readFileSync(join(keys, 'cli.sh'), 'utf8')).toContain(`DATA_DIR='${keys}'`);
+  expect(readFileSync(file, 'utf8')).toBe(secrets);
 });
 
 test('npm run env leaves an existing file as it is, for with other secrets repeats would be charged again', () => {
