@@ -127,6 +127,7 @@ const endEarly = async (
       { paymentId, err: error },
       'nothing sent to the provider: the event store failed after the intent; recovery will end it',
     );
+    // seeded bug: early-end-names-payment
     return { response: unknownOutcome(paymentId) };
   }
 };

@@ -77,25 +77,10 @@ const STRIPE: SeededBug[] = [
     test: 'test/contract/provider/stripe-rules.test.ts',
   },
   {
-    name: 'a repeat that the rules refuse is 503 while the attempt before it cannot be fenced',
-    at: 'refused-before-fence',
-    change: {
-      replace: /decide\(payment\.state, command\)/,
-      by: "{ kind: 'events' } as ReturnType<typeof decide>",
-    },
-    test: 'test/http/restored-log.test.ts',
-  },
-  {
     name: 'Stripe: a void that was never sent is 503 for ever after a cancel in the Dashboard',
     at: 'void-after-void',
     change: without(/ && kind !== 'void'/),
     test: 'test/http/stripe.test.ts',
-  },
-  {
-    name: 'a repeat of an operation whose outcome is unknown is told that it still runs',
-    at: 'unresolved-is-not-running',
-    change: { replace: /earlier\.mayRun\n/, by: 'earlier.paymentId !== ""\n' },
-    test: 'test/http/idempotency.test.ts',
   },
   {
     name: "a rejection of one merchant's key hides that of another",
@@ -584,6 +569,27 @@ const IDEMPOTENCY: SeededBug[] = [
       by: "{ outcome: 'FENCED' as 'FENCED' | 'UNKNOWN' | 'APPROVED' }",
     },
     test: 'test/http/restored-log.test.ts',
+  },
+  {
+    name: 'a repeat that the rules refuse is 503 while the attempt before it cannot be fenced',
+    at: 'refused-before-fence',
+    change: {
+      replace: /decide\(payment\.state, command\)/,
+      by: "{ kind: 'events' } as ReturnType<typeof decide>",
+    },
+    test: 'test/http/restored-log.test.ts',
+  },
+  {
+    name: 'a create whose claim cannot be read again is 503 without its payment',
+    at: 'early-end-names-payment',
+    change: { replace: /return .*;/, by: 'throw error;' },
+    test: 'test/http/unique-references.test.ts',
+  },
+  {
+    name: 'a repeat of an operation whose outcome is unknown is told that it still runs',
+    at: 'unresolved-is-not-running',
+    change: { replace: /earlier\.mayRun\n/, by: 'earlier.paymentId !== ""\n' },
+    test: 'test/http/idempotency.test.ts',
   },
   {
     name: 'a slow read takes back what was appended meanwhile',
