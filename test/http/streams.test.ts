@@ -1,13 +1,23 @@
-/** A5: only so many streaming responses are open at once, in all and for each merchant. */
+/** A5: only so many streaming responses are open at once, in all and for each merchant; and those that break off. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
 import { createStreams, type Streams } from '../../shared/http/server/streams.ts';
+import type { Log } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';
 
 const LIMITS = { openMax: 5, ownMax: 2, keepAliveMs: 1000, stalledMs: 1000 };
 
+let app: FastifyInstance;
+afterEach(async () => {
+  const closed = app.close();
+  app.server.closeAllConnections();
+  await closed;
+});
+
 describe('A5: open streams', () => {
-  let app: FastifyInstance;
   let streams: Streams;
   let url: string;
   let arrived: number;
@@ -31,11 +41,6 @@ describe('A5: open streams', () => {
       });
     });
     url = await app.listen({ host: '127.0.0.1', port: 0 });
-  });
-  afterEach(async () => {
-    const closed = app.close();
-    app.server.closeAllConnections();
-    await closed;
   });
 
   const ask = async (merchantId: string) => {
@@ -70,4 +75,29 @@ describe('A5: open streams', () => {
     first?.leave();
     await until('another stream opens', async () => (await ask('m_1')).status === 200);
   });
+});
+
+test('a stream that breaks off in the middle is a line of the log', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: Record<string, unknown>) => lines.push(line);
+  const log = { error: write, flat: () => undefined } as unknown as Log;
+  app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  const streams = createStreams(app, LIMITS);
+  app.get<{ Querystring: { at: string } }>('/broken', ({ query }, reply) => {
+    streams.send(reply, 'text/plain', async function* () {
+      if (query.at === 'start') throw new StoreUnavailable('the disk is full');
+      yield 'begun';
+      await until('the client has its status', async () => reply.raw.headersSent);
+      throw new StoreUnavailable('the disk is full');
+    });
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const middle = await fetch(`${url}/broken?at=middle`);
+  expect(middle.status).toBe(200);
+  await expect(middle.text()).rejects.toThrow();
+  const line = { requestId: middle.headers.get('request-id'), route: '/broken' };
+  expect(lines).toMatchObject([{ ...line, err: { message: 'the disk is full' } }]);
+  // Before its first text it is a response like any other, with one line too.
+  expect((await fetch(`${url}/broken?at=start`)).status).toBe(503);
+  expect(lines).toHaveLength(2);
 });

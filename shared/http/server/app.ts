@@ -52,6 +52,8 @@ declare module 'fastify' {
     lifecycle: Lifecycle;
     /** What is served before the framework sees it; set before the server listens. */
     atOnce: { route?: AtOnce };
+    /** Logs what went wrong with a request, by its id and route. */
+    logFault(request: FastifyRequest, error: unknown): void;
   }
 }
 
@@ -159,6 +161,9 @@ const UNREADABLE = [
 ];
 
 const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => {
+  app.decorate('logFault', ({ id: requestId, routeOptions }: FastifyRequest, error: unknown) => {
+    log.error({ err: error, requestId, route: routeOptions.url }, 'fault');
+  });
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
       const details = [`the body must be at most ${BODY_BYTES_MAX} bytes`];
@@ -175,7 +180,7 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
       // seeded bug: not-whole-is-503
       return reject(reply, 'SERVICE_UNAVAILABLE', UNREADABLE, UNREADABLE_RETRY);
     }
-    log.error({ err: error, requestId, route: routeOptions.url }, 'fault');
+    app.logFault(request, error);
     if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) {
       return reject(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
     }

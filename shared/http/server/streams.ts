@@ -107,7 +107,18 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
       };
       enter(reply, leave);
       whenGone(reply, leave);
-      const texts = withKeepAlive(source(abort.signal), keepAlive, limits, cutOff);
+      const whole = async function* (): AsyncGenerator<string> {
+        try {
+          yield* source(abort.signal);
+        } catch (error) {
+          // The client has its status and sees a connection that ends: the log alone can say why.
+          const { raw, request } = reply;
+          // seeded bug: broken-stream-logged
+          if (raw.headersSent && !abort.signal.aborted) app.logFault(request, error);
+          throw error;
+        }
+      };
+      const texts = withKeepAlive(whole(), keepAlive, limits, cutOff);
       body = Readable.from(texts, { objectMode: false, highWaterMark: BUFFER_BYTES });
       return reply.type(type).send(body);
     },
