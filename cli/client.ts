@@ -147,7 +147,9 @@ export const rejectionLine = (status: number, body: string): string => {
   if (typeof error !== 'string')
     return `the service responded ${status} without an error body of its own`;
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
-  const next = NEXT[error];
+  // Details say why by themselves: that a log is being verified stands at no /health/ready.
+  const hasReason = error === 'SERVICE_UNAVAILABLE' && list !== '';
+  const next = hasReason ? undefined : NEXT[error];
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
 };
 

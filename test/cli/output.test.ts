@@ -1,6 +1,8 @@
-/** The command line prints stored texts; none of them may control the terminal. */
+/** The command line prints stored texts, none of which may control the terminal, and error bodies as a line. */
 import { describe, expect, test } from '@jest/globals';
+import { rejectionLine } from '../../cli/client.ts';
 import { columns } from '../../cli/output.ts';
+import { errorBody } from '../../shared/http/errors.ts';
 
 describe('the columns of a table', () => {
   test('print control characters of a cell as escapes, so a cell neither ends its row nor moves the cursor', () => {
@@ -28,4 +30,18 @@ describe('the columns of a table', () => {
       '\u001b[31mfailed\u001b[39m  é 金 🏦',
     ]);
   });
+});
+
+test.each([
+  [
+    'names where the reason is, where the response has none',
+    [],
+    '; the reason is at /health/ready of the service, or: payments doctor',
+  ],
+  ['has the reason that the response gives', ['too many requests'], ' (too many requests)'],
+])('the line of a 503 %s', (_what, details, end) => {
+  const body = errorBody('SERVICE_UNAVAILABLE', details, '2026-01-01T00:00:00.000Z');
+  expect(rejectionLine(503, body)).toBe(
+    `SERVICE_UNAVAILABLE: The service is unavailable for the moment${end}`,
+  );
 });
