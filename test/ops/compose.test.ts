@@ -136,6 +136,13 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
   });
 });
 
+test('docs/containers.md names every setting that .env may leave out', () => {
+  const page = readFileSync(join(ROOT, 'docs/containers.md'), 'utf8');
+  const names = [...text.matchAll(/\$\{([A-Z_]+):-/g)].map(([, name]) => `\`${name}\``);
+  expect(names.length).toBeGreaterThan(15);
+  expect([...new Set(names)].filter((name) => !page.includes(name))).toEqual([]);
+});
+
 test('the backup of docs/operations.md copies every volume but the topics, into a folder of its user', () => {
   const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
   const [, block = ''] = /^```sh\n(mkdir -m 700 backup\n.*?)^```$/ms.exec(page) ?? [];

@@ -49,6 +49,16 @@ const matchers = new Map(
   ]),
 );
 
+test('docs/containers.md names each address that the gateway takes apart', () => {
+  const page = fileText('docs/containers.md').split('## What the gateway does')[1] ?? '';
+  const paths = [...matchers.values()].flatMap(({ kind, values }) =>
+    kind === 'path' ? values : [],
+  );
+  const shown = paths.map((path) => path.replace(/\/\*$/, '').replace('*', '…'));
+  expect(shown.length).toBeGreaterThan(8);
+  expect(shown.filter((path) => !page.includes(`\`${path}`))).toEqual([]);
+});
+
 const fits = (matcher: string, method: string, path: string): boolean => {
   const isAt = (value: string): boolean =>
     value.endsWith('*')
