@@ -3,7 +3,6 @@
  * start: every problem is listed, each line names its setting, and none repeats a value that may be
  * a secret.
  */
-import { resolve } from 'node:path';
 import {
   type Config,
   type KafkaSecurity,
@@ -19,6 +18,8 @@ import {
   keysOf,
   merchantsOf,
   PROJECT_DIR,
+  sealingKeyFileOf,
+  sealingKeyProblems,
 } from './config-files.ts';
 import { effectiveSettings } from './effective-settings.ts';
 import { eventStoreAddressProblems } from './event-store-address.ts';
@@ -157,10 +158,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
     reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS ?? RECONCILE_INTERVAL_MS_DEFAULT,
     maxInFlight: parsed.MAX_IN_FLIGHT ?? 2048,
     seals: {
-      keyFile:
-        parsed.SEALING_KEY_FILE === undefined
-          ? undefined
-          : resolve(PROJECT_DIR, parsed.SEALING_KEY_FILE),
+      keyFile: sealingKeyFileOf(parsed),
       eventsMax: parsed.SEAL_EVENTS_MAX ?? SEAL_EVENTS_MAX_DEFAULT,
       everyMs: parsed.SEAL_INTERVAL_MS ?? SEAL_INTERVAL_MS_DEFAULT,
     },
@@ -209,6 +207,7 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
     ...plaintextProblems(parsed),
     ...kafkaProblems(parsed),
     ...caProblems,
+    ...sealingKeyProblems(parsed),
     ...tokenProblems(parsed),
     ...('problem' in keys ? [keys.problem] : []),
     ...rateProblems(mode, parsed),

@@ -8,14 +8,31 @@ import { resolve } from 'node:path';
 const BYTES_MAX = 64 * 1024;
 const OTHERS = 0o077;
 
+/**
+ * A line without the setting's name where others than its owner can read a file, by its mode; undefined
+ * where they cannot.
+ */
+const readableProblem = (mode: number): string | undefined => {
+  if ((mode & OTHERS) === 0) return undefined;
+  const octal = (mode & 0o777).toString(8).padStart(4, '0');
+  return `names a file that others can read (mode ${octal}); it must be 0600`;
+};
+
+/** The same of a file that may still be made. Never throws. */
+export const readableByOthers = (file: string): string | undefined => {
+  try {
+    return readableProblem(statSync(file).mode);
+  } catch {
+    return undefined;
+  }
+};
+
 /** The content of a secret's file. Never throws; `problem` is a line without the setting's name. */
 export const contentOf = (file: string): { value: string } | { problem: string } => {
   try {
     const { mode, size } = statSync(file);
-    if ((mode & OTHERS) !== 0) {
-      const octal = (mode & 0o777).toString(8).padStart(4, '0');
-      return { problem: `names a file that others can read (mode ${octal}); it must be 0600` };
-    }
+    const problem = readableProblem(mode);
+    if (problem !== undefined) return { problem };
     if (size > BYTES_MAX) return { problem: `names a file of more than ${BYTES_MAX} bytes` };
     const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
     return value.trim() === '' ? { problem: 'names an empty file' } : { value };
