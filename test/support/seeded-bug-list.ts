@@ -1048,6 +1048,12 @@ const STORE: SeededBug[] = [
     test: 'test/contract/event-store/eventstoredb-removals.test.ts',
   },
   {
+    name: 'SQLite: a revision above 2^53-1 ends the process at each read',
+    at: 'numbers-capped',
+    change: { replace: /capped\('e.revision'\)/, by: "'e.revision'" },
+    test: 'test/contract/event-store/sqlite-file.test.ts',
+  },
+  {
     name: 'a stream that begins in its middle counts as one with an unreadable event',
     at: 'stream-begins-at-zero',
     change: 'delete',

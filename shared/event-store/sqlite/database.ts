@@ -12,15 +12,19 @@ const SQLITE_FULL = 13;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_IOERR_WRITE = 778;
 
-const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
-  ELSE (SELECT p.log_hash FROM events p WHERE p.position = e.position - 1) END`;
-const ROW = `e.position, s.name, e.revision, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
-const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
-
 // node:sqlite throws at a number above 2^53-1. Such a number, written by other means, must not stop
 // the read: capped, it breaks the chain, and the break is reported.
-const CHAIN_ROWS = `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}) AS position,
-    s.name AS stream, min(e.revision, ${Number.MAX_SAFE_INTEGER}) AS revision, e.id, e.hash,
+const capped = (column: string): string => `min(${column}, ${Number.MAX_SAFE_INTEGER})`;
+// seeded bug: numbers-capped
+const [POSITION, REVISION] = [capped('e.position'), capped('e.revision')];
+
+const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
+  ELSE (SELECT p.log_hash FROM events p WHERE p.position = e.position - 1) END`;
+const ROW = `${POSITION}, s.name, ${REVISION}, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
+const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
+
+const CHAIN_ROWS = `SELECT ${POSITION} AS position,
+    s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
     e.log_hash AS logHash, e.text,
     (SELECT b.hash FROM events b
      WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore,
@@ -123,7 +127,7 @@ export function prepareAll(database: DatabaseSync) {
       'SELECT position, log_hash AS logHash FROM events ORDER BY position DESC LIMIT 1',
     ),
     last: database.prepare(
-      `SELECT s.id, e.revision, e.hash FROM ${EVENTS} WHERE s.name = ?
+      `SELECT s.id, ${REVISION} AS revision, e.hash FROM ${EVENTS} WHERE s.name = ?
        ORDER BY e.revision DESC LIMIT 1`,
     ),
     addStream: database.prepare('INSERT INTO streams (name) VALUES (?) ON CONFLICT DO NOTHING'),
@@ -137,7 +141,7 @@ export function prepareAll(database: DatabaseSync) {
     ),
     readStream: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
     lastRevision: database.prepare(
-      `SELECT max(e.revision) AS revision FROM ${EVENTS} WHERE s.name = ?`,
+      `SELECT ${capped('max(e.revision)')} AS revision FROM ${EVENTS} WHERE s.name = ?`,
     ),
     readAll: rows(
       `SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? AND e.position <= ?
@@ -155,8 +159,7 @@ export function prepareAll(database: DatabaseSync) {
       `${CHAIN_ROWS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
     ),
     leanPage: rows(
-      `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}), s.name,
-         min(e.revision, ${Number.MAX_SAFE_INTEGER}), e.id, e.hash, e.log_hash, e.text
+      `SELECT ${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text
        FROM ${EVENTS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
     ),
     chainOfStream: database.prepare(`${CHAIN_ROWS} WHERE s.name = ? ORDER BY e.revision`),

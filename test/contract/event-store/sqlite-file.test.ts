@@ -13,6 +13,7 @@ import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
+  UnreadableStream,
 } from '../../../shared/event-store/errors.ts';
 import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
 import {
@@ -415,6 +416,24 @@ describe('subscriptions', () => {
     );
     expect(await opened().readStream('payment-7')).toHaveLength(1);
   });
+
+  test.each([2n ** 53n, 2n ** 60n])(
+    'F12: a revision of %s stops its own stream, and not the process',
+    async (revision) => {
+      const before = start();
+      const stream = `payment-8-${revision}`;
+      const authorizations = [newEvent(authorized()), newEvent(authorized())];
+      const [, second] = await append(opened(), stream, [newEvent(created()), ...authorizations]);
+      forge(`UPDATE events SET revision = ${revision} WHERE position = ${second?.position}`);
+      await expect(opened().readStream(stream)).rejects.toThrow(UnreadableStream);
+      expect(await opened().readAll(before, 10)).toHaveLength(3);
+      expect(await opened().lastRevision(stream)).toBe(Number.MAX_SAFE_INTEGER);
+      await expect(
+        opened().append(stream, { revision: 2, hash: '' }, [newEvent(captured())]),
+      ).rejects.toThrow(RevisionConflict);
+      expect(await append(opened(), `${stream}-later`)).toHaveLength(1);
+    },
+  );
 });
 
 describe('faults of the disk', () => {
