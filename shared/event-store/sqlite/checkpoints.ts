@@ -9,7 +9,7 @@
 import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import type { Statements } from './database.ts';
+import { messageOf, type Statements } from './database.ts';
 import { Failed, type Failure } from './messages.ts';
 
 // 8 MB: long enough that hot pages are moved once, short enough for a quick start after a crash.
@@ -52,13 +52,25 @@ export function checkpoints(options: CheckpointsOptions) {
     return started;
   }
 
-  /** Throws Failed for a failed fsync. What else goes wrong, the last step meets as well. */
-  async function moveBulk(): Promise<void> {
-    for (let round = 0; round < BULK_ROUNDS_MAX; round += 1) {
-      if (closing || pagesLeft() <= REST_PAGES) return;
+  /** A round of the other thread; null where it went well. Never throws. */
+  async function round(): Promise<Failure | null> {
+    try {
       worker ??= startWorker();
       worker.postMessage(null);
       const [failure] = (await once(worker, 'message')) as [Failure | null];
+      return failure;
+    } catch (error) {
+      // It could not be started, as without a file descriptor. The next checkpoint tries again.
+      worker = undefined;
+      return { kind: 'unusable', message: messageOf(error), unknown: false };
+    }
+  }
+
+  /** Throws Failed for a failed fsync. What else goes wrong, the last step meets as well. */
+  async function moveBulk(): Promise<void> {
+    for (let rounds = 0; rounds < BULK_ROUNDS_MAX; rounds += 1) {
+      if (closing || pagesLeft() <= REST_PAGES) return;
+      const failure = await round();
       if (failure?.kind === 'fatal') throw new Failed(failure);
       if (failure !== null) return;
     }

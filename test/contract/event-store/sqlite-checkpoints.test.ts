@@ -82,6 +82,45 @@ test('a store that is closed while its log is moved leaves one whole file', asyn
   expect('end' in verifyLog(rows)).toBe(true);
 });
 
+test('ADR-0191: without a file descriptor for its thread the appending thread moves the log', async () => {
+  const other = join(folder.path, 'other.db');
+  const script = `
+    import { openSync, statSync } from 'node:fs';
+    import { DatabaseSync } from 'node:sqlite';
+    import { setImmediate } from 'node:timers/promises';
+    import { openSqliteEventStore } from '${new URL('../../../shared/event-store/sqlite/event-store.ts', import.meta.url)}';
+    let fatal = null;
+    const store = await openSqliteEventStore({
+      file: ${JSON.stringify(other)},
+      onFatal: (error) => { fatal ??= error.message; },
+    });
+    const event = ${JSON.stringify(newEvent(created()))};
+    const append = (n) => store.append('payment-' + n, 'none',
+      Array.from({ length: ${BATCH_EVENTS} }, () => ({ ...event, id: crypto.randomUUID() })));
+    await append('before');
+    const database = new DatabaseSync(${JSON.stringify(other)});
+    const state = database.prepare('PRAGMA wal_checkpoint(NOOP)');
+    const isMoved = ({ log, checkpointed }) => log === checkpointed;
+    state.get();
+    for (let taken = true; taken; ) {
+      try { openSync('/dev/null'); } catch { taken = false; }
+    }
+    for (let n = 0; statSync('${other}-wal').size < ${DUE_BYTES}; n += 1) await append(n);
+    while (fatal === null && !isMoved(state.get())) await setImmediate();
+    const after = await append('after').catch(({ name }) => name);
+    console.log(JSON.stringify({ fatal, after: after.length }));
+    process.exit(0);`;
+  const { stdout } = await promisify(execFile)(
+    '/bin/sh',
+    [
+      ...['-c', 'ulimit -n 128; exec "$0" "$@"', process.execPath],
+      ...['--input-type=module', '--eval', script],
+    ],
+    { timeout: 60_000 },
+  );
+  expect(JSON.parse(stdout)).toEqual({ fatal: null, after: BATCH_EVENTS });
+}, 240_000);
+
 const missing = noFailingDisk();
 const about = missing === undefined ? describe : describe.skip;
 
