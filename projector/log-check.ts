@@ -64,7 +64,7 @@ export const rejectMisfit = async (
   const misfit = await misfitOf(store, checkpoint, hash, running?.logHashAt);
   if (misfit === undefined) return;
   throw new LogMisfit(
-    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was changed, cut, or restored from another copy; put the right log back, or, where this log is the right one, delete the read models to fill them from it`,
+    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was changed, cut, or restored from another copy; put the right log back, or, where this log is the right one, delete the read models, and no other file or collection, to fill them from it`,
   );
 };
 
