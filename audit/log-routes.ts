@@ -1,6 +1,7 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
@@ -52,10 +53,19 @@ const completenessOf = (
   return isWhole ? 'log' : 'streams';
 };
 
-const guaranteeOf = async ({ store }: AuditDeps): Promise<AuditVerification['guarantee']> => {
-  const { guarantee } = store.stored;
-  const isSealed = guarantee === 'stream' && (await store.lastRevision(SEALS_STREAM)) !== null;
-  return isSealed ? 'sealed' : guarantee;
+/** False also where somebody removed the seals at the server: the log can be exported all the same. */
+const hasSeals = async ({ store }: AuditDeps): Promise<boolean> => {
+  try {
+    return (await store.lastRevision(SEALS_STREAM)) !== null;
+  } catch (error) {
+    if (error instanceof StreamNotWhole) return false;
+    throw error;
+  }
+};
+
+const guaranteeOf = async (deps: AuditDeps): Promise<AuditVerification['guarantee']> => {
+  const { guarantee } = deps.store.stored;
+  return guarantee === 'stream' && (await hasSeals(deps)) ? 'sealed' : guarantee;
 };
 
 type LogInput = { principal: Principal; query: LogRequest };

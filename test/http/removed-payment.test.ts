@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {
   type CommandResponse,
@@ -130,5 +131,14 @@ describe.each(Object.entries(WAYS))('F37: after a %s of its stream', (way, remov
     await expectBarred();
     // The provider holds what the log lost, and yet the log is no older copy.
     expect((await sale('after')).status).toBe(200);
+  });
+
+  test('the log is exported, also where its seals are removed too', async () => {
+    remove(standIn, SEALS_STREAM);
+    const { status, headers } = await service.ask('GET', '/audit/v1/events', undefined, {
+      token: await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' }),
+      headers: { accept: 'application/x-ndjson' },
+    });
+    expect([status, headers['export-guarantee']]).toEqual([200, 'stream']);
   });
 });
