@@ -43,7 +43,7 @@ export type Relay = {
   status(): RelayStatus;
   /** Measured now, against the store's own head; undefined when off. Throws StoreUnavailable. */
   lag(): Promise<Lag | undefined>;
-  /** How many partitions the topics have; undefined until that is known. */
+  /** How many partitions the topics have; undefined until a checkpoint is known. */
   partitions(): Partitions | undefined;
   /** What is parked, by paymentId; also of a relay that stands by or has halted. Throws RelayNotReady. */
   parked(): Promise<RelayCheckpoint['parked']>;
@@ -95,6 +95,10 @@ export const startRelay = (options: RelayOptions): Relay => {
   const stopping = new AbortController();
   let halted: string | undefined;
   let standingBy = false;
+  /** False from a start until this relay has taken the checkpoint. */
+  let isTaken = false;
+  /** The stored checkpoint, of whichever relay, as last seen until then. */
+  let seen: RelayCheckpoint | undefined;
   // True while every message that was sent is acknowledged: only then a parked payment may be sent.
   let allAcknowledged = false;
 
@@ -105,10 +109,21 @@ export const startRelay = (options: RelayOptions): Relay => {
   };
   const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger, overtaken });
 
+  const known = (): RelayCheckpoint | undefined => (isTaken ? checkpoint.peek() : seen);
+
+  const look = async (): Promise<void> => {
+    seen = known();
+    isTaken = false;
+    // A document that cannot be read is reported where the checkpoint is taken.
+    seen = await checkpoint.read().catch(() => seen);
+  };
+
   const waitForTurn = async (): Promise<void> => {
+    await look();
     while (!mayRun()) {
       standingBy = true;
       await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
+      await look();
     }
     standingBy = false;
   };
@@ -117,6 +132,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     const found = await partitionCheck.look();
     const taken = await checkpoint.take(found);
     if (taken === undefined) throw overtaken();
+    isTaken = true;
     rejectChange(taken.partitions, found);
     await rejectMisfit(store, taken);
     await publisher.finishParked();
@@ -171,7 +187,13 @@ export const startRelay = (options: RelayOptions): Relay => {
     },
   });
 
-  const position = (): Position | null => checkpoint.peek()?.position ?? null;
+  // The turn is lost without an event of the log: from then on the other relay's checkpoint counts.
+  const watch = setInterval(() => {
+    if (isTaken && !mayRun()) subscription.restart();
+  }, waitsMs.standBy);
+  watch.unref();
+
+  const position = (): Position | null => known()?.position ?? null;
 
   const status = (): RelayStatus => {
     const { restarts, ...now } = subscription.status();
@@ -179,7 +201,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     return {
       ...stateOf({ subscription: now, halted, standingBy, isSilent }),
       checkpoint: position(),
-      parked: Object.keys(checkpoint.peek()?.parked ?? {}).length,
+      parked: Object.keys(known()?.parked ?? {}).length,
       counts: { published: publisher.published(), restarts },
     };
   };
@@ -205,11 +227,11 @@ export const startRelay = (options: RelayOptions): Relay => {
 
   return {
     lag: createLag({ store, checkpoint: position }),
-    partitions: () => checkpoint.peek()?.partitions,
+    partitions: () => known()?.partitions,
     status,
     parked: async () => {
-      const known = standingBy ? undefined : checkpoint.peek();
-      const read = known ?? (await checkpoint.read().catch(throwUnread));
+      const taken = isTaken ? checkpoint.peek() : undefined;
+      const read = taken ?? (await checkpoint.read().catch(throwUnread));
       return read?.parked ?? {};
     },
     retryParked: async (paymentId) => {
@@ -226,6 +248,7 @@ export const startRelay = (options: RelayOptions): Relay => {
       }
     },
     stop: async () => {
+      clearInterval(watch);
       stopping.abort();
       const ended = subscription.stop();
       await Promise.race([ended, delay(waitsMs.stop, undefined, { ref: false })]);

@@ -21,8 +21,9 @@ export type RelayStatus = {
   state: RelayState;
   /** Why the relay backs off or has halted. */
   error?: string;
+  /** This relay's, or the stored one as last seen until this relay has taken it. */
   checkpoint: Position | null;
-  /** Payments parked now, at an event that cannot be read or sent. */
+  /** Payments parked at an event that cannot be read or sent, by that checkpoint. */
   parked: number;
   /** Events sent and acknowledged, and starts after an error, since the start. */
   counts: { published: number; restarts: number };

@@ -491,6 +491,65 @@ describe('one relay at a time', () => {
     expect(parts.feed.stored('events')).toHaveLength(5 * LIFE);
   });
 
+  test('a relay that stands by says of lag and parked payments what is stored, also by its metrics', async () => {
+    const parts = openParts();
+    await append(parts.store, 0, 3);
+    parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
+    await relaying(parts, async (first) => {
+      const standBy = { mayRun: () => false, waitsMs: { standBy: 1 } };
+      const check = async (second: Relay): Promise<void> => {
+        await untilSent(parts, first);
+        await untilSent(parts, second);
+        expect(second.status()).toMatchObject({ state: 'standing-by', parked: 1 });
+        expect(await second.lag()).toMatchObject({ events: 0, seconds: 0 });
+        expect(second.partitions()).toEqual(first.partitions());
+        const metrics = createMetrics();
+        watchRelayMetrics(metrics, second);
+        const text = await metrics.text();
+        expect(text).toContain('payments_relay_lag_events{topic="events"} 0');
+        expect(text).toContain('payments_relay_parked 1');
+      };
+      await relaying(parts, check, standBy);
+    });
+  });
+
+  test('a relay that may run no more stands by without an event, and shows what the other relay has parked', async () => {
+    const parts = openParts();
+    const may = { first: true, second: false };
+    await append(parts.store, 0, 3);
+    parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
+    const waitsMs = { standBy: 1 };
+    const check = async (first: Relay, second: Relay): Promise<void> => {
+      await until('parked', () => first.status().parked === 1);
+      await untilSent(parts, first);
+      parts.store.mend(streamOf('pay_1'));
+      Object.assign(may, { first: false, second: true });
+      await until('standing by', () => first.status().state === 'standing-by');
+      await until('sent', () => second.status().state === 'running');
+      await until('seen', () => first.status().parked === 0);
+      expect(second.status().parked).toBe(0);
+      expect((await first.lag())?.events).toBe(0);
+    };
+    await relaying(
+      parts,
+      (first) =>
+        relaying(parts, (second) => check(first, second), { waitsMs, mayRun: () => may.second }),
+      { waitsMs, mayRun: () => may.first },
+    );
+  });
+
+  test('a start that the broker keeps waiting measures the lag from the stored checkpoint', async () => {
+    const parts = openParts();
+    await append(parts.store, 0, 3);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    parts.feed.down(true);
+    await relaying(parts, async (relay) => {
+      await until('several tries', () => relay.status().counts.restarts > 1);
+      expect(relay.status().state).toBe('backing-off');
+      expect((await relay.lag())?.events).toBe(0);
+    });
+  });
+
   test('a relay that was overtaken without noticing cannot save its checkpoint and halts', async () => {
     const parts = openParts();
     await append(parts.store, 0, 1);
