@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LogMisfit } from '../projector/errors.ts';
+import { KEY_DOCUMENTS } from '../projector/key-document/open.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { DataFolderRefused, makeDataDir, SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
@@ -30,8 +31,23 @@ export type DataFolder = {
   release(): void;
 };
 
-const IS_OWN =
-  /^(events|read-models|webhook-deliveries|webhook|provider-ledger|idempotency|signing-key|sealing-key|relay-checkpoint|service|\.write-test)(\.|$)/;
+/** What the names of our files begin with, up to a dot. */
+const OWN = [
+  'events',
+  'read-models',
+  'webhook-deliveries',
+  'webhook',
+  'provider-ledger',
+  'idempotency',
+  'signing-key',
+  'sealing-key',
+  ...KEY_DOCUMENTS,
+  'service',
+];
+const PROBE = '.write-test';
+
+const isOwn = (name: string): boolean =>
+  name === PROBE || OWN.some((own) => name === own || name.startsWith(`${own}.`));
 
 const OTHERS = 0o077;
 
@@ -53,7 +69,7 @@ const closeToOthers = (path: string, mode: number): void => {
  */
 const makePrivate = (folder: string): string[] => {
   const entries = readdirSync(folder, { withFileTypes: true });
-  const own = entries.filter(({ name }) => IS_OWN.test(name));
+  const own = entries.filter(({ name }) => isOwn(name));
   for (const entry of own) {
     // Not where a link leads: that file belongs to another folder.
     if (entry.isFile()) closeToOthers(join(folder, entry.name), 0o600);
@@ -92,7 +108,7 @@ export const openDataFolder = (folder: string): DataFolder => {
   try {
     makeDataDir(folder);
     warnings = makePrivate(folder);
-    const probe = join(folder, '.write-test');
+    const probe = join(folder, PROBE);
     writeFileSync(probe, '', { mode: 0o600 });
     rmSync(probe);
   } catch (error) {

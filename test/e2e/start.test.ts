@@ -171,6 +171,24 @@ describe('F28: the modes of a data folder', () => {
     }
   });
 
+  test('a folder in which each file of ours was copied without its mode is 0700 again, and each file 0600', () => {
+    const copied = join(folder, 'copied');
+    mkdirSync(copied, { mode: 0o755 });
+    const names = [
+      ...['events.sqlite', 'events.sqlite-wal', 'read-models.sqlite', 'webhook-deliveries.sqlite'],
+      ...['provider-ledger.sqlite', 'idempotency.secret', 'webhook.secret', 'signing-key.json'],
+      ...['sealing-key.pem', 'sealing-key.pem.head', 'sealing-key.pem.next'],
+      ...['relay-checkpoint.json', 'log-verification.json', 'log-verification.json.new'],
+      ...['service.log', 'service.lock'],
+    ];
+    for (const name of names) writeFileSync(join(copied, name), '', { mode: 0o644 });
+    const opened = openDataFolder(copied);
+    opened.release();
+    expect([modeOf(copied), opened.warnings]).toEqual(['700', []]);
+    const open = names.filter((name) => existsSync(join(copied, name)));
+    expect(open.filter((name) => modeOf(join(copied, name)) !== '600')).toEqual([]);
+  });
+
   test('own files that others may read are 0600 from the next start on, and no other files', () => {
     for (const name of ['idempotency.secret', 'webhook.secret', 'signing-key.json', 'notes.txt']) {
       writeFileSync(join(dataDir, name), 'as a copy without its modes leaves it');
