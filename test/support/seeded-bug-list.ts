@@ -1402,6 +1402,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/contract/read-models/sqlite.test.ts',
   },
   {
+    name: 'the write-ahead log of the old read models is laid over the new ones',
+    at: 'old-log-removed',
+    change: 'delete',
+    test: 'test/contract/read-models/sqlite-other-reader.test.ts',
+  },
+  {
     name: "the read models' log is moved into a file that is being replaced",
     at: 'replaced-while-moved',
     change: 'delete',

@@ -149,9 +149,14 @@ const sqliteCode = (error: unknown): number | undefined => {
 export const isDamage = (error: unknown): boolean =>
   [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
 
+/** Removes the `-wal` and `-shm` beside a file. */
+export const removeLog = (file: string): void => {
+  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
+};
 /** Removes a file with its `-wal` and `-shm`. */
 export const removeFile = (file: string): void => {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  rmSync(file, { force: true });
+  removeLog(file);
 };
 
 const openOrReplace = (options: SqliteReadModelsOptions): Connection => {

@@ -2,13 +2,15 @@
  * The read models' file while the service runs: an empty file replaces it when it turns out damaged,
  * and the next generation's file replaces it at the end of a rebuild.
  */
-import { close, openSync, renameSync } from 'node:fs';
+import { close, openSync, renameSync, statSync } from 'node:fs';
 import { firstLineOf } from '../../runtime/error-text.ts';
+import { ReadModelsUnavailable } from '../errors.ts';
 import {
   type Connection,
   isDamage,
   openConnection,
   removeFile,
+  removeLog,
   type SqliteReadModelsOptions,
   unavailable,
 } from './connection.ts';
@@ -42,6 +44,15 @@ const keepOpen = (file: string): (() => void) => {
   } catch {
     return () => undefined;
   }
+};
+
+/** Throws ReadModelsUnavailable where a part of the closed file is in its write-ahead log alone. */
+const requireWhole = (file: string): void => {
+  const log = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  if (log !== undefined && log.size > 0)
+    throw new ReadModelsUnavailable(
+      'the write-ahead log of the read models is not in their file: the disk is full, or another process reads them',
+    );
 };
 
 /** Opens the file; `onReplaced` is called whenever another one takes its place. */
@@ -81,12 +92,21 @@ export const openReplaceableFile = (
 
   /** In one turn of the event loop, so that no reader finds the file missing. */
   const replace = (file: string): void => {
-    at.db.close();
-    const letGo = keepOpen(options.file);
+    let letGo = (): void => undefined;
     try {
+      requireWhole(file);
+      // The close alone moves the log only where no other process has the file open. No wait for readers.
+      at.db.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+      at.db.close();
+      requireWhole(options.file);
+      letGo = keepOpen(options.file);
       // A crash leaves the old file or the new one, each of them whole.
       renameSync(file, options.file);
+      // Those of the old file, which another process keeps there: they would be laid over the new one.
+      // seeded bug: old-log-removed
+      removeLog(options.file);
     } finally {
+      if (at.db.isOpen) at.db.close();
       onReplaced();
       at = openConnection(options);
       letGo();

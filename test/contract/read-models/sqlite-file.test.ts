@@ -169,6 +169,7 @@ describe('the file of the read models', () => {
     // The file of the next generation leads nowhere for now.
     const volume = join(folder.path, 'volume');
     rmSync(`${file}.next`);
+    rmSync(`${file}.next-wal`);
     symlinkSync(join(volume, 'new.db'), `${file}.next`);
     await expect(next.serve()).rejects.toBeInstanceOf(ReadModelsUnavailable);
     await next.end();
