@@ -1,4 +1,5 @@
 /** Dashboard and alerts query metrics that exist, and every alert has its section in docs/operations.md. */
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -12,6 +13,10 @@ type Rule = {
   expr: string;
   annotations: { summary: string; description: string; runbook: string };
 };
+
+const missing =
+  spawnSync('promtool', ['--version']).error === undefined ? undefined : 'no promtool is installed';
+const withPromtool = missing === undefined ? test : test.skip;
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const alerts: Rule[] = parse(read('ops/alerts.yml')).groups.flatMap(
@@ -92,6 +97,24 @@ test('F31: the embedded service is scraped, and an alert says when it is down', 
   expect(targets).toEqual([{ targets: ['localhost:8080'] }]);
   const down = alerts.find(({ alert }) => alert === 'PaymentsProcessDown');
   expect(down?.expr).toMatch(new RegExp(`[|"]${job}[|"]`));
+});
+
+test('in containers, an alert says of each process that Prometheus finds by its name when it is gone', () => {
+  const scraped: { job_name: string }[] = parse(read('ops/prometheus.yml')).scrape_configs;
+  const down = alerts.find(({ alert }) => alert === 'PaymentsProcessDown');
+  const gone = down?.expr.split(/\bor max_over_time\b/).slice(1) ?? [];
+  expect(gone).toHaveLength(2);
+  for (const { job_name: job } of scraped)
+    for (const term of gone) expect(term).toMatch(new RegExp(`[|"]${job}[|"]`));
+});
+
+withPromtool(`alerts over time${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  const { stdout, status } = spawnSync(
+    'promtool',
+    ['test', 'rules', join(ROOT, 'test/ops/alerts.promtool.yml')],
+    { encoding: 'utf8' },
+  );
+  expect([status, stdout]).toEqual([0, expect.stringContaining('SUCCESS')]);
 });
 
 describe('ops/grafana/payments.json', () => {
