@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { publicKeyOf, type SealedHead } from '../../shared/event-store/seals.ts';
+import { readableByOthers } from '../../shared/runtime/secret-files.ts';
 import type { RecordedSeal } from './append.ts';
 import { lastKeyOf, rejectUnsealed, sealsOf } from './check.ts';
 import {
@@ -86,6 +87,10 @@ export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => 
       'the event log is not sealed: a payment that is deleted at its server is missed by no verification; set SEALING_KEY_FILE, to the same key for every projector',
     );
     return noSealer;
+  }
+  const problem = config.seals.keyFile && readableByOthers(keyFile);
+  if (problem !== undefined) {
+    log.warn({ keyFile }, `SEALING_KEY_FILE ${problem}: whoever can read it can forge the seals`);
   }
   const isServer = store.stored.guarantee !== 'log';
   const place = { keyFile, keepsHead: isServer || config.seals.keyFile !== undefined };

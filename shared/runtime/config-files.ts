@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import type { MerchantAccount, TokenKeys } from './config.ts';
 import { readMerchantAccounts } from './merchant-accounts.ts';
 import { type MerchantSettings, readJsonFile, readMerchants, readText } from './merchants.ts';
-import { readableByOthers } from './secret-files.ts';
 import type { ParsedSettings } from './settings.ts';
 import { providerKindOf } from './settings-problems.ts';
 
@@ -76,10 +75,3 @@ export const kafkaCaOf = (
 /** Absolute; undefined: in the data folder. */
 export const sealingKeyFileOf = ({ SEALING_KEY_FILE: file }: ParsedSettings): string | undefined =>
   file === undefined ? undefined : resolve(PROJECT_DIR, file);
-
-/** Who can read the key can seal a log of his own. */
-export const sealingKeyProblems = (parsed: ParsedSettings): string[] => {
-  const file = sealingKeyFileOf(parsed);
-  const problem = file === undefined ? undefined : readableByOthers(file);
-  return problem === undefined ? [] : [`SEALING_KEY_FILE ${problem}`];
-};

@@ -19,7 +19,6 @@ import {
   merchantsOf,
   PROJECT_DIR,
   sealingKeyFileOf,
-  sealingKeyProblems,
 } from './config-files.ts';
 import { effectiveSettings } from './effective-settings.ts';
 import { eventStoreAddressProblems } from './event-store-address.ts';
@@ -207,7 +206,6 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
     ...plaintextProblems(parsed),
     ...kafkaProblems(parsed),
     ...caProblems,
-    ...sealingKeyProblems(parsed),
     ...tokenProblems(parsed),
     ...('problem' in keys ? [keys.problem] : []),
     ...rateProblems(mode, parsed),

@@ -88,11 +88,3 @@ test('F25: with a file that cannot be read, its secret is not reported as missin
     'IDEMPOTENCY_SECRET_FILE names a file that cannot be read (ENOENT)',
   ]);
 });
-
-test('F25: a sealing key that others can read is refused, and one that is not there yet is not', () => {
-  expect(problemsOf({ SEALING_KEY_FILE: fileOf('a key', 0o644) })).toEqual([
-    'SEALING_KEY_FILE names a file that others can read (mode 0644); it must be 0600',
-  ]);
-  expect(problemsOf({ SEALING_KEY_FILE: fileOf('a key') })).toEqual([]);
-  expect(problemsOf({ SEALING_KEY_FILE: join(folder, 'made at the start') })).toEqual([]);
-});

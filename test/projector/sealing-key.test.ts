@@ -1,6 +1,14 @@
 /** Changes of the key that seals the log: who may trust whom, and what a crash leaves behind. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { appendSeal, headToSeal } from '../../projector/seals/append.ts';
@@ -37,10 +45,10 @@ afterEach(async () => {
 });
 
 /** A start and a stop of the service, as far as seals go. */
-const startAndStop = async (): Promise<void> => {
+const startAndStop = async (logger = silent): Promise<void> => {
   const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000 } };
   const fileOf = (name: string) => join(log.folder, name);
-  await (await openSealer({ config, store, fileOf, log: silent })).stop();
+  await (await openSealer({ config, store, fileOf, log: logger })).stop();
 };
 const add = async (name: string): Promise<void> => {
   const events = wholeLife(name).map((event) => newEvent(event));
@@ -61,6 +69,18 @@ const forge = async (
   await appendSeal(store, (await sealsOf(store)).at(-1), make(head), 'forger');
 };
 const strange = generateKeyPairSync('ed25519').privateKey;
+
+test('a key that others can read is warned of at the start, and one that was just made is not', async () => {
+  const warnings: string[] = [];
+  const logger = { ...silent, warn: (_fields: object, text: string) => warnings.push(text) };
+  await startAndStop(logger);
+  expect(warnings).toEqual([]);
+  chmodSync(keyFile, 0o644);
+  await startAndStop(logger);
+  expect(warnings).toEqual([
+    'SEALING_KEY_FILE names a file that others can read (mode 0644); it must be 0600: whoever can read it can forge the seals',
+  ]);
+});
 
 describe('F15: a new sealing key', () => {
   test('seals from its rotation on; it is reached from every earlier key, and reaches every earlier seal', async () => {
