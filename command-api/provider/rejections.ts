@@ -19,6 +19,9 @@ const LINES: Record<Rejection, string> = {
   misconfigured: 'the provider rejects the operation: the account is not set up for it',
 };
 
+/** Each reason that is counted. */
+export const REJECTIONS = Object.keys(LINES) as readonly Rejection[];
+
 const isRejection = (reason: string | undefined): reason is Rejection =>
   reason !== undefined && Object.hasOwn(LINES, reason);
 

@@ -117,6 +117,11 @@ withPromtool(`alerts over time${missing === undefined ? '' : ` (skipped: ${missi
   expect([status, stdout]).toEqual([0, expect.stringContaining('SUCCESS')]);
 });
 
+test('a rejection of each reason counts from 0, so that an alert sees the first one', () => {
+  for (const reason of ['unauthorized', 'forbidden', 'rate_limited', 'misconfigured'])
+    expect(text).toContain(`payments_provider_rejections_total{reason="${reason}"} 0\n`);
+});
+
 describe('ops/grafana/payments.json', () => {
   const queried = dashboard.panels.flatMap(({ title, targets = [] }) =>
     targets.flatMap(({ expr }) => namesIn(expr).map((name) => [title, name] as const)),
@@ -144,6 +149,20 @@ describe('ops/alerts.yml', () => {
       expect(rule.annotations.description).toMatch(/\S/);
       expect(rule.annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
       expect(read('docs/operations.md')).toContain(`\n### ${alert}\n`);
+    },
+  );
+
+  test.each(alerts.map((rule) => [rule.alert, rule] as const))(
+    '%s has each label that its description names',
+    (_alert, { expr, annotations }) => {
+      const named = [...annotations.description.matchAll(/\$labels\.([a-z]+)/g)];
+      const kept = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = '']) =>
+        labels.split(', '),
+      );
+      if (expr.startsWith('up{')) kept.push('job', 'instance');
+      expect(named.map(([, label]) => label).filter((label = '') => !kept.includes(label))).toEqual(
+        [],
+      );
     },
   );
 
