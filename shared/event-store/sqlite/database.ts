@@ -1,5 +1,6 @@
 /** The SQLite file of the event store: how it is opened, its statements, and what its errors say. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { capped } from '../../runtime/capped-column.ts';
 import { GENESIS_HASH } from '../chain.ts';
 import type { Failure, WorkerOptions } from './messages.ts';
 import { createSchema, SCHEMA_VERSION, versionOf } from './schema.ts';
@@ -12,9 +13,6 @@ const SQLITE_FULL = 13;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_IOERR_WRITE = 778;
 
-// node:sqlite throws at a number above 2^53-1. Such a number, written by other means, must not stop
-// the read: capped, it breaks the chain, and the break is reported.
-const capped = (column: string): string => `min(${column}, ${Number.MAX_SAFE_INTEGER})`;
 // seeded bug: numbers-capped
 const [POSITION, REVISION] = [capped('e.position'), capped('e.revision')];
 

@@ -7,7 +7,7 @@ import type { Scan } from '../../runtime/scan.ts';
 import { startChecksum } from '../checksum.ts';
 import { contentOfColumns } from '../document-row.ts';
 import type { ReadModelsChecksum } from '../port.ts';
-import type { ColumnList } from './columns.ts';
+import { COLUMNS, type ColumnList } from './columns.ts';
 import { openForReading } from './search-scan.ts';
 
 /** The address of this module, for who orders the scan. */
@@ -21,8 +21,7 @@ const PAGE = 250;
 
 type Row = [...columns: ColumnList, body: string, rowid: number];
 
-const ROWS = `SELECT payment_id, merchant_id, revision, status, created_at, amount, last4,
-  merchant_reference, unresolved_since, unresolved, body, rowid
+const ROWS = `SELECT ${COLUMNS}, body, rowid
   FROM payment WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ${PAGE}`;
 
 /** Of the documents as they are when it calls `opened`. Throws SQLite's errors. */

@@ -1,4 +1,5 @@
 /** The columns of a payment's row in the read models' file. */
+import { capped } from '../../runtime/capped-column.ts';
 import type { DocumentRow } from '../document-row.ts';
 
 /** A row with its check. */
@@ -22,7 +23,14 @@ export type CheckedList = [...columns: ColumnList, rowCheck: string, body: strin
 /** The place of the check in the list. */
 export const CHECK_AT = 10;
 
+const REVISION = capped('revision');
+const AMOUNT = capped('amount');
+
 /** The columns of CheckedRow. */
-export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, revision, status,
-  created_at AS createdAt, amount, last4, merchant_reference AS merchantReference,
+export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${REVISION} AS revision, status,
+  created_at AS createdAt, ${AMOUNT} AS amount, last4, merchant_reference AS merchantReference,
   unresolved_since AS unresolvedSince, unresolved, row_check AS rowCheck, body`;
+
+/** The columns of ColumnList. */
+export const COLUMNS = `payment_id, merchant_id, ${REVISION}, status, created_at, ${AMOUNT}, last4,
+  merchant_reference, unresolved_since, unresolved`;

@@ -1,6 +1,7 @@
 /** The read models' SQLite file: opened, replaced where it cannot be used, and its statements. */
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { capped } from '../../runtime/capped-column.ts';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
@@ -54,7 +55,9 @@ const prepare = (db: DatabaseSync) => ({
   ),
   lastRow: db.prepare('SELECT max(rowid) AS last FROM payment'),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
-  revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
+  revision: db.prepare(
+    `SELECT ${capped('revision')} AS revision FROM payment WHERE payment_id = ?`,
+  ),
   // seeded bug: newer-revision
   write: db.prepare(
     `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
@@ -76,7 +79,7 @@ const prepare = (db: DatabaseSync) => ({
      FROM payment WHERE unresolved_since IS NOT NULL ORDER BY unresolved_since, rowid LIMIT ?`,
   ),
   parked: db.prepare(
-    `SELECT payment_id AS paymentId, revision, reason, since FROM parked
+    `SELECT payment_id AS paymentId, ${capped('revision')} AS revision, reason, since FROM parked
      WHERE (since, payment_id) > (?, ?) ORDER BY since, payment_id LIMIT ?`,
   ),
   checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),

@@ -13,6 +13,8 @@ const { body } = rowOf(readModelAt('pay_1', 3));
 const FORGED: [ForgedField, string | number][] = [
   ['merchantId', 'm_2'],
   ['revision', 9],
+  ['revision', 2 ** 60],
+  ['amount', 2 ** 60],
   ['status', 'VOIDED'],
   ['createdAt', '2020-01-01T00:00:00.000Z'],
   ['amount', 1],
@@ -56,6 +58,7 @@ export const damageCases = (driver: ReadModelDriver): void => {
         ['pay_2', undefined],
       ]);
       expect(reported).toEqual(['pay_1']);
+      expect(await readModels.checksum()).toMatchObject({ documents: 2 });
       expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 3 });
       expect(await readModels.inspect('pay_2')).toMatchObject({ whole: true });
     });
