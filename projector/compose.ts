@@ -58,7 +58,7 @@ export type ProjectorStatus = {
   caughtUp: boolean;
   /** At the last look there were events to apply, and the checkpoint had not moved for too long. */
   stuck: boolean;
-  /** Payments parked now. */
+  /** Payments parked now, or as last seen while it stands by. */
   parked: number;
   /** Since the start: payments compared with the log, and those that differed (ADR-0122). */
   compared: { samples: number; differences: number };
@@ -184,16 +184,16 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     caughtUp: catchUp.first,
     status: () => {
       const { state, error, restarts } = subscription.status();
-      const { parked, ...counts } = projection.counts();
+      const { events, healed, parkings } = projection.counts();
       return {
         state: stateOf(state, catchUp.now(), lease.standingBy()),
         checkpoint: watch.checkpoint(),
         caughtUp: catchUp.now(),
         stuck: watch.stuck(),
-        parked,
+        parked: watch.parked(),
         compared: sampler.counts(),
         ...(error === undefined ? {} : { error }),
-        counts: { ...counts, restarts },
+        counts: { events, healed, parkings, restarts },
       };
     },
     waitForRevision: (paymentId, revision, timeoutMs) => {

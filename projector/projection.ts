@@ -18,7 +18,7 @@ import type { Log } from './subscription.ts';
 import { createTurns } from './turns.ts';
 
 /** Parked payments kept in memory; any beyond are recognised by reading their stream again. */
-const PARKED_KNOWN_MAX = 10_000;
+export const PARKED_KNOWN_MAX = 10_000;
 
 export type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;

@@ -6,14 +6,14 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { createLag, type Lag } from './lag.ts';
 import type { Lease } from './lease.ts';
-import type { Projection } from './projection.ts';
+import { PARKED_KNOWN_MAX, type Projection } from './projection.ts';
 import type { Log, Subscription } from './subscription.ts';
 
 export type WatchOptions = {
   store: Pick<EventStore, 'head'>;
-  readModels: Pick<ReadModels, 'checkpoint'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'parked'>;
   lease: Pick<Lease, 'standingBy'>;
-  projection: Pick<Projection, 'inStep' | 'checkpoint'>;
+  projection: Pick<Projection, 'inStep' | 'checkpoint' | 'counts'>;
   subscription: Pick<Subscription, 'status' | 'restart'>;
   logger: Log;
   /** Between two looks. */
@@ -25,6 +25,8 @@ export type WatchOptions = {
 export type Watch = {
   /** This projector's checkpoint, or the stored one as last seen while it stands by. */
   checkpoint(): Position | null;
+  /** Payments parked now, or stored as parked as last seen while it stands by. */
+  parked(): number;
   /** Measured now. Throws StoreUnavailable. */
   lag(): Promise<Lag>;
   /** Whether the checkpoint was stuck at the last look. */
@@ -36,15 +38,20 @@ export type Watch = {
 export const startWatch = (options: WatchOptions): Watch => {
   const { store, readModels, lease, projection, subscription, logger, stillMsMax } = options;
   let stuck = false;
-  /** The checkpoint of the projector that has the lease. */
-  let followed: Position | null = null;
+  /** What the projector that has the lease has stored, as last seen. */
+  let followed: { checkpoint: Position | null; parked: number } = { checkpoint: null, parked: 0 };
 
-  const checkpoint = () => (lease.standingBy() ? followed : projection.checkpoint());
+  const checkpoint = () => (lease.standingBy() ? followed.checkpoint : projection.checkpoint());
   const lag = createLag({
     store,
     checkpoint,
     ...(stillMsMax === undefined ? {} : { stillMsMax }),
   });
+
+  const follow = async (): Promise<void> => {
+    const parked = await readModels.parked(PARKED_KNOWN_MAX);
+    followed = { checkpoint: await readModels.checkpoint(), parked: parked.length };
+  };
 
   const restartIfOutOfStep = async (): Promise<void> => {
     if (subscription.status().state !== 'running' || (await projection.inStep())) return;
@@ -56,7 +63,7 @@ export const startWatch = (options: WatchOptions): Watch => {
   };
 
   const look = async (): Promise<void> => {
-    if (lease.standingBy()) followed = await readModels.checkpoint().catch(() => followed);
+    if (lease.standingBy()) await follow().catch(() => undefined);
     await restartIfOutOfStep();
     const { events, seconds, ...found } = await lag();
     stuck = found.stuck;
@@ -70,5 +77,11 @@ export const startWatch = (options: WatchOptions): Watch => {
   const timer = setInterval(() => void look().catch(() => undefined), options.everyMs);
   timer.unref();
 
-  return { checkpoint, lag, stuck: () => stuck, stop: () => clearInterval(timer) };
+  return {
+    checkpoint,
+    parked: () => (lease.standingBy() ? followed.parked : projection.counts().parked),
+    lag,
+    stuck: () => stuck,
+    stop: () => clearInterval(timer),
+  };
 };

@@ -104,6 +104,23 @@ describe('the projector', () => {
     expect(freshness.size()).toBe(0);
   });
 
+  test('one that led and stands by shows what is parked now, and not what it had parked itself', async () => {
+    let isRobbed = false;
+    const lease: ReadModels['lease'] = async (holder, ttlMs) =>
+      !isRobbed && readModels.lease(holder, ttlMs);
+    await given(1);
+    store.damage(streamOf('pay_0'), 2, 'of a later version');
+    const own = { ...readModels, lease };
+    const started = await start({ readModels: own, leaseMs: 300, watchMs: 5 });
+    await until('parked', () => started.status().parked === 1);
+    isRobbed = true;
+    await until('standing by', () => started.status().state === 'standing-by');
+    const at = await readModels.checkpoint();
+    const mended = { kind: 'repair', paymentId: 'pay_0', readModel: undefined } as const;
+    await readModels.apply([mended], at, at);
+    await until('seen', () => started.status().parked === 0);
+  });
+
   test('goes on from the checkpoint at the next start, and applies nothing twice', async () => {
     await given(3);
     await (await start()).caughtUp;
