@@ -34,7 +34,7 @@ const parse = (text: string): VerificationRecord => {
 export type KeptRecord = {
   /** As last known. */
   now(): VerificationRecord;
-  /** Reads what the last process kept. Never throws: an engine out of reach has nothing to say. */
+  /** Reads what the last process, or the one that verifies now, kept. Never throws: an engine out of reach has nothing to say. */
   load(): Promise<void>;
   /** Notes the result of a verification that ended now, and keeps it. Never throws. */
   note(broken: LogBreak | undefined): Promise<void>;
@@ -54,7 +54,9 @@ export const openRecord = (document: KeyDocument, nowMs: () => number): KeptReco
     now: () => record,
     load: async () => {
       const stored = await document.load().catch(() => undefined);
-      if (stored !== undefined) record = parse(stored.text);
+      const kept = stored === undefined ? NEVER : parse(stored.text);
+      // What this process found later, and could not keep, still counts.
+      if (kept.lastRunMs >= record.lastRunMs) record = kept;
     },
     note: async (found) => {
       const lastRunMs = nowMs();

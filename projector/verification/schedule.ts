@@ -25,6 +25,9 @@ import { openRecord, type VerificationRecord } from './record.ts';
 /** The mean wait of the first run: a start has other work to do, and many processes start at once. */
 const FIRST_MS = 600_000;
 
+/** Between two looks at what another process has kept, while that one verifies. */
+const LOOK_MS = 30_000;
+
 export type VerificationOptions = {
   store: LogReader & Pick<EventStore, 'claimMeta'>;
   /** The public key whose seals are trusted. */
@@ -41,10 +44,12 @@ export type VerificationOptions = {
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
   nowMs?(): number;
+  /** In milliseconds; tests shorten it. */
+  lookMs?: number;
 };
 
 export type ScheduledVerification = {
-  /** What the verifications of the whole log came to, over restarts. */
+  /** What the verifications of the whole log came to, over restarts and in whichever process. */
   status(): VerificationRecord;
   /** Notes what somebody's own verification of the whole log found. */
   note(broken: LogBreak | undefined): void;
@@ -71,7 +76,7 @@ const verifyOnce = async (
 /** Starts the schedule. Nothing is read before the first run, but what the last process kept. */
 export const startVerification = (options: VerificationOptions): ScheduledVerification => {
   const { document, everyMs, mayRun, logger, metrics } = options;
-  const { startTimer = startBackgroundTimer, nowMs = Date.now } = options;
+  const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
   const record = openRecord(document, nowMs);
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
@@ -104,15 +109,25 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     }, waitMs);
   };
 
-  const begin = async (): Promise<void> => {
+  const look = async (): Promise<void> => {
     await record.load();
-    const { lastOkMs, lastRunMs, broken } = record.now();
+    const { lastOkMs, broken } = record.now();
     metrics.chainWas({ lastOkMs, isBroken: broken !== undefined });
+  };
+
+  const begin = async (): Promise<void> => {
+    await look();
+    const { lastRunMs } = record.now();
     const first = jittered(Math.min(everyMs, FIRST_MS), WIDE_JITTER);
     schedule(Math.max(first, lastRunMs + everyMs - nowMs()));
   };
 
   running = begin();
+  let looking: Promise<void> = running;
+  const watch = setInterval(() => {
+    if (!mayRun()) looking = looking.then(look);
+  }, lookMs);
+  watch.unref();
 
   return {
     status: record.now,
@@ -122,6 +137,8 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     stop: async () => {
       stopping.abort();
       cancel();
+      clearInterval(watch);
+      await looking;
       await running;
       await noted;
       await document.close();

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => log.close());
 
-const start = (everyMs = DAY_MS) => {
+const start = (everyMs = DAY_MS, mayRun = true) => {
   const keep = (level: string) => (fields: object) =>
     void lines.push({ level, fields: { ...fields } });
   const metrics = createMetrics();
@@ -27,7 +27,8 @@ const start = (everyMs = DAY_MS) => {
     store: log.store,
     document: fileDocument(`${log.folder}/log-verification.json`),
     everyMs,
-    mayRun: () => true,
+    mayRun: () => mayRun,
+    lookMs: 5,
     logger: { info: keep('info'), warn: keep('warn'), error: keep('error') },
     metrics,
     startTimer: clock.startTimer,
@@ -99,6 +100,22 @@ test('F18: a break is an error line, and its gauge stays over a restart until th
   expect(await running.gauge('payments_log_broken')).toBe(0);
   expect(await running.gauge('payments_chain_last_ok_timestamp_seconds')).toBeGreaterThan(0);
   await running.stop();
+});
+
+test('F18: a process that stands by has the gauges of the one that verifies', async () => {
+  const standBy = start(0, false);
+  expect(await standBy.gauge('payments_log_broken')).toBe(0);
+  const running = start();
+  const mend = forge();
+  await nextRun();
+  await until('seen', async () => (await standBy.gauge('payments_log_broken')) === 1);
+  expect(standBy.status()).toEqual(running.status());
+  mend();
+  await nextRun();
+  await until('seen', async () => (await standBy.gauge('payments_log_broken')) === 0);
+  expect(await standBy.gauge('payments_chain_last_ok_timestamp_seconds')).toBeGreaterThan(0);
+  await running.stop();
+  await standBy.stop();
 });
 
 test('F18: with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
