@@ -1,9 +1,11 @@
 /** The scheduled verification of the whole log: when it runs, what it keeps, and what it says of a break. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { fileDocument } from '../../projector/key-document/file.ts';
+import { openRecord } from '../../projector/verification/record.ts';
 import { startVerification } from '../../projector/verification/schedule.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
+import { memoryDocument } from '../support/memory-feed.ts';
 import { type LogUnderTest, openFilledLog, openRows } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
 
@@ -116,6 +118,24 @@ test('F18: a process that stands by has the gauges of the one that verifies', as
   expect(await standBy.gauge('payments_chain_last_ok_timestamp_seconds')).toBeGreaterThan(0);
   await running.stop();
   await standBy.stop();
+});
+
+test('F18: a break that could not be kept counts until a later verification is kept', async () => {
+  const document = memoryDocument();
+  let now = 1;
+  const own = openRecord(document, () => now);
+  const other = openRecord(document, () => now);
+  await other.note(undefined);
+  now = 2;
+  const broken = { position: '4', stream: 'payment-pay_1', revision: 3, reason: 'another hash' };
+  document.failSaves(1);
+  await own.note(broken);
+  await own.load();
+  expect(own.now()).toEqual({ lastOkMs: 0, lastRunMs: 2, broken });
+  now = 3;
+  await other.note(undefined);
+  await own.load();
+  expect(own.now()).toEqual({ lastOkMs: 3, lastRunMs: 3 });
 });
 
 test('F18: with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
