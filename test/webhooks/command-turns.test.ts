@@ -24,14 +24,20 @@ type Options = {
   store: WebhookDeps['webhooks']['store'];
   queues?: Queues;
   secrets?: [string, ...string[]];
+  budgetMs?: number;
 };
 
-/** The response to a registration under a key, which may take 30 ms. */
-const respond = async ({ store, queues = createQueues(), secrets = ['a secret'] }: Options) => {
+/** The response to a registration under a key. */
+const respond = async ({
+  store,
+  queues = createQueues(),
+  secrets = ['a secret'],
+  budgetMs = 60_000,
+}: Options) => {
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
   const webhooks = { store } as WebhookDeps['webhooks'];
   const commands = { queues, identities: createIdentities(secrets) };
-  const deps = { webhooks, commands, requestBudgetMs: 30, waiting: new Set<never>() };
+  const deps = { webhooks, commands, requestBudgetMs: budgetMs, waiting: new Set<never>() };
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
     const arrived = { principal, arrivedAtMs: performance.now(), keyed };
@@ -47,7 +53,8 @@ test('conflicts that outlast the budget are 503', async () => {
   const append = async () => {
     throw new RevisionConflict('another process was faster');
   };
-  expect(await respond({ store: { ...memoryEventStore(), append } })).toMatchObject({
+  const store = { ...memoryEventStore(), append };
+  expect(await respond({ store, budgetMs: 30 })).toMatchObject({
     ...{ statusCode: 503, retryAfter: '1' },
   });
 });
@@ -57,7 +64,7 @@ test('a request whose turn comes too late is 503 and stores nothing', async () =
   const queues = createQueues();
   const first = Promise.withResolvers<void>();
   void queues.run(endpointStreamOf('m_1'), () => first.promise);
-  expect(await respond({ store, queues })).toMatchObject({
+  expect(await respond({ store, queues, budgetMs: 30 })).toMatchObject({
     ...{ statusCode: 503, retryAfter: '1' },
     details: ['the turn of this request did not come in time'],
   });
