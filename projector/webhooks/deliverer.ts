@@ -265,9 +265,9 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     },
   });
 
-  // The lease is lost without an event of the log: what is being sent is aborted at once.
+  // The lease is lost without an event of the log, also within a start: what is being sent is aborted.
   const watch = setInterval(() => {
-    if (turn() !== 'own' && delivers) {
+    if (turn() !== 'own' && (delivers || loops.size > 0)) {
       delivers = false;
       void endLoops();
       subscription.restart();

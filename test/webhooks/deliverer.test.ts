@@ -273,6 +273,31 @@ describe('several processes', () => {
     expect(world.deliveries.rows.size).toBe(0);
   });
 
+  test('who loses its turn in the middle of a start sends nothing more', async () => {
+    let turn: 'own' | 'of another' = 'of another';
+    const memory = memoryEventStore();
+    const held = Promise.withResolvers<void>();
+    const store = {
+      ...memory,
+      readStream: async (stream: string) => {
+        if (turn === 'own' && stream === endpointStreamOf('m_2')) await held.promise;
+        return memory.readStream(stream);
+      },
+    };
+    await using world = webhookWorld({ store, turn: () => turn });
+    await world.register();
+    await world.register('m_2');
+    await world.pay('pay_1');
+    const enabled = () => world.deliverer.status().endpoints.ENABLED;
+    turn = 'own';
+    await untilSent(world, 1);
+    turn = 'of another';
+    await until('the first has no loop', () => enabled() === 0);
+    held.resolve();
+    await until('it stands by', () => world.deliverer.status().state === 'standing-by');
+    expect(enabled()).toBe(0);
+  });
+
   test('while it is the turn of another nothing is sent', async () => {
     await using world = webhookWorld({ turn: () => 'unknown' });
     await world.register();
