@@ -159,7 +159,7 @@ export const textOf = async (response: Response): Promise<string> => {
     return await response.text();
   } catch (error) {
     throw new CommandFailed(
-      `the connection was lost before the end of the response (${codeOf(error)}); what would change something may have been carried out`,
+      `the connection was lost before the end of the response (${codeOf(error)}); a command that changes something may have been carried out`,
     );
   }
 };

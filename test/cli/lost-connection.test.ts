@@ -33,7 +33,7 @@ test.each([
   ],
   [
     ['find', '4242'],
-    'the connection was lost before the end of the response (UND_ERR_SOCKET); what would change something may have been carried out',
+    'the connection was lost before the end of the response (UND_ERR_SOCKET); a command that changes something may have been carried out',
   ],
 ])('payments %j says that the connection was lost', async (args, why) => {
   const { code, stderr } = await runCli(args, { PAYMENTS_URL: url, PAYMENTS_TOKEN: 'a.b.c' });
