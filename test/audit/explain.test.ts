@@ -30,22 +30,6 @@ afterAll(() => stop());
 describe('docs/audit.md: explain says whether a command would be allowed now', () => {
   const explain = async (paymentId: string, query: string) =>
     (await read(`/payments/${paymentId}/explain?${query}`)).json;
-  /** Writes a payment into the log while the service is stopped; `change` is made to its last text. */
-  const appendStopped = (
-    paymentId: string,
-    events: readonly PaymentEvent[],
-    change = (text: string): string => text,
-  ) =>
-    service.restart(async (folder) => {
-      const file = join(folder, 'events.sqlite');
-      const store = await openSqliteEventStore({ file });
-      const stored = events.map((event) => newEvent(event));
-      await store.append(streamOf(paymentId), 'none', stored);
-      await store.close();
-      const log = openRows(file);
-      log.write(rewritten(log.rows, log.rows.length - 1, change));
-      log.close();
-    });
   const typesOf = ({ forbiddenBy }: Record<string, unknown>) =>
     (forbiddenBy as TimelineEvent[]).map(({ type, revision }) => `${type} r${revision}`);
 
@@ -98,71 +82,93 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
     ]);
   });
 
-  test("a decline that two persons said is theirs, and not the provider's", async () => {
-    const byHand = 'pay_BY_HAND';
-    await appendStopped(byHand, [
-      created({ paymentId: byHand, merchantId: 'm_test' }),
-      authorized(),
-      captureRequested(),
-      captureDeclined({
-        failureCode: 'UNKNOWN_DECLINE',
-        resolution: { evidence: 'letter', requestedBy: 'jane', requestEvidence: 'phone call' },
-      }),
-      captureRequested({ operationId: operationId(2) }),
-      captureDeclined({ operationId: operationId(2), outcome: 'FENCED' }),
-    ]);
-    expect((await explain(byHand, 'command=capture')).declined).toMatchObject([
-      { why: 'by hand: "letter", requested by jane: "phone call"', outcome: 'DECLINED' },
-      { why: 'never carried out', outcome: 'FENCED' },
-    ]);
-  });
-
-  const unknownType = (text: string) =>
-    text.replace('"PaymentOutcomeConfirmed"', '"PaymentTeleported"');
-
-  test.each<[string, string, (text: string) => string]>([
-    ['has a type that nobody knows', 'pay_UNKNOWN_TYPE', unknownType],
-    ['cannot follow the one before it', 'pay_NO_FOLLOWER', (text) => text],
-  ])('gaps §9: it is 503, as the command, where an event %s', async (_what, paymentId, change) => {
-    const events = [created({ paymentId, merchantId: 'm_test' }), authorized(), outcomeConfirmed()];
-    await appendStopped(paymentId, events, change);
-    const timeline = await read(`/payments/${paymentId}/events`);
-    expect(timeline.json.broken).toBeUndefined();
-    const command = await service.change('capture', paymentId);
-    for (const path of ['explain?command=capture', 'state', 'state?revision=0']) {
-      const response = await read(`/payments/${paymentId}/${path}`);
-      expectError(response, 503, 'SERVICE_UNAVAILABLE', command.json.details);
-      expect(response.headers['retry-after']).toBe('30');
-    }
-  });
-
-  test('ADR-0247: what another provider was sent than the one that is set is said to be there', async () => {
-    const [whole, unresolved] = ['pay_ELSEWHERE', 'pay_UNRESOLVED'];
+  describe('of a payment that stands in the log at a start', () => {
+    const [byHand, elsewhere, unresolved] = ['pay_BY_HAND', 'pay_ELSEWHERE', 'pay_UNRESOLVED'];
+    const [unknownType, noFollower] = ['pay_UNKNOWN_TYPE', 'pay_NO_FOLLOWER'];
     const stripe = { provider: 'stripe' };
-    const life = (paymentId: string) => [
-      created({ paymentId, merchantId: 'm_test', ...stripe }),
+    const begun = (paymentId: string, of = {}) => [
+      created({ paymentId, merchantId: 'm_test', ...of }),
       authorized(),
     ];
-    await appendStopped(whole, life(whole));
-    await appendStopped(unresolved, [...life(unresolved), captureRequested(stripe)]);
-    const refused = await service.change('capture', whole);
-    const json = await explain(whole, 'command=capture');
-    expect([json.allowed, json.code]).toEqual([false, refused.json.error]);
-    expect(json.forbiddenBy).toMatchObject([
-      {
-        revision: 0,
-        why: 'PaymentCreated was sent to stripe; the provider that is set is simulator',
-      },
-    ]);
-    const waiting = await explain(unresolved, 'command=capture');
-    expect(waiting).toMatchObject({
-      code: 'UNRESOLVED',
-      forbiddenBy: [
-        {
-          revision: 2,
-          why: 'PaymentCaptureRequested has no outcome yet: it was sent to stripe, and nobody asks for its outcome while the provider that is set is simulator',
-        },
+    const payments: [string, PaymentEvent[]][] = [
+      [
+        byHand,
+        [
+          ...begun(byHand),
+          captureRequested(),
+          captureDeclined({
+            failureCode: 'UNKNOWN_DECLINE',
+            resolution: { evidence: 'letter', requestedBy: 'jane', requestEvidence: 'phone call' },
+          }),
+          captureRequested({ operationId: operationId(2) }),
+          captureDeclined({ operationId: operationId(2), outcome: 'FENCED' }),
+        ],
       ],
+      [elsewhere, begun(elsewhere, stripe)],
+      [unresolved, [...begun(unresolved, stripe), captureRequested(stripe)]],
+      [noFollower, [...begun(noFollower), outcomeConfirmed()]],
+      [unknownType, [...begun(unknownType), outcomeConfirmed()]],
+    ];
+
+    beforeAll(() =>
+      service.restart(async (folder) => {
+        const file = join(folder, 'events.sqlite');
+        const store = await openSqliteEventStore({ file });
+        for (const [paymentId, events] of payments) {
+          const stored = events.map((event) => newEvent(event));
+          await store.append(streamOf(paymentId), 'none', stored);
+        }
+        await store.close();
+        const log = openRows(file);
+        const teleported = (text: string) =>
+          text.replace('"PaymentOutcomeConfirmed"', '"PaymentTeleported"');
+        log.write(rewritten(log.rows, log.rows.length - 1, teleported));
+        log.close();
+      }),
+    );
+
+    test("a decline that two persons said is theirs, and not the provider's", async () => {
+      expect((await explain(byHand, 'command=capture')).declined).toMatchObject([
+        { why: 'by hand: "letter", requested by jane: "phone call"', outcome: 'DECLINED' },
+        { why: 'never carried out', outcome: 'FENCED' },
+      ]);
+    });
+
+    test.each([
+      ['has a type that nobody knows', unknownType, 'PaymentTeleported'],
+      ['cannot follow the one before it', noFollower, 'PaymentOutcomeConfirmed'],
+    ])('gaps §9: it is 503, as the command, where an event %s', async (_what, paymentId, type) => {
+      const timeline = await read(`/payments/${paymentId}/events`);
+      expect(timeline.json.broken).toBeUndefined();
+      expect(JSON.stringify(timeline.json.events)).toContain(type);
+      const command = await service.change('capture', paymentId);
+      for (const path of ['explain?command=capture', 'state', 'state?revision=0']) {
+        const response = await read(`/payments/${paymentId}/${path}`);
+        expectError(response, 503, 'SERVICE_UNAVAILABLE', command.json.details);
+        expect(response.headers['retry-after']).toBe('30');
+      }
+    });
+
+    test('ADR-0247: what another provider was sent than the one that is set is said to be there', async () => {
+      const refused = await service.change('capture', elsewhere);
+      const json = await explain(elsewhere, 'command=capture');
+      expect([json.allowed, json.code]).toEqual([false, refused.json.error]);
+      expect(json.forbiddenBy).toMatchObject([
+        {
+          revision: 0,
+          why: 'PaymentCreated was sent to stripe; the provider that is set is simulator',
+        },
+      ]);
+      const waiting = await explain(unresolved, 'command=capture');
+      expect(waiting).toMatchObject({
+        code: 'UNRESOLVED',
+        forbiddenBy: [
+          {
+            revision: 2,
+            why: 'PaymentCaptureRequested has no outcome yet: it was sent to stripe, and nobody asks for its outcome while the provider that is set is simulator',
+          },
+        ],
+      });
     });
   });
 });
