@@ -1,5 +1,5 @@
 /** The webhook endpoints of all merchants, for operators. */
-import { reject } from '../../shared/http/errors.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import {
   okJson,
   type RequestForm,
@@ -7,11 +7,7 @@ import {
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
-import {
-  merchantsWithEndpoints,
-  readableEndpoints,
-  readEndpoints,
-} from '../../shared/webhooks/endpoint-log.ts';
+import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import {
   AllEndpointsParameters,
   AttemptParameters,
@@ -21,16 +17,29 @@ import {
 import { sendAttempts, type WebhookDeps, type Webhooks } from './endpoint-requests.ts';
 import { showEndpoint } from './shown.ts';
 
-/** Whether the deliverer has a row of the endpoint, or else any merchant has it. Throws what either store throws. */
-const isKnown = async ({ store, deliveries }: Webhooks, endpointId: string): Promise<boolean> => {
-  if ((await deliveries.load(endpointId)) !== undefined) return true;
+/**
+ * Whether the deliverer has a row of the endpoint, or else any merchant has it; 'not readable' where it may
+ * be of a merchant whose endpoints cannot be read. Throws StoreUnavailable, and what the deliveries throw.
+ */
+const lookFor = async (
+  { store, deliveries }: Webhooks,
+  endpointId: string,
+): Promise<'known' | 'unknown' | 'not readable'> => {
+  if ((await deliveries.load(endpointId)) !== undefined) return 'known';
   const { merchantIds } = await merchantsWithEndpoints(store);
+  let otherwise: 'unknown' | 'not readable' = 'unknown';
   for (const merchantId of merchantIds) {
-    const { endpoints } = await readEndpoints(store, merchantId);
-    if (endpoints.some((one) => one.endpointId === endpointId)) return true;
+    const own = await readableEndpoints(store, merchantId, () => {
+      otherwise = 'not readable';
+    });
+    if (own?.endpoints.some((one) => one.endpointId === endpointId)) return 'known';
   }
-  return false;
+  return otherwise;
 };
+
+const NOT_READABLE = [
+  'the webhook endpoints of a merchant cannot be read, and it may be one of them',
+];
 
 const route = <const F extends RequestForm>(own: Route<WebhookDeps, F>) => own;
 
@@ -61,8 +70,10 @@ export const WEBHOOK_OPERATOR_ROUTES = {
       404: { description: 'No merchant has such a webhook endpoint.' },
     },
     handle: async ({ webhooks }, { endpointId, query }, reply) => {
-      if (!(await isKnown(webhooks, endpointId)))
-        return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+      const found = await lookFor(webhooks, endpointId);
+      if (found === 'unknown') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+      if (found === 'not readable')
+        return reject(reply, 'SERVICE_UNAVAILABLE', NOT_READABLE, RETRY_LATER);
       return sendAttempts(webhooks, endpointId, query, reply);
     },
   }),

@@ -410,7 +410,16 @@ test('ADR-0179: operators see the endpoints of others, and whose cannot be read'
     WHERE stream_id = (SELECT id FROM streams WHERE name = ?)`);
   change.run('"v1"', '"v9"', endpointStreamOf(merchant));
   const { endpoints, unreadable } = await list();
+  const attemptsAt = (id: unknown) =>
+    service.ask('GET', `/ops/v1/webhook-endpoints/${id}/attempts`, undefined, ops);
+  const ofOther = await attemptsAt(other.json.id);
+  const ofNobody = await attemptsAt(`we_${'0'.repeat(26)}`);
   change.run('"v9"', '"v1"', endpointStreamOf(merchant));
+  expect(ofOther.status).toBe(200);
+  expect([ofNobody.status, ofNobody.json.details]).toEqual([
+    503,
+    ['the webhook endpoints of a merchant cannot be read, and it may be one of them'],
+  ]);
   expect(unreadable).toEqual([merchant]);
   const ids = (endpoints as { id: string }[]).map(({ id }) => id);
   expect(ids).toContain(other.json.id);
