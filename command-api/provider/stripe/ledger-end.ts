@@ -32,7 +32,10 @@ import {
 /** Of a list in which little is ours; one after the other, they take some seconds. */
 const PAGES_MAX = 2_000 / LIST_PAGE;
 
-/** Oldest first. `from`: in seconds since 1970, from then on no entry of the list is missing. */
+/**
+ * Oldest first. `from`: in seconds since 1970, from then on none of the last `limit` entries of the list is
+ * missing.
+ */
 type End = { entries: LedgerEntry[]; from: number };
 
 /** What was made elsewhere is in no log until it is noticed: it does not make the log an older one. */
@@ -47,17 +50,18 @@ const endOfList = async <T extends { id: string; created: number }>(
   entriesOf: (object: T) => LedgerEntry[],
   { from, limit }: { from: number; limit: number },
 ): Promise<End> => {
-  const newest: T[] = [];
+  // Not the objects, of which there may be 20 MB in each account.
+  let last: Pick<T, 'id' | 'created'> | undefined;
   const entries: LedgerEntry[] = [];
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const { data, has_more } = await readPage(send, pageOf(newest.at(-1)?.id), shape);
-    newest.push(...data);
+    const { data, has_more } = await readPage(send, pageOf(last?.id), shape);
+    last = data.at(-1) ?? last;
     entries.unshift(...data.toReversed().flatMap(entriesOf).filter(isOurs));
     // seeded bug: stripe-end-pages
     if (!has_more || data.length === 0 || entries.length >= limit) return { entries, from };
   }
   // The last second that was read may go on on the next page.
-  return { entries, from: (newest.at(-1)?.created ?? from) + 1 };
+  return { entries, from: (last?.created ?? from) + 1 };
 };
 
 const endOfBook = async (send: Send, window: Window, limit: number): Promise<End> => {
