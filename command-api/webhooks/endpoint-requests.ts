@@ -103,7 +103,7 @@ export const handled = async (
   const request = keyed && recognisedBy(commands, merchantId, command, keyed);
   const budget = startBudget(requestBudgetMs, arrivedAtMs);
   const task = commands.queues.run(endpointStreamOf(merchantId), async () => {
-    if (budget.leftMs() === 0 || budget.spent) throw new BudgetSpent();
+    if (budget.leftMs() === 0) throw new BudgetSpent();
     budget.appending = true;
     const circumstances = { time: budget, request };
     return handleEndpointCommand(webhooks.store, merchantId, command, context, circumstances);
