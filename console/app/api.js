@@ -124,3 +124,22 @@ export const follow = async (path, { method = 'GET', headers, signal, onEvent })
     return signal.aborted ? undefined : UNREACHABLE;
   }
 };
+
+/**
+ * Reads server-sent events as `follow` does, of a stream that ends with `result` or `failed`: without
+ * either the connection was lost, also where the stream ended by itself, as at a stop of the service.
+ * @param {string} path
+ * @param {Parameters<typeof follow>[1]} options
+ * @returns {Promise<Problem | undefined>}
+ */
+export const followToResult = async (path, options) => {
+  let hasEnded = false;
+  const problem = await follow(path, {
+    ...options,
+    onEvent: (one) => {
+      hasEnded ||= one.event === 'result' || one.event === 'failed';
+      options.onEvent(one);
+    },
+  });
+  return problem ?? (hasEnded || options.signal.aborted ? undefined : UNREACHABLE);
+};

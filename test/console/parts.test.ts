@@ -1,8 +1,11 @@
 /** The parts of the console that need no browser. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import type { JWTPayload } from 'jose';
 import { breakLine, exportLine, LINES_START } from '../../audit/export-lines.ts';
 import { manifestShape } from '../../cli/export-manifest.ts';
+import { followToResult } from '../../console/app/api.js';
 import { claimsOf, mayUse } from '../../console/app/claims.js';
 import { exportFiles } from '../../console/app/export-file.js';
 import { duration, minorOf, money, pathOf } from '../../console/app/format.js';
@@ -176,4 +179,18 @@ describe('files', () => {
     const head = { position: '7', hash };
     expect(manifestShape.parse(JSON.parse(manifest))).toMatchObject({ count: 1, chain, head });
   });
+});
+
+test.each([
+  ['event: progress\ndata: {}\n\n', 'UNREACHABLE'],
+  ['event: result\ndata: {}\n\n', undefined],
+  ['event: failed\ndata: {}\n\n', undefined],
+])('a stream that ends by itself after %j has the problem %s', async (text, code) => {
+  const server = createServer((_request, response) => response.end(text));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { signal } = new AbortController();
+  const problem = await followToResult(url, { signal, onEvent: () => undefined });
+  server.close();
+  expect(problem?.code).toBe(code);
 });

@@ -1,6 +1,6 @@
 /** Verify: the whole log with progress, its seals, and a head that the reader kept. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { follow } from '../api.js';
+import { followToResult } from '../api.js';
 import { counted, pathOf } from '../format.js';
 import { html } from '../html.js';
 import { BrokenBox, Fact, Finding, PaymentLink, ProblemBox, Raw, StreamLink } from '../parts.js';
@@ -111,7 +111,7 @@ export const VerifyPage = () => {
   const verify = async () => {
     if (isRunning) return;
     setRun({});
-    const rejected = await follow(pathOf('/audit/v1/verify', head), {
+    const rejected = await followToResult(pathOf('/audit/v1/verify', head), {
       signal: leaving.current.signal,
       onEvent: ({ event, data }) => {
         if (event === 'progress') setRun({ progress: JSON.parse(data) });

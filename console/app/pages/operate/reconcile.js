@@ -1,6 +1,6 @@
 /** The provider's ledger against the log. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { follow, problemBy } from '../../api.js';
+import { followToResult, problemBy } from '../../api.js';
 import { counted, money } from '../../format.js';
 import { html } from '../../html.js';
 import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
@@ -48,7 +48,7 @@ export const ReconcileSection = () => {
   const run = async () => {
     if (isRunning) return;
     setRunning(true);
-    const rejected = await follow('/audit/v1/reconcile', {
+    const rejected = await followToResult('/audit/v1/reconcile', {
       method: 'POST',
       signal: leaving.current.signal,
       onEvent: ({ event, data }) => {
