@@ -82,34 +82,42 @@ test('a store that is closed while its log is moved leaves one whole file', asyn
   expect('end' in verifyLog(rows)).toBe(true);
 });
 
+const STORE = new URL('../../../shared/event-store/sqlite/event-store.ts', import.meta.url);
+
+/**
+ * A process that appends to a log until a checkpoint is due, waits for its end, and prints how the store
+ * ended (`fatal`) and what came of one more append: the number of its events, or the name of its error.
+ * `prepare` runs before the appends; it can call `append(n)` and `state.get()`, which reads the log once.
+ */
+const appending = (database: string, prepare: string): string => `
+  import { openSync, statSync, writeFileSync } from 'node:fs';
+  import { DatabaseSync } from 'node:sqlite';
+  import { setImmediate } from 'node:timers/promises';
+  import { openSqliteEventStore } from '${STORE}';
+  const file = ${JSON.stringify(database)};
+  let fatal = null;
+  const store = await openSqliteEventStore({ file, onFatal: (error) => { fatal ??= error.message; } });
+  const event = ${JSON.stringify(newEvent(created()))};
+  const append = (n) => store.append('payment-' + n, 'none',
+    Array.from({ length: ${BATCH_EVENTS} }, () => ({ ...event, id: crypto.randomUUID() })));
+  const state = new DatabaseSync(file).prepare('PRAGMA wal_checkpoint(NOOP)');
+  const isMoved = ({ log, checkpointed }) => log === checkpointed;
+  ${prepare}
+  for (let n = 0; statSync(file + '-wal').size < ${DUE_BYTES}; n += 1) await append(n);
+  while (fatal === null && !isMoved(state.get())) await setImmediate();
+  const after = await append('after').then(({ length }) => length, ({ name }) => name);
+  console.log(JSON.stringify({ fatal, after }));
+  process.exit(0);`;
+
 test('ADR-0191: without a file descriptor for its thread the appending thread moves the log', async () => {
-  const other = join(folder.path, 'other.db');
-  const script = `
-    import { openSync, statSync } from 'node:fs';
-    import { DatabaseSync } from 'node:sqlite';
-    import { setImmediate } from 'node:timers/promises';
-    import { openSqliteEventStore } from '${new URL('../../../shared/event-store/sqlite/event-store.ts', import.meta.url)}';
-    let fatal = null;
-    const store = await openSqliteEventStore({
-      file: ${JSON.stringify(other)},
-      onFatal: (error) => { fatal ??= error.message; },
-    });
-    const event = ${JSON.stringify(newEvent(created()))};
-    const append = (n) => store.append('payment-' + n, 'none',
-      Array.from({ length: ${BATCH_EVENTS} }, () => ({ ...event, id: crypto.randomUUID() })));
-    await append('before');
-    const database = new DatabaseSync(${JSON.stringify(other)});
-    const state = database.prepare('PRAGMA wal_checkpoint(NOOP)');
-    const isMoved = ({ log, checkpointed }) => log === checkpointed;
+  const script = appending(
+    join(folder.path, 'other.db'),
+    `await append('before');
     state.get();
     for (let taken = true; taken; ) {
       try { openSync('/dev/null'); } catch { taken = false; }
-    }
-    for (let n = 0; statSync('${other}-wal').size < ${DUE_BYTES}; n += 1) await append(n);
-    while (fatal === null && !isMoved(state.get())) await setImmediate();
-    const after = await append('after').catch(({ name }) => name);
-    console.log(JSON.stringify({ fatal, after: after.length }));
-    process.exit(0);`;
+    }`,
+  );
   const { stdout } = await promisify(execFile)(
     '/bin/sh',
     [
@@ -127,30 +135,11 @@ const about = missing === undefined ? describe : describe.skip;
 about(`a failed fsync${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   test('of a checkpoint stops the store, though the next one would succeed', async () => {
     const disk = openFailingDisk();
-    const other = join(folder.path, 'other.db');
-    // Nothing is appended from then on: the thread syncs where it moved all that the log holds.
-    const script = `
-      import { statSync, writeFileSync } from 'node:fs';
-      import { DatabaseSync } from 'node:sqlite';
-      import { setImmediate } from 'node:timers/promises';
-      import { openSqliteEventStore } from '${new URL('../../../shared/event-store/sqlite/event-store.ts', import.meta.url)}';
-      let fatal;
-      const store = await openSqliteEventStore({
-        file: ${JSON.stringify(other)},
-        onFatal: (error) => { fatal ??= error.message; },
-      });
-      const event = ${JSON.stringify(newEvent(created()))};
-      const append = (n) => store.append('payment-' + n, 'none',
-        Array.from({ length: ${BATCH_EVENTS} }, () => ({ ...event, id: crypto.randomUUID() })));
-      writeFileSync(process.env.FAIL_SYNC_WHEN, '');
-      for (let n = 0; statSync('${other}-wal').size < ${DUE_BYTES}; n += 1) await append(n);
-      const database = new DatabaseSync(${JSON.stringify(other)});
-      const state = database.prepare('PRAGMA wal_checkpoint(NOOP)');
-      const isMoved = ({ log, checkpointed }) => log === checkpointed;
-      while (fatal === undefined && !isMoved(state.get())) await setImmediate();
-      const after = await append('after').catch(({ name }) => name);
-      console.log(JSON.stringify({ fatal, after }));
-      process.exit(0);`;
+    // Once a checkpoint is due nothing is appended: the thread syncs where it moved all that the log holds.
+    const script = appending(
+      join(folder.path, 'other.db'),
+      "writeFileSync(process.env.FAIL_SYNC_WHEN, '');",
+    );
     try {
       const { stdout } = await promisify(execFile)(
         process.execPath,
