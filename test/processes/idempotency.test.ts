@@ -75,8 +75,8 @@ describe('gaps §8: a repeat under a key, in another process', () => {
     a.faults.next('not sent');
     const first = await store.readStream(streamOf(locatedId(await a.create({}, { key }))));
     const identities = createIdentities([SECRET]);
-    for (let attempt = 2; attempt <= 1_000; attempt += 1) {
-      const ids = createIdsUnder(identities, 'm_test', key, attempt);
+    const attempted = Array.from({ length: 999 }, (_, n) => {
+      const ids = createIdsUnder(identities, 'm_test', key, n + 2);
       const idsOf = ({ type }: RecordedEvent['event']) =>
         type === 'PaymentCreated' ? ids : { operationId: ids.operationId };
       const events = first.map(({ event, time, context }) => ({
@@ -85,8 +85,9 @@ describe('gaps §8: a repeat under a key, in another process', () => {
         event: { ...event, data: { ...event.data, ...idsOf(event) } } as typeof event,
         context,
       }));
-      await store.append(streamOf(ids.paymentId), 'none', events);
-    }
+      return store.append(streamOf(ids.paymentId), 'none', events);
+    });
+    await Promise.all(attempted);
     const created = await b.create({}, { key });
     expect(created.status).toBe(200);
     expect(idOf(created)).toBe(createIdsUnder(identities, 'm_test', key, 1_001).paymentId);
