@@ -40,17 +40,19 @@ export const mongoDeliveries = <A extends { eventId: string }>({
   const client = clientOf(url);
   const rows = client.db().collection<StoredRow>(ROWS);
   const kept = client.db().collection<StoredAttempt>(ATTEMPTS);
-  /** By endpoint: attempts of its row that may be stored there alone. Unknown before the first save here. */
-  const inRow = new Map<string, StoredAttempt[]>();
+  /** By endpoint: attempts of its row, as saved here last, that may be stored there alone. */
+  const inRow = new Map<string, { version: number; attempts: StoredAttempt[] }>();
 
-  const keepAttempts = async (endpointId: string): Promise<void> => {
+  const keepAttempts = async (endpointId: string, version: number): Promise<void> => {
     const known = inRow.get(endpointId);
-    const attempts = known ?? (await rows.findOne({ _id: endpointId }, quick))?.attempts ?? [];
+    // Another process may have saved the row since.
+    const row = known?.version === version ? known : await rows.findOne({ _id: endpointId }, quick);
+    const attempts = row?.attempts ?? [];
     if (attempts.length > 0)
       await kept.insertMany(attempts, { ordered: false }).catch((error: unknown) => {
         if (!isDuplicate(error)) throw error;
       });
-    inRow.set(endpointId, []);
+    inRow.set(endpointId, { version, attempts: [] });
   };
 
   const trim = async (endpointId: string): Promise<void> => {
@@ -72,18 +74,19 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       expectedVersion: number,
       given: readonly A[],
     ): Promise<boolean> => {
-      await keepAttempts(endpointId);
+      await keepAttempts(endpointId, expectedVersion);
       inRow.delete(endpointId);
-      const first = (expectedVersion + 1) * PER_SAVE;
+      const version = expectedVersion + 1;
+      const first = version * PER_SAVE;
       const attempts = given.map((attempt, at) => ({
         _id: idOf(endpointId, first + at),
         eventId: attempt.eventId,
         body: JSON.stringify(attempt),
       }));
       if (!(await saveText(rows, endpointId, text, expectedVersion, { attempts }))) return false;
-      inRow.set(endpointId, attempts);
+      inRow.set(endpointId, { version, attempts });
       // The row is saved: what fails from here on is done before the next save, here or elsewhere.
-      await keepAttempts(endpointId).catch(() => undefined);
+      await keepAttempts(endpointId, version).catch(() => undefined);
       if (expectedVersion % TRIM_EVERY === 0) await trim(endpointId).catch(() => undefined);
       return true;
     },

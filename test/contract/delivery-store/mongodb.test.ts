@@ -17,33 +17,39 @@ describeDeliveryStore({
 
 const testOfMongo = database === undefined ? test.skip : test;
 
-testOfMongo.each(['the next save of the same process', 'the first save of another one'])(
-  'attempts that could not be stored beside their row are stored by %s',
-  async (by) => {
-    const url = new URL(database?.url ?? '');
-    const proxy = await tcpProxy(url.hostname, Number(url.port));
-    url.host = `127.0.0.1:${proxy.port}`;
-    url.searchParams.set('directConnection', 'true');
-    const open = (at: string) => mongoDeliveries({ url: at, attemptsMax: ATTEMPTS_MAX });
-    const store = open(url.href);
-    const other = open(database?.url ?? '');
-    try {
-      const endpointId = `we_${crypto.randomUUID()}`;
-      proxy.beforeRequest('webhook_attempts', () => proxy.shut());
-      const saved = await store.save(endpointId, '1', 0, [{ eventId: 'evt_1' }]);
-      proxy.open();
-      expect(saved).toBe(true);
-      expect(await other.attempts(endpointId, { limit: 10 })).toEqual([]);
-      const next = by.includes('another') ? other : store;
-      expect(await next.save(endpointId, '2', 1, [{ eventId: 'evt_2' }])).toBe(true);
-      expect(await other.attempts(endpointId, { limit: 10 })).toMatchObject([
-        { attempt: { eventId: 'evt_2' } },
-        { attempt: { eventId: 'evt_1' } },
-      ]);
-    } finally {
-      await store.close();
-      await other.close();
-      await proxy.close();
+testOfMongo.each([
+  'the next save of the same process',
+  'the first save of another one',
+  'a later save of another one',
+])('attempts that could not be stored beside their row are stored by %s', async (by) => {
+  const url = new URL(database?.url ?? '');
+  const proxy = await tcpProxy(url.hostname, Number(url.port));
+  url.host = `127.0.0.1:${proxy.port}`;
+  url.searchParams.set('directConnection', 'true');
+  const open = (at: string) => mongoDeliveries({ url: at, attemptsMax: ATTEMPTS_MAX });
+  const store = open(url.href);
+  const other = open(database?.url ?? '');
+  try {
+    const endpointId = `we_${crypto.randomUUID()}`;
+    let version = 0;
+    if (by.includes('later')) {
+      expect(await other.save(endpointId, '0', version, [])).toBe(true);
+      version += 1;
     }
-  },
-);
+    proxy.beforeRequest('webhook_attempts', () => proxy.shut());
+    const saved = await store.save(endpointId, '1', version, [{ eventId: 'evt_1' }]);
+    proxy.open();
+    expect(saved).toBe(true);
+    expect(await other.attempts(endpointId, { limit: 10 })).toEqual([]);
+    const next = by.includes('another') ? other : store;
+    expect(await next.save(endpointId, '2', version + 1, [{ eventId: 'evt_2' }])).toBe(true);
+    expect(await other.attempts(endpointId, { limit: 10 })).toMatchObject([
+      { attempt: { eventId: 'evt_2' } },
+      { attempt: { eventId: 'evt_1' } },
+    ]);
+  } finally {
+    await store.close();
+    await other.close();
+    await proxy.close();
+  }
+});
