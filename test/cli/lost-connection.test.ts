@@ -6,7 +6,7 @@ import { runCli } from '../support/cli.ts';
 
 let server: Server;
 let url: string;
-let goesAway = true;
+let goesAway: boolean;
 
 beforeAll(async () => {
   server = createServer((_request, response) => {
@@ -36,6 +36,7 @@ test.each([
     'the connection was lost before the end of the response (UND_ERR_SOCKET); a command that changes something may have been carried out',
   ],
 ])('payments %j says that the connection was lost', async (args, why) => {
+  goesAway = true;
   const { code, stderr } = await runCli(args, { PAYMENTS_URL: url, PAYMENTS_TOKEN: 'a.b.c' });
   expect([code, stderr]).toEqual([1, `payments: ${why}\n`]);
 });
