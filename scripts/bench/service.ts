@@ -14,6 +14,7 @@ import {
   postOrder,
   serviceOrder,
   startBare,
+  startLeast,
   type Workplace,
 } from './workplace.ts';
 
@@ -42,6 +43,15 @@ export const loadsOf = (
     waitsForDisk: false,
   },
 ];
+
+/** The writes of a create without all else (least.ts): what no service can be cheaper than. */
+const leastOf = (workplace: Workplace, least: Server, bare: Server): Turn<'the writes alone'> => ({
+  name: 'the writes alone',
+  server: least,
+  order: () => postOrder(workplace, least.url, '/'),
+  bare: { server: bare, order: postOrder(workplace, bare.url, '/') },
+  waitsForDisk: true,
+});
 
 /** In this time the engine compiles what is hot; a create costs a third less after it. */
 const WARM_UP_ROUNDS = 3;
@@ -106,7 +116,11 @@ const goalsOf = ({ create, GET }: Record<'create' | 'GET', Outcome>, readyMs: nu
   },
 ];
 
-const pictureOf = ({ create, GET }: Record<'create' | 'GET', Outcome>): string =>
+const pictureOf = ({
+  create,
+  GET,
+  'the writes alone': writes,
+}: Record<'create' | 'GET' | 'the writes alone', Outcome>): string =>
   barChart('CPU of one request, beside bare Fastify', 'µs', [
     { name: 'bare POST', value: cpuUsOf(create.bare), kind: 'bare' },
     {
@@ -115,6 +129,7 @@ const pictureOf = ({ create, GET }: Record<'create' | 'GET', Outcome>): string =
       kind: 'a',
       aim: cpuUsOf(create.bare) / 0.3,
     },
+    { name: 'the writes of a create alone', value: cpuUsOf(writes.ours), kind: 'c' },
     { name: 'bare GET of as many bytes', value: cpuUsOf(GET.bare), kind: 'bare' },
     { name: 'GET by id', value: cpuUsOf(GET.ours), kind: 'b', aim: cpuUsOf(GET.bare) / 0.55 },
   ]);
@@ -137,14 +152,18 @@ export const benchService = async (seconds: number, report: Report): Promise<Ser
     const bytes = await bytesOf(workplace, service.url, ids[0] ?? '');
     const bare = await startBare(workplace, bytes);
     servers.push(bare);
-    const turns = loadsOf(workplace, service, bare, ids);
+    const least = await startLeast(workplace);
+    servers.push(least);
+    const loads = loadsOf(workplace, service, bare, ids);
+    const turns = [...loads, leastOf(workplace, least, bare)];
     await warmUp(turns);
-    const outcomes = await inTurns<'create' | 'GET'>(turns, report);
-    const { create, GET } = outcomes;
-    const open = await inOpenLoop(turns, outcomes);
+    const outcomes = await inTurns(turns, report);
+    const { create, GET, 'the writes alone': writes } = outcomes;
+    const open = await inOpenLoop(loads, outcomes);
     const rows = [
       { name: 'bare POST', round: create.bare, open: open.barePost },
       { name: 'create', round: create.ours, ofBare: create.ofBare, open: open.create },
+      { name: 'the writes alone', round: writes.ours, ofBare: writes.ofBare },
       { name: `bare GET of ${number(bytes)} bytes`, round: GET.bare, open: open.bareGet },
       { name: 'GET', round: GET.ours, ofBare: GET.ofBare, open: open.get },
     ];

@@ -97,8 +97,10 @@ export const getOrder = (
   return { url, seconds, method: 'GET', paths, headers };
 };
 
+const YOUNG_GENERATION = ['--max-semi-space-size=32', '--v8-pool-size=1'];
+
 /** Node's arguments in front of a main, as `npm start` has them. */
-export const LAUNCHED = ['--max-semi-space-size=32', '--v8-pool-size=1', 'scripts/launch.cjs'];
+export const LAUNCHED = [...YOUNG_GENERATION, 'scripts/launch.cjs'];
 
 /** What `npm start` runs, without npm and its shell, so that the probe can be loaded. */
 export const serviceOrder = ({ env, logFile }: Workplace, name = 'service') => ({
@@ -115,6 +117,15 @@ export const startBare = (workplace: Workplace, bytes: number): Promise<Server> 
     readyPath: '/',
     env: { ...workplace.env, BYTES: String(bytes) },
     logFile: workplace.logFile('bare'),
+  });
+
+/** The server that makes the writes of a create, and nothing else, with the service's flags of Node. */
+export const startLeast = ({ env, logFile }: Workplace): Promise<Server> =>
+  startServer({
+    args: [...YOUNG_GENERATION, 'scripts/bench/least.ts'],
+    readyPath: '/',
+    env,
+    logFile: logFile('least'),
   });
 
 /** The bytes of the response to a GET. Throws for a status other than 200. */
