@@ -3,7 +3,7 @@
  * and codes, never bodies, headers or addresses. Redaction by field name and the card number
  * scrubber are a second protection where code breaks that rule (gaps §4).
  */
-import { openSync } from 'node:fs';
+import fs from 'node:fs';
 import pino, { type Logger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
 import { withoutControlSigns } from './control-signs.ts';
@@ -31,14 +31,18 @@ const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
 /** A write costs more than making many lines, so lines are written at this size or after this delay. */
 const CHUNK_BYTES = 64_000;
-/** Of one write; the stream's own bound is below the size of a piece. */
-const WRITE_BYTES_MAX = 128 * 1024;
 const DELAY_MS_MAX = 100;
 
 const WRITE_IN_FLIGHT_MS = 20;
 
 /** How long the last lines wait for a reader of stdout that does not read; it holds up the exit. */
 const LAST_LINES_MS = 300;
+const RETRY_MS = 20;
+
+/** Stops this thread: at the exit nothing else can wait. */
+const wait = (ms: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+};
 
 const SECRETS: ReadonlySet<string> = new Set([
   'authorization',
@@ -120,67 +124,77 @@ type Destination = {
   flushSync(): void;
 };
 
-/** The destination of a log, which never ends the process and never keeps it from ending. */
-const openDestination = (dest: number): Destination => {
-  let lastTryMs = Number.POSITIVE_INFINITY;
-  const stream = pino.destination({
-    dest,
-    sync: false,
-    minLength: CHUNK_BYTES,
-    maxWrite: WRITE_BYTES_MAX,
-    maxLength: BUFFER_BYTES_MAX,
-    // EAGAIN is a pipe that is full. The stream's own bound is none.
-    retryEAGAIN: () => performance.now() < lastTryMs,
-  });
-  // The stream passes even nothing on to the file, in a thread and at the price of a line.
-  let mayHold = false;
-  stream.on('write', (bytes: number) => {
-    mayHold ||= bytes > 0;
-  });
-  // A full disk or a closed pipe loses log lines and must not end the service.
-  stream.on('error', () => {
-    mayHold = true;
-  });
+const codeOf = (error: unknown): unknown => Object(error).code;
+
+/**
+ * The destination of a log, which never ends the process and never keeps it from ending. Not pino's own:
+ * at the exit that tries a full disk again without an end.
+ */
+const openDestination = (fd: number): Destination => {
+  let texts: Buffer[] = [];
+  let heldBytes = 0;
+  let isWriting = false;
   let isGone = false;
+  const giveUp = (): void => {
+    isGone = true;
+    texts = [];
+  };
+  /** Keeps what of a text has not been written, before all others. */
+  const keepRest = (text: Buffer, writtenBytes: number): void => {
+    heldBytes -= writtenBytes;
+    if (writtenBytes < text.length) texts.unshift(text.subarray(writtenBytes));
+  };
+  const writeNext = (): void => {
+    const text = isWriting ? undefined : texts.shift();
+    if (text === undefined) return;
+    isWriting = true;
+    fs.write(fd, text, (error, writtenBytes) => {
+      isWriting = false;
+      if (isGone) return;
+      keepRest(text, writtenBytes);
+      if (error === null) writeNext();
+      // Nobody reads the pipe any more. A full pipe or disk is tried again with the next flush.
+      else if (codeOf(error) === 'EPIPE') giveUp();
+    });
+  };
   return {
     write: (text) => {
-      if (isGone) return;
-      mayHold = true;
-      stream.write(text);
+      const bytes = Buffer.from(text);
+      if (isGone || heldBytes + bytes.length > BUFFER_BYTES_MAX) return;
+      heldBytes += bytes.length;
+      texts.push(bytes);
+      if (bytes.length >= CHUNK_BYTES) writeNext();
     },
-    flush: () => {
-      if (isGone || !mayHold) return;
-      mayHold = false;
-      stream.flush();
-    },
+    flush: writeNext,
     flushSync: () => {
-      if (isGone) return;
-      lastTryMs = performance.now() + LAST_LINES_MS;
-      try {
-        stream.flushSync();
-      } catch {
-        // There is nowhere to report this. Unless the stream is destroyed, pino tries again at the exit.
-        isGone = true;
-        stream.destroy();
+      const lastTryMs = performance.now() + LAST_LINES_MS;
+      for (let text = texts.shift(); text !== undefined; text = texts.shift()) {
+        try {
+          keepRest(text, fs.writeSync(fd, text));
+        } catch (error) {
+          // EAGAIN is a pipe that is full. There is nowhere to report any other error.
+          if (codeOf(error) !== 'EAGAIN' || performance.now() >= lastTryMs) giveUp();
+          else {
+            keepRest(text, 0);
+            wait(RETRY_MS);
+          }
+        }
       }
     },
   };
 };
 
-/**
- * Joins lines before the stream gets them: for each text that it gets it measures all that it holds,
- * which costs more than the rest of a line.
- */
-const joinLines = (stream: Destination) => {
+/** Joins lines before the destination gets them, for which each text is a buffer and a write. */
+const joinLines = (file: Destination) => {
   let lines = '';
   const handOver = (): void => {
     const joined = lines;
     lines = '';
-    if (joined !== '') stream.write(joined);
+    if (joined !== '') file.write(joined);
   };
   const timer = setInterval(() => {
     handOver();
-    stream.flush();
+    file.flush();
   }, DELAY_MS_MAX);
   timer.unref();
   const write = (line: string): void => {
@@ -190,21 +204,21 @@ const joinLines = (stream: Destination) => {
   /** pino calls it after a line of level fatal. */
   const flushSync = (): void => {
     handOver();
-    stream.flushSync();
+    file.flushSync();
   };
   return { write, handOver, flushSync };
 };
 
 /**
  * Opens the log. Lines are written asynchronously; `flush` writes the rest synchronously and is
- * called once, before the process ends and before pino's own listener to its exit. Throws when the file cannot be opened.
+ * called once, before the process ends. Throws when the file cannot be opened.
  */
 export const createLogger = ({
   level,
   destination,
   also,
 }: LogOptions): { log: Log; flush: () => void } => {
-  const dest = destination === 'stdout' ? 1 : openSync(destination.file, 'a', 0o600);
+  const dest = destination === 'stdout' ? 1 : fs.openSync(destination.file, 'a', 0o600);
   const lines = joinLines(openDestination(dest));
   // seeded bug: scrubber
   const safe = (line: string): string => withoutControlSigns(scrubCardNumbers(line));
@@ -234,7 +248,7 @@ export const createLogger = ({
   const flush = (): void => {
     lines.handOver();
     // A write in flight runs in another thread, and flushSync cannot wait for it: give it a moment.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE_IN_FLIGHT_MS);
+    wait(WRITE_IN_FLIGHT_MS);
     lines.flushSync();
   };
   return { log, flush };

@@ -37,6 +37,8 @@ const written = async (write: (log: Log) => void, level: 'info' | 'warn' = 'info
   };
 };
 
+const fullDisk = () => Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+
 const nextMillisecond = (): number => {
   const ms = Date.now();
   while (Date.now() === ms);
@@ -138,6 +140,37 @@ describe('gaps §4: a log line', () => {
     const text = () => readFileSync(file, 'utf8');
     await until('the second line is there', () => text().endsWith('\n'));
     expect(JSON.parse(text())).toMatchObject({ msg: 'after' });
+  });
+
+  test('on a full disk is written once there is room, and each line once and in order', async () => {
+    const file = join(folder, 'full.log');
+    const { log } = createLogger({ level: 'info', destination: { file } });
+    const write = jest.spyOn(fs, 'write').mockImplementation(((...args: unknown[]) => {
+      const done = args.at(-1) as (error: Error, bytes: number) => void;
+      setImmediate(done, fullDisk(), 0);
+    }) as typeof fs.write);
+    log.info('first');
+    await until('two writes have failed', () => write.mock.calls.length >= 2);
+    log.info('second');
+    write.mockRestore();
+    const text = () => readFileSync(file, 'utf8');
+    await until('both lines are in the file', () => text().split('\n').length === 3);
+    expect(text()).toMatch(/"msg":"first"\}\n.*"msg":"second"\}\n$/);
+  });
+
+  test('is given up at the exit where it meets a full disk', () => {
+    const file = join(folder, 'exit.log');
+    const { log, flush } = createLogger({ level: 'info', destination: { file } });
+    const writeSync = jest.spyOn(fs, 'writeSync');
+    // There is room at the second try, so that a log that tries without an end has one here.
+    writeSync.mockImplementationOnce(() => {
+      throw fullDisk();
+    });
+    log.info('last');
+    flush();
+    const tries = writeSync.mock.calls.length;
+    writeSync.mockRestore();
+    expect(tries).toBe(1);
   });
 
   test('is not written below its level', async () => {
