@@ -230,9 +230,20 @@ const parse = (env: NodeJS.ProcessEnv, mode: Mode): ConfigResult => {
   return { ok: false, problems: [...problems, ...furtherProblems(rest, invalid)] };
 };
 
+/** What is judged by another setting too, without naming it: nothing can be said while that is invalid. */
+const JUDGED_BY: Readonly<Record<string, readonly string[]>> = {
+  PROVIDER: ['PROVIDER_URL', 'PROVIDER_TIMEOUT_MS'],
+  JWT_SECRET: ['JWT_ALGORITHMS'],
+  JWT_JWKS_URL: ['JWT_ALGORITHMS'],
+};
+
 /** Without the invalid settings the rest may seem incomplete: such a line would be wrong. */
-const furtherProblems = (rest: ConfigResult, invalid: readonly string[]): string[] =>
-  rest.ok ? [] : rest.problems.filter((line) => !invalid.some((name) => line.includes(name)));
+const furtherProblems = (rest: ConfigResult, invalid: readonly string[]): string[] => {
+  if (rest.ok) return [];
+  const unknown = new Set(invalid.flatMap((name) => [name, ...(JUDGED_BY[name] ?? [])]));
+  const namesOf = (line: string) => line.match(/\b[A-Z][A-Z_]+\b/g) ?? [];
+  return rest.problems.filter((line) => !namesOf(line).some((name) => unknown.has(name)));
+};
 
 const withEffective = (read: ConfigResult, env: NodeJS.ProcessEnv): ConfigResult => {
   if (!read.ok) return read;

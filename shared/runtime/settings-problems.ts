@@ -239,10 +239,11 @@ export const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => 
     .filter((name) => isShort(parsed[name]))
     .map((name) => `${name} must be at least ${SECRET_BYTES_MIN} bytes`);
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
-  if (problems.length > 0 || mode === 'provider' || !isShared) return problems;
-  return (['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'] as const)
+  if (mode === 'provider' || !isShared) return problems;
+  const missing = (['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'] as const)
     .filter((name) => parsed[name] === undefined)
     .map((name) => `${name} must be set with EventStoreDB, to the same value in every process`);
+  return [...problems, ...missing];
 };
 
 /** Settings that work but are unsafe or incomplete, one line each. */

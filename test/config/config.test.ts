@@ -398,6 +398,34 @@ describe('settings: what is set and wrong', () => {
     ]);
   });
 
+  test.each<[string, NodeJS.ProcessEnv, string[]]>([
+    [
+      'a setting whose name begins with that of an unreadable one',
+      { IDEMPOTENCY_SECRET_FILE: 'absent', IDEMPOTENCY_SECRET_PREVIOUS: 'short' },
+      ['IDEMPOTENCY_SECRET_FILE', 'IDEMPOTENCY_SECRET_PREVIOUS'],
+    ],
+    [
+      'a setting whose name ends with that of an unreadable one',
+      { WEBHOOK_SECRET_FILE: 'absent', STRIPE_WEBHOOK_SECRET: 'x' },
+      ['WEBHOOK_SECRET_FILE', 'STRIPE_WEBHOOK_SECRET'],
+    ],
+    [
+      'a missing secret beside a short one',
+      { EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false', IDEMPOTENCY_SECRET: 'short' },
+      ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'],
+    ],
+  ])('%s is listed too', (_what, env, names) => {
+    expect(problemsOf(env).map((line) => line.split(' ')[0])).toEqual(names);
+  });
+
+  test.each<[string, NodeJS.ProcessEnv]>([
+    ['keys that cannot be read', { JWT_SECRET_FILE: 'absent', JWT_ALGORITHMS: 'HS256' }],
+    ['keys at an invalid address', { JWT_JWKS_URL: 'x', JWT_ALGORITHMS: 'RS256' }],
+    ['an invalid provider', { PROVIDER: 'strip', PROVIDER_TIMEOUT_MS: '25000' }],
+  ])('nothing is said of what %s would allow', (_what, env) => {
+    expect(problemsOf(env)).toHaveLength(1);
+  });
+
   test('no problem repeats a value, for it may be a secret', () => {
     const text = problemsOf({
       JWT_SECRET: 'hunter2-secret',
