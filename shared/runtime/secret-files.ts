@@ -2,6 +2,7 @@
  * Secrets that are given as files: `X_FILE` names a file that holds the value of the setting `X`
  * (docs/settings.md), so that a secret stands in no environment and no process list.
  */
+import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 
@@ -34,7 +35,10 @@ export const contentOf = (file: string): { value: string } | { problem: string }
     const problem = readableProblem(mode);
     if (problem !== undefined) return { problem };
     if (size > BYTES_MAX) return { problem: `names a file of more than ${BYTES_MAX} bytes` };
-    const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    const bytes = readFileSync(file);
+    // What is no text would be read as one sign for each wrong byte: different secrets become one.
+    if (!isUtf8(bytes)) return { problem: 'names a file that is not UTF-8 text' };
+    const value = bytes.toString().replace(/\r?\n$/, '');
     return value.trim() === '' ? { problem: 'names an empty file' } : { value };
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;

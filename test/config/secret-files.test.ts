@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'payments-secrets-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const SECRET = 's'.repeat(32);
-const fileOf = (text: string, mode = 0o600): string => {
+const fileOf = (text: string | Uint8Array, mode = 0o600): string => {
   const file = join(folder, crypto.randomUUID());
   writeFileSync(file, text);
   chmodSync(file, mode);
@@ -68,6 +68,11 @@ test.each<[string, () => NodeJS.ProcessEnv, string]>([
     'that is empty',
     () => ({ JWT_SECRET_FILE: fileOf('\n') }),
     'JWT_SECRET_FILE names an empty file',
+  ],
+  [
+    'of bytes that are no text',
+    () => ({ JWT_SECRET_FILE: fileOf(Buffer.alloc(32, 0xff)) }),
+    'JWT_SECRET_FILE names a file that is not UTF-8 text',
   ],
   [
     'beside the setting itself',
