@@ -13,6 +13,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
+import { unchangedAddress } from './stopped-file.ts';
 
 /** The state of one engine or of the provider. */
 export type EngineFinding = {
@@ -113,7 +114,8 @@ const lookAtFile = (engine: string, folder: string, name: string): EngineFinding
     return { engine, place, state: 'empty', fault: false, cause };
   }
   try {
-    const database = new DatabaseSync(file, { readOnly: true, timeout: CONNECT_MS_MAX });
+    // Read otherwise, SQLite makes files beside it, and cannot open it where it cannot make them.
+    const database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
     database.close();
     return { engine, place, state: 'up', fault: false };

@@ -27,9 +27,13 @@ const copyOf = (file: string): string => {
   return copy;
 };
 
+/** An address by which SQLite reads a file as it is, without what waits in its write-ahead log. */
+export const unchangedAddress = (file: string): string =>
+  `${pathToFileURL(file).href}?mode=ro&immutable=1`;
+
 /**
  * The path to open such a file by: an address of SQLite that reads the file as it is, or the path of a
  * copy. Throws what the file system throws.
  */
 export const readablePath = (file: string): string =>
-  hasWaitingPages(file) ? copyOf(file) : `${pathToFileURL(file).href}?mode=ro&immutable=1`;
+  hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);

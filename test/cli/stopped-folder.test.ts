@@ -9,6 +9,7 @@ import { asDataFolderRefused, openDataFolder } from '../../embedded/data-folder.
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
 import { runCli } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { runCliProcess } from '../support/service.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
@@ -91,6 +92,16 @@ describe('F13: a stopped data folder', () => {
     expect(whole.stderr).toMatch(/events\.sqlite-wal holds pages/);
     expect(exported.code).toBe(0);
     expect(readFileSync(out, 'utf8')).toContain(story);
+  });
+
+  test.each(['stopped', 'killed'])('that was %s is unchanged by doctor', async (how) => {
+    const data = how === 'stopped' ? stopped : killed;
+    const before = stateOf(data);
+    const env = { DATA_DIR: data, PORT: String(await freePort()), NO_COLOR: '1' };
+    const { stdout } = await runCli(['doctor'], env);
+    expect(stdout).toMatch(/^event store +SQLite, events\.sqlite +up$/m);
+    expect(stdout).toMatch(/^read models +SQLite, read-models\.sqlite +up$/m);
+    expect(stateOf(data)).toEqual(before);
   });
 
   test("with PROVIDER=stripe it is compared with Stripe's ledger, not the simulator's in the folder", async () => {
