@@ -145,7 +145,7 @@ const IS_DAMAGE =
   /the event log (is damaged|ends before|has other events)|malformed|not a database/;
 
 /** Turns an error about a file of the folder into a DataFolderRefused; returns any other as it is. */
-export const asDataFolderRefused = (error: unknown, folder: string): unknown => {
+export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolderRefused => {
   if (!(error instanceof Error) || error instanceof DataFolderRefused) return error;
   // These messages already name the file or the checkpoint, and what is wrong with it.
   if (error instanceof StoreFileUnusable || error instanceof LogMisfit) {

@@ -44,7 +44,9 @@ await runProcess({
   ],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) =>
-    openService(config, prepared, log, onFatal).catch((error: unknown) => {
+    openService(config, prepared, log, (error) =>
+      onFatal(asDataFolderRefused(error, config.dataDir)),
+    ).catch((error: unknown) => {
       throw asDataFolderRefused(error, config.dataDir);
     }),
   banner: ({ eventsAtStart, warnings }, baseUrl, config, waitsFor) =>

@@ -64,7 +64,9 @@ export const surviveFailedSync = async (disk: FailingDisk, round: FailedSync): P
     await using service = await startService({ dataDir: folder.path, env });
     const work = await untilItEnds(service, disk, round);
     expect((await service.exited).code).toBe(1);
-    expect(service.stderr()).toMatch(/^payments: [^\n]*SQLite error 1034[^\n]*$/m);
+    expect(service.stderr()).toMatch(
+      /^payments: DATA_DIR: \S+events\.sqlite: [^\n]*SQLite error 1034[^\n]*$/m,
+    );
     disk.mend();
     await resolved(folder.path);
     await expectAllKept(folder.path, work.acknowledged);

@@ -52,7 +52,7 @@ export async function openSqliteEventStore(
   const { file, maxPages, onFatal } = options;
   createPrivateFile(file);
   const thread = await startThread({ file, maxPages }, ({ message }) =>
-    onFatal?.(new StoreUnavailable(message)),
+    onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
   ).catch(rethrow);
   const tail = liveTail(thread.openedAt);
   const appends = groupCommit(thread, tail, options.logger);
