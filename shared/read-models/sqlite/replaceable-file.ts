@@ -1,6 +1,6 @@
 /**
- * The read models' file while the service runs: an empty file replaces it when it turns out damaged,
- * and the next generation's file replaces it at the end of a rebuild.
+ * The read models' file while the service runs: an empty file replaces it when it turns out damaged or
+ * deleted, and the next generation's file replaces it at the end of a rebuild.
  */
 import { close, openSync, renameSync, statSync } from 'node:fs';
 import { firstLineOf } from '../../runtime/error-text.ts';
@@ -19,8 +19,8 @@ import type { WalMoves } from './wal-moves.ts';
 /** The open file, whichever it is at the moment. */
 export type ReplaceableFile = {
   /**
-   * Runs a step on the file. Throws ReadModelsUnavailable where the file cannot be used; a damaged
-   * file is then replaced by an empty one, so that the next step can run.
+   * Runs a step on the file. Throws ReadModelsUnavailable where the file cannot be used; one that is
+   * damaged or deleted is then replaced by an empty one, so that the next step can run.
    */
   run<T>(step: (at: Connection) => T): T;
   /**
@@ -70,10 +70,19 @@ export const openReplaceableFile = (
     return at;
   };
 
-  const replaceDamaged = (error: unknown): void => {
+  /** Somebody deleted it: this connection has it still, and none that searches opens can have it. */
+  const isDeleted = (): boolean => {
+    try {
+      return at.db.isOpen && statSync(options.file, { throwIfNoEntry: false }) === undefined;
+    } catch {
+      return false;
+    }
+  };
+
+  const replaceLost = (error: unknown): void => {
     options.logger?.warn(
       { file: options.file, reason: firstLineOf(error) },
-      'read models are damaged',
+      'read models are damaged or gone',
     );
     at.db.close();
     onReplaced();
@@ -85,7 +94,8 @@ export const openReplaceableFile = (
     try {
       return step(opened());
     } catch (error) {
-      if (isDamage(error) && !options.isFilling) whileStill(() => replaceDamaged(error));
+      const isLost = isDamage(error) || isDeleted();
+      if (isLost && !options.isFilling) whileStill(() => replaceLost(error));
       throw unavailable(error);
     }
   };

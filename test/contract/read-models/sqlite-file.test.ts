@@ -143,6 +143,19 @@ describe('the file of the read models', () => {
     await readModels.close();
   });
 
+  test('deleted while running is replaced once a search does not find it, and says so', async () => {
+    const readModels = open();
+    await fill(readModels, 3);
+    for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
+    const search = () => readModels.search({}, 10);
+    await expect(search()).rejects.toThrow(ReadModelsUnavailable);
+    expect(warn).toHaveBeenCalledTimes(1);
+    expect(await readModels.checkpoint()).toBeNull();
+    await fill(readModels, 3);
+    expect((await search()).documents).toHaveLength(3);
+    await readModels.close();
+  });
+
   test('F16: written under a secret that is known no more, is thrown away with a line in the log', async () => {
     await filled(1);
     const [SECRET] = READ_MODEL_SECRETS;
