@@ -4,19 +4,22 @@
  * every position is opaque.
  */
 import { z } from 'zod';
-import { asNumber, moment } from '../shared/http/fields.ts';
+import {
+  asNumber,
+  merchantParameter,
+  moment,
+  parameterText,
+  shortParameter,
+} from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
 import { NO_EVENTS_POSITION, NO_POSITION, NO_POSITION_NOR_NOW, POSITION } from './positions.ts';
-
-const ONCE = 'must be given once';
-const text = () => z.string({ error: ONCE });
 
 const wholeNumber = (min: number, max: number, more: { default?: number } = {}) => {
   const wording = `must be a whole number from ${min} to ${max}`;
   const isInRange = (value: string) =>
     /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
   const highest = max === Number.MAX_SAFE_INTEGER ? undefined : max;
-  return text()
+  return parameterText()
     .refine(isInRange, wording)
     .meta({ ...asNumber(min, highest), ...more })
     .transform(Number)
@@ -24,13 +27,10 @@ const wholeNumber = (min: number, max: number, more: { default?: number } = {}) 
 };
 
 const amount = () => wholeNumber(0, Number.MAX_SAFE_INTEGER);
-const short = () => text().min(1, 'must not be empty').max(255, 'must be at most 255 characters');
-/** In the one form of a name that a token's merchant has (ADR-0132). */
-const merchant = () => short().normalize('NFC');
 const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
 
-const position = (otherwise = NO_POSITION) => text().regex(POSITION, otherwise);
+const position = (otherwise = NO_POSITION) => parameterText().regex(POSITION, otherwise);
 
 const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
   z.strictObject(shape, {
@@ -41,7 +41,7 @@ const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
 export const SEARCH_LIMIT_DEFAULT = 50;
 
 export const SearchParameters = parameters({
-  q: short()
+  q: shortParameter()
     .optional()
     .describe(
       'A paymentId, a merchantReference or the last four digits of a card, whole and exact.',
@@ -51,8 +51,10 @@ export const SearchParameters = parameters({
   to: moment().describe('Created before this time.'),
   minAmount: amount().describe('At least this amount, in minor units.'),
   maxAmount: amount().describe('At most this amount, in minor units.'),
-  merchant: merchant().optional().describe('Of this merchant alone; for a token of all merchants.'),
-  cursor: text().optional().describe('The `next` of the page before.'),
+  merchant: merchantParameter()
+    .optional()
+    .describe('Of this merchant alone; for a token of all merchants.'),
+  cursor: parameterText().optional().describe('The `next` of the page before.'),
   limit: wholeNumber(1, 200, { default: SEARCH_LIMIT_DEFAULT }).describe('How many at most.'),
 });
 
@@ -93,15 +95,15 @@ export const VerifyParameters = parameters({
   position: position(NO_EVENTS_POSITION)
     .optional()
     .describe('With `hash`: the head of an earlier export, which the log must still hold.'),
-  hash: text()
+  hash: parameterText()
     .regex(/^[0-9a-f]{64}$/, 'must be a hash of 64 hexadecimal digits')
     .optional()
     .describe('See `position`.'),
-  log: text()
+  log: parameterText()
     .regex(/^[0-9a-f-]{36}$/, 'must be the id of a log')
     .optional()
     .describe('With `position`: the id of the log that the head is of, as its manifest names it.'),
-  merchant: merchant()
+  merchant: merchantParameter()
     .optional()
     .describe('With `position`: the one merchant whose events were exported.'),
 }).refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {

@@ -172,12 +172,15 @@ export const RebuildStarted = z
   })
   .meta({ id: 'RebuildStarted' });
 
-export const RebuildParameters = z.strictObject({
-  accept: z
-    .enum(['true', 'false'])
-    .default('false')
-    .describe('Serve the new read models also where the old ones say other money.'),
-});
+export const RebuildParameters = z.strictObject(
+  {
+    accept: z
+      .enum(['true', 'false'], { error: 'must be true or false' })
+      .default('false')
+      .describe('Serve the new read models also where the old ones say other money.'),
+  },
+  { error: 'a parameter of another name is not known here' },
+);
 
 export const ReadModelsComparison = z
   .object({

@@ -10,6 +10,7 @@ import { createMerchantLookup, type MerchantLookup } from '../audit/merchants.ts
 import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/positions.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
+import { parameterText } from '../shared/http/fields.ts';
 import type { RequestForm, Route, RoutesOf } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
@@ -45,9 +46,8 @@ const NO_TYPES = `must be a comma list of ${SUBSCRIBABLE_TYPES.join(', ')}`;
 const isType = (type: string): boolean => SUBSCRIBABLE_TYPES.some((one) => one === type);
 
 const Parameters = z.object({
-  from: z.string().regex(POSITION, NO_POSITION_NOR_NOW).default('now'),
-  types: z
-    .string()
+  from: parameterText().regex(POSITION, NO_POSITION_NOR_NOW).default('now'),
+  types: parameterText()
     .transform((types) => types.split(','))
     .refine((types) => types.every(isType), NO_TYPES)
     .optional(),

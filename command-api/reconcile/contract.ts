@@ -1,6 +1,6 @@
 /** The parameters and responses of the reconciliations, as schemas. */
 import { z } from 'zod';
-import { asNumber } from '../../shared/http/fields.ts';
+import { asNumber, parameterText } from '../../shared/http/fields.ts';
 import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 import { DIFFERENCE_KINDS } from './differences.ts';
 import { FINDINGS } from './reconcile-payment.ts';
@@ -58,8 +58,7 @@ const LIMIT_DEFAULT = 20;
 const LIMIT_FORM = `must be a whole number from 1 to ${LIMIT_MAX}`;
 export const PaymentReconciliationParameters = z.strictObject(
   {
-    limit: z
-      .string({ error: 'must be given once' })
+    limit: parameterText()
       .regex(/^[0-9]{1,3}$/, LIMIT_FORM)
       .transform(Number)
       .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)

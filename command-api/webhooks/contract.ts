@@ -3,9 +3,11 @@ import { z } from 'zod';
 import {
   asNumber,
   choice,
+  merchantParameter,
   moment,
   object,
   optionalText,
+  parameterText,
   REQUIRED,
 } from '../../shared/http/fields.ts';
 import { looksLikeCard } from '../../shared/runtime/card-numbers.ts';
@@ -90,23 +92,21 @@ const LIMIT_FORM = `must be an integer from 1 to ${ATTEMPTS_MAX}`;
 const LIMIT_DEFAULT = 100;
 const CURSOR_FORM = 'must be the next of a page';
 export const AttemptParameters = z.object({
-  limit: z
-    .string()
+  limit: parameterText()
     .regex(/^[0-9]{1,4}$/, LIMIT_FORM)
     .transform(Number)
     .refine((limit) => limit >= 1 && limit <= ATTEMPTS_MAX, LIMIT_FORM)
     .meta(asNumber(1, ATTEMPTS_MAX))
     .default(LIMIT_DEFAULT),
   eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
-  cursor: z
-    .string()
+  cursor: parameterText()
     .regex(/^[0-9]{1,15}$/, CURSOR_FORM)
     .transform(Number)
     .optional()
     .meta({ description: 'The `next` of the page before.' }),
 });
 export const AllEndpointsParameters = z.object({
-  merchant: z.string().min(1).max(255).optional(),
+  merchant: merchantParameter().optional(),
 });
 
 const time = z.string().meta({ format: 'date-time' });

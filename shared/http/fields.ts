@@ -69,6 +69,15 @@ export const asNumber = (minimum: number, maximum?: number) => ({
   maxLength: undefined,
 });
 
+/** A parameter of an address; given twice, it is an array. */
+export const parameterText = () => z.string({ error: 'must be given once' });
+
+export const shortParameter = () =>
+  parameterText().min(1, 'must not be empty').max(TEXT_UNITS_MAX, TOO_LONG);
+
+/** In the one form of a name that a token's merchant has (ADR-0132). */
+export const merchantParameter = () => shortParameter().normalize('NFC');
+
 const fromOne = (number: z.ZodNumber) =>
   number
     .refine((value) => Number.isInteger(value) && value >= 1, NOT_POSITIVE)

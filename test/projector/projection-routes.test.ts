@@ -174,6 +174,16 @@ test('both routes: an operator of all merchants alone', async () => {
 });
 
 describe('POST /ops/v1/projections/rebuild', () => {
+  test.each([
+    ['accept=yes', 'accept must be true or false'],
+    ['accept=true&accept=true', 'accept must be true or false'],
+    ['acept=true', 'a parameter of another name is not known here'],
+  ])('400: %s', async (query, detail) => {
+    const { ask } = await open();
+    const { status, body } = await ask('POST', `${PLACE}/rebuild?${query}`);
+    expect([status, JSON.parse(body).details]).toEqual([400, [detail]]);
+  });
+
   test('responds 202 at once, and the status shows the rebuild until it ends', async () => {
     const { ask, projection, projector, metrics } = await open();
     await projector.caughtUp;

@@ -392,6 +392,26 @@ describe('registration', () => {
   });
 });
 
+test.each([
+  [`${ENDPOINTS}/ID/attempts?limit=1&limit=2`, 'limit must be given once'],
+  [`${ENDPOINTS}/ID/attempts?cursor=1&cursor=2`, 'cursor must be given once'],
+  ['/api/v1/webhook-events/stream?from=1&from=2', 'from must be given once'],
+  ['/api/v1/webhook-events/stream?types=a&types=b', 'types must be given once'],
+  ['/ops/v1/webhook-endpoints?merchant=a&merchant=b', 'merchant must be given once'],
+  ['/ops/v1/webhook-endpoints?merchant=', 'merchant must not be empty'],
+  [
+    `/ops/v1/webhook-endpoints?merchant=${'a'.repeat(256)}`,
+    'merchant must be at most 255 characters',
+  ],
+])('a parameter is rejected in words of our own: %s', async (route, detail) => {
+  const { id } = await register();
+  const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
+  const path = route.replace('ID', String(id));
+  const sender = path.startsWith('/ops') ? ops : mine;
+  const { status, json } = await service.ask('GET', path, undefined, sender);
+  expect([status, json.details]).toEqual([400, [detail]]);
+});
+
 test('ADR-0179: operators see the endpoints of others, and whose cannot be read', async () => {
   await register();
   const other = await service.ask(
