@@ -342,10 +342,24 @@ describe('registration', () => {
       'url must not hold a card number',
     ],
     ['https://shop.example/4111%2D1111%2D1111%2D1111', 'url must not hold a card number'],
+    ['https://4242424242424242.shop.example/', 'url must not hold a card number'],
+    ['https://34.102.136.180:8443/4242/4242/4242/4242', 'url must not hold a card number'],
+    ['https://shop.example/4242424242424242/../hook', 'url must not hold a card number'],
+    ['https://shop.example\\4242424242424242', 'url must not hold a card number'],
+    ['https://shop.example?4242424242424242', 'url must not hold a card number'],
     ['', 'url is required'],
   ])('an address is rejected: %#', async (url, detail) => {
     const { status, json } = await service.ask('POST', ENDPOINTS, { url }, mine);
     expect([status, json.details]).toEqual([400, [detail]]);
+  });
+
+  test.each([
+    'https://162.159.140.118/',
+    'https://34.102.136.253:8443/',
+    'https://[2600:1901:0:4444::10]:1104/',
+    'https://shop.example:8443/2026/11/1009',
+  ])('the digits of an IP address and of a port are no card number: %s', async (url) => {
+    expect((await service.ask('POST', ENDPOINTS, { url }, mine)).status).toBe(201);
   });
 
   test.each([
