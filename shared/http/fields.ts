@@ -72,6 +72,7 @@ export const asNumber = (minimum: number, maximum?: number) => ({
 /** A parameter of an address; given twice, it is an array. */
 export const parameterText = () => z.string({ error: 'must be given once' });
 
+/** A parameter of 1 to 255 UTF-16 units. */
 export const shortParameter = () =>
   parameterText().min(1, 'must not be empty').max(TEXT_UNITS_MAX, TOO_LONG);
 
