@@ -1,7 +1,8 @@
 /**
  * `payments listen --forward-to`: sends the messages of the own payments to any address, as a webhook
  * endpoint would get them: the very bodies, signed, one at a time, in the order of the log. After a
- * lost connection it goes on where it was. What is not accepted is not tried again.
+ * lost connection it goes on where it was. What is not accepted is not tried again; the command that
+ * does is printed.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
@@ -9,7 +10,7 @@ import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf, serverSentEvents } from './audit.ts';
 import { type Client, openClient } from './client.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
-import { type Format, note, print } from './output.ts';
+import { type Format, note, print, quoted } from './output.ts';
 
 export type ForwardOptions = {
   forwardTo: string;
@@ -82,7 +83,41 @@ const show = (
   if (showBody) print(body);
 };
 
-type Place = { last: string | undefined; secret: string; connected: boolean };
+type Place = {
+  last: string | undefined;
+  secret: string;
+  connected: boolean;
+  /** Whether the message before was not accepted. */
+  rejected: boolean;
+};
+
+const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
+
+/** The command that sends what comes after a position, or all where none is known yet. */
+const resendCommand = (after: string | undefined, options: ForwardOptions): string => {
+  const from = after ?? (options.from === 'now' ? 'start' : options.from);
+  const given = Object.entries({ from, types: options.types, merchant: options.merchant });
+  const more = given.flatMap(([name, value]) => (value ? [`--${name} ${word(value)}`] : []));
+  return `payments listen --forward-to ${word(options.forwardTo)} ${more.join(' ')}`;
+};
+
+/** Forwards a message. The first of several that are not accepted leads to the command for all. */
+const pass = async (
+  data: string,
+  position: string,
+  after: string | undefined,
+  options: ForwardOptions,
+  place: Place,
+): Promise<void> => {
+  const { data: message } = JSON.parse(data) as MessageBody;
+  const forwarded = await forward(options.forwardTo, place.secret, message.eventId, data);
+  show(data, position, forwarded, options);
+  const { status = 0 } = forwarded;
+  const accepted = status >= 200 && status < 300;
+  if (!accepted && !place.rejected)
+    note(`not accepted; this and what follows again: ${resendCommand(after, options)}`);
+  place.rejected = !accepted;
+};
 
 const follow = async (client: Client, options: ForwardOptions, place: Place): Promise<boolean> => {
   const { forwardTo, from, types } = options;
@@ -93,7 +128,8 @@ const follow = async (client: Client, options: ForwardOptions, place: Place): Pr
   });
   if (response.status === 503 && place.connected) return false;
   for await (const { event, id, data } of serverSentEvents(response)) {
-    place.last = id ?? place.last;
+    const after = place.last;
+    place.last = id ?? after;
     if (event === 'ready') {
       place.secret = String((JSON.parse(data) as { secret: string }).secret);
       if (options.printSecret) {
@@ -106,10 +142,7 @@ const follow = async (client: Client, options: ForwardOptions, place: Place): Pr
       place.connected = true;
     } else if (event === TOKEN_EXPIRED)
       note('the token has expired, connecting again with a new one');
-    else if (event !== 'caught-up' && id !== undefined) {
-      const { data: message } = JSON.parse(data) as MessageBody;
-      show(data, id, await forward(forwardTo, place.secret, message.eventId, data), options);
-    }
+    else if (event !== 'caught-up' && id !== undefined) await pass(data, id, after, options, place);
   }
   return false;
 };
@@ -120,7 +153,7 @@ export const listenAndForward = async (options: ForwardOptions): Promise<void> =
     throw new CommandFailed('--forward-to must be an http or https address', 2);
   const { merchant } = options;
   const client = await openClient({ scope: 'payments:read', merchant });
-  const place: Place = { last: undefined, secret: '', connected: false };
+  const place: Place = { last: undefined, secret: '', connected: false, rejected: false };
   for (let attempts = 0; ; attempts += 1) {
     try {
       if (await follow(client, options, place)) return;

@@ -47,6 +47,9 @@ export const note = (...lines: string[]): void => {
   process.stderr.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
 
+/** A text as one word of a shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
 /** The text in a style, where stdout is a terminal with colours. */
 export const styled = (style: Style, text: string): string =>
   styleText(style, text, { stream: process.stdout });

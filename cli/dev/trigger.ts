@@ -6,7 +6,16 @@ import { setTimeout } from 'node:timers/promises';
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { CommandFailed } from '../command-failed.ts';
-import { type Format, formatOption, money, note, print, printJson, styled } from '../output.ts';
+import {
+  type Format,
+  formatOption,
+  money,
+  note,
+  print,
+  printJson,
+  quoted,
+  styled,
+} from '../output.ts';
 import { withOverrides } from './overrides.ts';
 import {
   SCENARIO_NAMES,
@@ -42,8 +51,6 @@ const minorUnits = (text: string): number => {
   }
   return Number(text);
 };
-
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** The request as a shell takes it; the token stays a variable. */
 const curlOf = (url: string, { method, path, body }: PlayedStep['request']): string =>

@@ -82,6 +82,8 @@ describe('the receivers of the guide', () => {
   );
 });
 
+const example = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
+
 describe('payments listen --forward-to', () => {
   let service: ServiceHere;
   let receiver: WebhookReceiver;
@@ -94,49 +96,79 @@ describe('payments listen --forward-to', () => {
     await receiver?.[Symbol.asyncDispose]();
   });
 
+  const own = () => service.token('m_demo', 'payments:read payments:write webhooks:write');
+
+  /** The command, until the test ends it. */
+  const listening = async (token: string, ...given: string[]) => {
+    const child = spawn(NODE, ['cli/payments.mjs', 'listen', ...given], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, PAYMENTS_URL: service.url, PAYMENTS_TOKEN: token },
+    });
+    const said = { printed: '', noted: '' };
+    child.stdout.on('data', (chunk: Buffer) => {
+      said.printed += chunk;
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      said.noted += chunk;
+    });
+    await until('it listens', () => said.noted.includes('forwarding to'));
+    return {
+      said,
+      [Symbol.asyncDispose]: async () => {
+        child.kill();
+        await once(child, 'close');
+      },
+    };
+  };
+
   test('forwards the bytes that an endpoint gets, in order, and says what came of each', async () => {
-    const token = await service.token('m_demo', 'payments:read payments:write webhooks:write');
+    const token = await own();
     await service.post(
       '/api/v1/webhook-endpoints',
       { url: `${receiver.url}/endpoint` },
       { authorization: `Bearer ${token}` },
     );
-    const child = spawn(
-      NODE,
-      ['cli/payments.mjs', 'listen', '--forward-to', `${receiver.url}/laptop`],
-      {
-        cwd: ROOT,
-        env: { PATH: process.env.PATH, PAYMENTS_URL: service.url, PAYMENTS_TOKEN: token },
-      },
+    await using listener = await listening(token, '--forward-to', `${receiver.url}/laptop`);
+    const { said } = listener;
+    const secret = /whsec_[A-Za-z0-9+/=]+/.exec(said.noted)?.[0] ?? '';
+    const other = { authorization: `Bearer ${await service.token('m_other')}` };
+    await service.post('/api/v1/payments', example, other);
+    const { json } = await service.post('/api/v1/payments', example);
+    await service.post(`/api/v1/payments/${json.paymentId}/capture`);
+    const bodiesAt = (path: string) =>
+      receiver.received.filter((one) => one.path === path).map(({ body }) => body);
+    await until('two at each', () => receiver.received.length === 4);
+    expect(bodiesAt('/hook/laptop')).toEqual(bodiesAt('/hook/endpoint'));
+    for (const one of receiver.received) if (one.path === '/hook/laptop') verified(secret, one);
+    await until('two lines', () => said.printed.split('\n').length === 3);
+    expect(said.printed).toMatch(
+      /^\d\d:\d\d:\d\d {2}payment\.authorized {2}pay_\w{26} {2}r1 {2}→ 204 {2}\d+ ms\n\d\d:\d\d:\d\d {2}payment\.captured .* r3 {2}→ 204/,
     );
-    let printed = '';
-    let noted = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      printed += chunk;
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      noted += chunk;
-    });
-    try {
-      await until('it listens', () => noted.includes('forwarding to'));
-      const secret = /whsec_[A-Za-z0-9+/=]+/.exec(noted)?.[0] ?? '';
-      const example = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
-      const other = { authorization: `Bearer ${await service.token('m_other')}` };
-      await service.post('/api/v1/payments', example, other);
-      const { json } = await service.post('/api/v1/payments', example);
-      await service.post(`/api/v1/payments/${json.paymentId}/capture`);
-      const bodiesAt = (path: string) =>
-        receiver.received.filter((one) => one.path === path).map(({ body }) => body);
-      await until('two at each', () => receiver.received.length === 4);
-      expect(bodiesAt('/hook/laptop')).toEqual(bodiesAt('/hook/endpoint'));
-      for (const one of receiver.received) if (one.path === '/hook/laptop') verified(secret, one);
-      await until('two lines', () => printed.split('\n').length === 3);
-      expect(printed).toMatch(
-        /^\d\d:\d\d:\d\d {2}payment\.authorized {2}pay_\w{26} {2}r1 {2}→ 204 {2}\d+ ms\n\d\d:\d\d:\d\d {2}payment\.captured .* r3 {2}→ 204/,
-      );
-    } finally {
-      child.kill();
-      await once(child, 'close');
-    }
+    expect(said.noted).not.toContain('not accepted');
+  });
+
+  test('prints, once for messages that are not accepted, the command that sends them again', async () => {
+    await using refusing = await startReceiver();
+    refusing.respond = ({ json: { data } }, response) =>
+      response.writeHead(data.revision === 1 ? 204 : 500).end();
+    const given = ['--forward-to', `${refusing.url}/a?b&c`, '--types'];
+    const types = 'payment.authorized,payment.captured,payment.refunded';
+    await using first = await listening(await own(), ...given, types);
+    const { json } = await service.post('/api/v1/payments', example);
+    await service.post(`/api/v1/payments/${json.paymentId}/capture`);
+    await service.post(`/api/v1/payments/${json.paymentId}/refund`);
+    await until('three lines', () => first.said.printed.split('\n').length === 4);
+    const commands = first.said.noted.split('\n').filter((line) => line.includes('not accepted'));
+    expect(commands).toHaveLength(1);
+    const command = `payments listen --forward-to '${refusing.url}/a?b&c' --from `;
+    expect(commands[0]).toContain(`: ${command}`);
+    expect(commands[0]).toMatch(new RegExp(` --from \\d+ --types ${types}$`));
+    refusing.respond = undefined;
+    const from = / --from (\d+)/.exec(commands[0] ?? '')?.[1] ?? '';
+    await using again = await listening(await own(), ...given, types, '--from', from);
+    await until('two lines', () => again.said.printed.split('\n').length === 3);
+    expect(refusing.received.slice(3).map(({ body }) => body)).toEqual(
+      refusing.received.slice(1, 3).map(({ body }) => body),
+    );
   });
 });
