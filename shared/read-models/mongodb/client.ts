@@ -46,6 +46,14 @@ export const clientOf = (url: string): MongoClient => {
   }
 };
 
+/**
+ * Connects a client unless it is connected; for each call, since the client connects by itself for its first
+ * one alone: where the server was away then, every later call would fail for good.
+ */
+export const connected = async (client: MongoClient): Promise<void> => {
+  await client.connect();
+};
+
 /** The client wraps any error of a bulk write in one of the server's; one of the connection has no code then. */
 const isOfServer = (error: MongoError): error is MongoServerError =>
   error instanceof MongoServerError &&

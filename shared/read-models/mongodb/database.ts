@@ -1,7 +1,7 @@
 /** The database, and the generations of read models in it, of which one is served. */
 import type { Collection, Db, MongoClient } from 'mongodb';
 import { createCircuitBreaker } from './circuit-breaker.ts';
-import { againAfterBreak, clientOf, failureOf } from './client.ts';
+import { againAfterBreak, clientOf, connected, failureOf } from './client.ts';
 import { FORM, type StoredControl, type StoredParking, type StoredPayment } from './documents.ts';
 
 /** No call outlives these, whatever the client's own time-outs do. */
@@ -46,13 +46,13 @@ export const openDatabase = (url: string, onDown: () => void): Database => {
   const client: MongoClient = clientOf(url);
   const db = client.db();
   const breaker = createCircuitBreaker({
-    probe: () => db.command({ ping: 1 }),
+    probe: () => connected(client).then(() => db.command({ ping: 1 })),
     probeMsMax: READ_MS_MAX,
     failureOf,
     onOpen: onDown,
   });
   const call: Database['call'] = (ms, run) =>
-    breaker.call(ms, () => run().catch(againAfterBreak(run)));
+    breaker.call(ms, () => connected(client).then(run).catch(againAfterBreak(run)));
   return {
     db,
     control: db.collection<StoredControl>(`${FORM}_control`),

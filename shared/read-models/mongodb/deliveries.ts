@@ -1,5 +1,5 @@
 /** The state of webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
-import { clientOf, isDuplicate } from './client.ts';
+import { clientOf, connected, isDuplicate } from './client.ts';
 import { quick } from './database.ts';
 import { loadText, saveText, type VersionedText } from './versioned-text.ts';
 
@@ -67,13 +67,17 @@ export const mongoDeliveries = <A extends { eventId: string }>({
   };
 
   return {
-    load: (endpointId: string) => loadText(rows, endpointId),
+    load: async (endpointId: string) => {
+      await connected(client);
+      return loadText(rows, endpointId);
+    },
     save: async (
       endpointId: string,
       text: string,
       expectedVersion: number,
       given: readonly A[],
     ): Promise<boolean> => {
+      await connected(client);
       await keepAttempts(endpointId, expectedVersion);
       inRow.delete(endpointId);
       const version = expectedVersion + 1;
@@ -94,6 +98,7 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       endpointId: string,
       { limit, eventId, before }: Search,
     ): Promise<{ number: number; attempt: A }[]> => {
+      await connected(client);
       const filter = { _id: allOf(endpointId, before), ...(eventId !== undefined && { eventId }) };
       const found = await kept.find(filter, quick).sort({ _id: -1 }).limit(limit).toArray();
       return found.map(({ _id, body }) => ({
@@ -102,6 +107,7 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       }));
     },
     remove: async (endpointId: string): Promise<void> => {
+      await connected(client);
       inRow.delete(endpointId);
       await rows.deleteOne({ _id: endpointId });
       await kept.deleteMany({ _id: allOf(endpointId) });

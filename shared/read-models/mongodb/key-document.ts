@@ -1,5 +1,5 @@
 /** One text under a name in MongoDB, such as the relay's checkpoint. */
-import { clientOf } from './client.ts';
+import { clientOf, connected } from './client.ts';
 import { loadText, saveText, type VersionedText } from './versioned-text.ts';
 
 /** Not one of the read models' collections: dropping those keeps this one. */
@@ -10,8 +10,9 @@ export const mongoKeyDocument = ({ url, name }: { url: string; name: string }) =
   const client = clientOf(url);
   const kept = client.db().collection<VersionedText>(KEPT);
   return {
-    load: () => loadText(kept, name),
-    save: (text: string, expectedVersion: number) => saveText(kept, name, text, expectedVersion),
+    load: () => connected(client).then(() => loadText(kept, name)),
+    save: (text: string, expectedVersion: number) =>
+      connected(client).then(() => saveText(kept, name, text, expectedVersion)),
     close: () => client.close(),
   };
 };
