@@ -39,6 +39,7 @@ import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { createStop } from './stop.ts';
 import type { WebhookDeps } from './webhooks/endpoint-requests.ts';
+import { readableDeliveries } from './webhooks/readable-deliveries.ts';
 import { stripeNoticesOf } from './webhooks/stripe.ts';
 
 export type CommandSideOptions = {
@@ -201,7 +202,11 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         providerAhead,
         commands: deps,
         stripeNotices: stripeNoticesOf(config),
-        webhooks: { ...options.webhooks, store },
+        webhooks: {
+          ...options.webhooks,
+          deliveries: readableDeliveries(options.webhooks.deliveries),
+          store,
+        },
         readModels,
         requestBudgetMs: config.requestBudgetMs,
         waiting,

@@ -11,6 +11,7 @@ import type { RequestIdentity } from '../../shared/payment/event-fields.ts';
 import type { Recognised } from '../../shared/payment/payment-state.ts';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
+import type { DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import {
   type Handled,
@@ -26,7 +27,7 @@ import { BudgetSpent, startBudget, type Waiting, withinBudget } from '../request
 import { KEY_REUSED } from '../responses.ts';
 import { senderOf } from '../sender.ts';
 import type { AttemptParameters } from './contract.ts';
-import { showEndpoint } from './shown.ts';
+import { shown } from './shown.ts';
 
 export type WebhookDeps = {
   webhooks: {
@@ -151,10 +152,14 @@ export const ownEndpoint = async (
 };
 
 /** An endpoint as it is shown once: with its secret. */
-export const withSecret = async ({ deliveries, secret }: Webhooks, endpoint: Endpoint) => {
+export const withSecret = async (
+  { secret }: Webhooks,
+  endpoint: Endpoint,
+  delivery?: DeliveryRow,
+) => {
   const { endpointId, secretNumber } = endpoint;
   const key = endpointKey(await secret(), endpointId, secretNumber);
-  return { ...(await showEndpoint(deliveries, endpoint)), secret: secretTextOf(key) };
+  return { ...shown(endpoint, delivery), secret: secretTextOf(key) };
 };
 
 /** A page of the attempts at an endpoint, the latest first; `next` is the cursor of the next one. */

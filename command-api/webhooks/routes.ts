@@ -47,7 +47,7 @@ import {
   type Webhooks,
   withSecret,
 } from './endpoint-requests.ts';
-import { showEndpoint } from './shown.ts';
+import { deliveryOf, showEndpoint, shown } from './shown.ts';
 
 const readAs =
   <T>(schema: z.ZodType<T>) =>
@@ -170,14 +170,12 @@ export const WEBHOOK_ROUTES = {
       const { endpointId, content } = input;
       const details = urlDetails(content.url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
+      const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const end = await webhooks.store.end();
       const command = { kind: 'change', endpointId, end, ...content } as const;
       const done = await handled(api, input, command, reply);
       if (done === undefined) return reply;
-      return sendJson(
-        reply,
-        await showEndpoint(webhooks.deliveries, endpointAfter(done, endpointId)),
-      );
+      return sendJson(reply, shown(endpointAfter(done, endpointId), delivery));
     },
   }),
   deleteWebhookEndpoint: route({
@@ -214,12 +212,14 @@ export const WEBHOOK_ROUTES = {
       const { webhooks } = api;
       const { endpointId, content: keyed } = input;
       await webhooks.secret();
+      const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const expiresMs = Date.now() + keyed.request.oldExpiresInHours * HOUR_MS;
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
       const done = await handled(api, { ...input, keyed }, command, reply);
       if (done === undefined) return reply;
-      return sendJson(reply, await withSecret(webhooks, endpointAfter(done, endpointId)));
+      const after = endpointAfter(done, endpointId);
+      return sendJson(reply, await withSecret(webhooks, after, delivery));
     },
   }),
   testWebhookEndpoint: route({
@@ -259,6 +259,7 @@ export const WEBHOOK_ROUTES = {
       const { principal, endpointId, content: keyed } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
+      const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const { since, eventId } = keyed.request;
       const event =
         eventId === undefined ? undefined : await eventOf(webhooks, endpointId, eventId);
@@ -275,8 +276,7 @@ export const WEBHOOK_ROUTES = {
       } as const;
       const done = await handled(api, { ...input, keyed }, command, reply);
       if (done === undefined) return reply;
-      const after = endpointAfter(done, endpointId);
-      return sendJson(reply.code(202), await showEndpoint(webhooks.deliveries, after));
+      return sendJson(reply.code(202), shown(endpointAfter(done, endpointId), delivery));
     },
   }),
   listWebhookAttempts: route({

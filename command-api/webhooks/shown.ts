@@ -18,7 +18,8 @@ const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
   return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
 };
 
-const shown = (
+/** An endpoint with a row of its delivery, as read before; undefined where there is none yet. */
+export const shown = (
   endpoint: Endpoint,
   row: DeliveryRow | undefined,
 ): z.infer<typeof WebhookEndpoint> => {
@@ -40,11 +41,23 @@ const shown = (
   };
 };
 
+type Deliveries = Pick<DeliveryStore, 'load'>;
+
+/**
+ * How far the delivery to an endpoint is. A command reads it before it stores anything: a response that
+ * fails after that would deny what was stored. Throws what the delivery store throws.
+ */
+export const deliveryOf = async (
+  deliveries: Deliveries,
+  endpointId: string,
+): Promise<DeliveryRow | undefined> => {
+  const stored = await deliveries.load(endpointId);
+  return stored && parseDeliveryRow(stored.text);
+};
+
 /** Throws what the delivery store throws. */
 export const showEndpoint = async (
-  deliveries: Pick<DeliveryStore, 'load'>,
+  deliveries: Deliveries,
   endpoint: Endpoint,
-): Promise<z.infer<typeof WebhookEndpoint>> => {
-  const stored = await deliveries.load(endpoint.endpointId);
-  return shown(endpoint, stored && parseDeliveryRow(stored.text));
-};
+): Promise<z.infer<typeof WebhookEndpoint>> =>
+  shown(endpoint, await deliveryOf(deliveries, endpoint.endpointId));
