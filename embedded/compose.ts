@@ -42,7 +42,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
 import { openWebhookSecret, type WebhookSecret } from '../shared/webhooks/secret-check.ts';
-import { type DataFolder, idempotencySecret, webhookSecret } from './data-folder.ts';
+import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 import { watchCommits } from './metrics.ts';
 
 /** The opened service, which does not listen yet. */
@@ -143,7 +143,9 @@ const openParts = async (
     sharedStore: opened.shared,
     readModels: { ...readModels, waitForRevision: projector.waitForRevision },
     identities,
-    provider: wrapProvider(await openProvider(config, log, folder.path('provider-ledger.sqlite'))),
+    provider: wrapProvider(
+      await openFileIn(folder, 'provider-ledger.sqlite', (file) => openProvider(config, log, file)),
+    ),
     metrics,
     log,
   });

@@ -12,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { LogMisfit } from '../projector/errors.ts';
 import { KEY_DOCUMENTS } from '../projector/key-document/open.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
@@ -153,12 +153,29 @@ export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolder
     return new DataFolderRefused(`DATA_DIR: ${error.message}${next}`);
   }
   if (!isAboutAFile(error)) return error;
-  const why = firstLineOf(error);
-  return refusedFor(
+  return unusable(`a file in ${folder}`, error, folder);
+};
+
+const unusable = (what: string, error: unknown, folder: string): DataFolderRefused =>
+  refusedFor(
     error,
     folder,
-    `a file in ${folder} cannot be used (${why}); give it back to the service's user, or put its last good copy there`,
+    `${what} cannot be used (${firstLineOf(error)}); give it back to the service's user, or put its last good copy there`,
   );
+
+/** Opens a file of the folder; where it cannot be used, the DataFolderRefused that is thrown names it. */
+export const openFileIn = async <T>(
+  folder: DataFolder,
+  name: string,
+  open: (file: string) => T | Promise<T>,
+): Promise<T> => {
+  const file = folder.path(name);
+  try {
+    return await open(file);
+  } catch (error) {
+    if (!(error instanceof Error && isAboutAFile(error))) throw error;
+    throw unusable(file, error, dirname(file));
+  }
 };
 
 const codeOf = (error: unknown): string =>
@@ -169,8 +186,10 @@ const SECRET_MIN = 16;
 /** The secret in a file of the folder, made on the first start. `why` says what another one would do. */
 const secretIn = async (folder: DataFolder, name: string, why: string): Promise<string> => {
   const file = folder.path(name);
-  if (!existsSync(file)) await addPrivateFile(file, randomBytes(32).toString('base64url'));
-  const secret = readFileSync(file, 'utf8').trim();
+  const secret = await openFileIn(folder, name, async () => {
+    if (!existsSync(file)) await addPrivateFile(file, randomBytes(32).toString('base64url'));
+    return readFileSync(file, 'utf8').trim();
+  });
   if (secret.length >= SECRET_MIN) return secret;
   throw new DataFolderRefused(
     `DATA_DIR: ${file} holds no secret of ${SECRET_MIN} characters; restore its last good copy, because ${why}`,

@@ -22,8 +22,10 @@ import {
   asDataFolderRefused,
   idempotencySecret,
   openDataFolder,
+  openFileIn,
 } from '../../embedded/data-folder.ts';
 import payment from '../../examples/payment.json' with { type: 'json' };
+import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { DataFolderRefused } from '../../shared/runtime/data-folder.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
@@ -92,6 +94,23 @@ describe('settings: a start that is refused', () => {
     expect(() => openDataFolder(dataDir)).toThrow(
       /service\.lock cannot be locked \(file is not a data/,
     );
+  });
+
+  test('a file of the data folder that cannot be used is named', async () => {
+    const dataDir = join(folder, 'unusable');
+    mkdirSync(join(dataDir, 'idempotency.secret'), { recursive: true });
+    writeFileSync(join(dataDir, 'provider-ledger.sqlite'), 'no database'.repeat(100));
+    const opened = openDataFolder(dataDir);
+    const ledger = openFileIn(opened, 'provider-ledger.sqlite', (file) =>
+      openSimulator({ file, timeoutMs: 1_000 }),
+    );
+    await expect(ledger).rejects.toThrow(
+      `DATA_DIR: ${dataDir}/provider-ledger.sqlite cannot be used (file is not a database)`,
+    );
+    await expect(idempotencySecret(opened)).rejects.toThrow(
+      `DATA_DIR: ${dataDir}/idempotency.secret cannot be used (EISDIR`,
+    );
+    opened.release();
   });
 
   test('gaps §8: an empty idempotency.secret is refused, for repeats would be charged again', async () => {
