@@ -1,4 +1,5 @@
 /** `payments verify --read-models`: all read models against the log; exit code 3 where they differ. */
+import type { ReadModelsComparison } from '../projector/contract.ts';
 import { serverSentEvents } from './audit.ts';
 import { openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -8,18 +9,9 @@ import { startProgress } from './progress-bar.ts';
 
 const PATH = '/ops/v1/projections/compare';
 
-type Difference = { paymentId: string; kind: string; detail: string };
-type Comparison = {
-  documents: number;
-  payments: number;
-  differences: number;
-  kinds: Record<string, number>;
-  named: Difference[];
-};
-
 const count = new Intl.NumberFormat('en-US');
 
-const compare = async (): Promise<Comparison> => {
+const compare = async (): Promise<ReadModelsComparison> => {
   const client = await openClient({ scope: 'ops:admin' });
   const response = await postToFollowing(client, PATH, { accept: 'text/event-stream' });
   const progress = startProgress('compare', 1);

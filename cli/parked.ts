@@ -1,17 +1,16 @@
 /** `payments parked`: payments that the projector has parked at a poison event. */
 import { Command } from 'commander';
+import type { ParkedList, ParkedRetry } from '../projector/contract.ts';
 import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { postToFollowing } from './following-projector.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
 
-type ShownParked = { paymentId: string; revision: number; reason: string; since: string };
-type Retried = { paymentId: string; whole: boolean; at?: number; reason?: string };
 type Options = { format: Format };
 
 const list = async ({ format }: Options): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const { parked } = await jsonOf<{ parked: ShownParked[] }>(client.get('/ops/v1/parked'));
+  const { parked } = await jsonOf<ParkedList>(client.get('/ops/v1/parked'));
   if (format === 'json') return printJson(parked);
   if (parked.length === 0) return note('No payment is parked.');
   const rows = parked.map((one) => [one.paymentId, String(one.revision), one.since, one.reason]);
@@ -22,7 +21,7 @@ const list = async ({ format }: Options): Promise<void> => {
 const retry = async (paymentId: string, { format }: Options): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
   const path = `/ops/v1/parked/${encodeURIComponent(paymentId)}/retry`;
-  const retried = await jsonOf<Retried>(postToFollowing(client, path));
+  const retried = await jsonOf<ParkedRetry>(postToFollowing(client, path));
   if (format === 'json') printJson(retried);
   else if (retried.whole) print(`${paymentId}  no longer parked, its read models are whole`);
   if (retried.whole) return;

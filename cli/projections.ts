@@ -1,6 +1,8 @@
 /** `payments projections`: how far the read models are, and their rebuild. */
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
+import type { ProjectionList } from '../projector/contract.ts';
+import type { RebuildProgress } from '../projector/rebuild.ts';
 import { serverSentEvents } from './audit.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -10,55 +12,10 @@ import { type Progress, startProgress } from './progress-bar.ts';
 
 const ROUTE = '/ops/v1/projections';
 
-type Checksum = { documents: number; hash: string };
-type Money = {
-  merchantId: string;
-  currency: string;
-  status: string;
-  amount: number;
-  authorizedAmount: number;
-  capturedAmount: number;
-  refundedAmount: number;
-  refundableAmount: number;
-};
-type MoneyDifference = { paymentId: string; served: Money; inLog: Money | null };
-type Parked = { paymentId: string; revision: number; reason: string };
-type Rebuilt = {
-  events: number;
-  seconds: number;
-  equal: boolean;
-  served: boolean;
-  old: Checksum;
-  new: Checksum;
-  money: { count: number; named: MoneyDifference[] };
-  parked: Parked[];
-};
-type RebuildProgress = {
-  done: number;
-  total: number;
-  estimated: boolean;
-  perSecond: number;
-  secondsLeft: number;
-};
-type Rebuild = RebuildProgress & {
-  state: 'running' | 'done' | 'failed';
-  startedAt: string;
-  endedAt?: string;
-  result?: Rebuilt;
-  reason?: string;
-};
-type Status = {
-  projection: string;
-  state: string;
-  checkpoint: string | null;
-  head: string | null;
-  lagEvents: number | null;
-  lagIsExact: boolean | null;
-  lagSeconds: number | null;
-  parked: number;
-  reason?: string;
-  rebuild: Rebuild | null;
-};
+type Status = ProjectionList['projections'][number];
+type Rebuild = NonNullable<Status['rebuild']>;
+type Rebuilt = NonNullable<Rebuild['result']>;
+type MoneyDifference = Rebuilt['money']['named'][number];
 
 const count = new Intl.NumberFormat('en-US');
 

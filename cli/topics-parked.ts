@@ -1,5 +1,10 @@
 /** `payments topics parked` and `payments topics retry`: payments whose messages to the topics wait. */
 import { Command } from 'commander';
+import type {
+  RelayParkedList,
+  RelayParkedRetries,
+  RelayParkedRetry,
+} from '../projector/contract.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { postToFollowing } from './following-projector.ts';
@@ -9,15 +14,13 @@ const SCOPE = 'ops:admin';
 const PATH = '/ops/v1/topics/parked';
 
 type Options = { format: Format };
-type Parked = { paymentId: string; from: number; to: number; reason: string; since: string };
-type Listed = { state: string; error?: string; count: number; parked: Parked[] };
-type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
+type Parked = RelayParkedList['parked'][number];
 
 const revisionsOf = ({ from, to }: Parked): string => (from === to ? `${from}` : `${from}-${to}`);
 
 const list = async ({ format }: Options): Promise<void> => {
   const client = await openClient({ scope: SCOPE });
-  const listed = await jsonOf<Listed>(client.get(PATH));
+  const listed = await jsonOf<RelayParkedList>(client.get(PATH));
   if (format === 'json') return printJson(listed);
   const { state, error, parked } = listed;
   note(`relay ${state}${error === undefined ? '' : `: ${error}`}`);
@@ -29,12 +32,10 @@ const list = async ({ format }: Options): Promise<void> => {
 };
 
 /** What came of each parked payment: a request tries some, and puts those that stay parked last. */
-const retryAll = async (client: Client): Promise<Retried[]> => {
-  const retried = new Map<string, Retried>();
+const retryAll = async (client: Client): Promise<RelayParkedRetry[]> => {
+  const retried = new Map<string, RelayParkedRetry>();
   for (let left: number | undefined; left === undefined || left > 0; ) {
-    const page = await jsonOf<{ retried: Retried[]; left: number }>(
-      postToFollowing(client, `${PATH}/retry`),
-    );
+    const page = await jsonOf<RelayParkedRetries>(postToFollowing(client, `${PATH}/retry`));
     for (const one of page.retried) retried.set(one.paymentId, one);
     if (page.retried.length === 0) break;
     left = left === undefined ? page.left : left - page.retried.length;
@@ -42,7 +43,7 @@ const retryAll = async (client: Client): Promise<Retried[]> => {
   return [...retried.values()];
 };
 
-const lineOf = ({ paymentId, sent, at = 0, reason }: Retried): string =>
+const lineOf = ({ paymentId, sent, at = 0, reason }: RelayParkedRetry): string =>
   sent ? `${paymentId}  sent` : `${paymentId}  still parked at revision ${at}: ${reason}`;
 
 const retry = async (
@@ -55,7 +56,7 @@ const retry = async (
   const path = `${PATH}/${encodeURIComponent(paymentId ?? '')}/retry`;
   const retried = all
     ? await retryAll(client)
-    : [await jsonOf<Retried>(postToFollowing(client, path))];
+    : [await jsonOf<RelayParkedRetry>(postToFollowing(client, path))];
   if (format === 'json') printJson(all ? retried : retried[0]);
   else if (retried.length === 0) note('The relay has parked no payment.');
   else print(...retried.map(lineOf));

@@ -25,6 +25,7 @@ const money = z.object({
 });
 
 export const ParkedList = z.object({ parked: z.array(parkedPayment) }).meta({ id: 'ParkedList' });
+export type ParkedList = z.infer<typeof ParkedList>;
 
 export const ParkedRetry = z
   .object({
@@ -34,6 +35,7 @@ export const ParkedRetry = z
     reason: z.string().optional(),
   })
   .meta({ id: 'ParkedRetry' });
+export type ParkedRetry = z.infer<typeof ParkedRetry>;
 
 export const RelayParkedList = z
   .object({
@@ -53,6 +55,7 @@ export const RelayParkedList = z
       .describe('The first 1,000 of them, the longest parked first.'),
   })
   .meta({ id: 'RelayParkedList' });
+export type RelayParkedList = z.infer<typeof RelayParkedList>;
 
 export const RelayParkedRetry = z
   .object({
@@ -62,6 +65,7 @@ export const RelayParkedRetry = z
     reason: z.string().optional(),
   })
   .meta({ id: 'RelayParkedRetry' });
+export type RelayParkedRetry = z.infer<typeof RelayParkedRetry>;
 
 export const RelayParkedRetries = z
   .object({
@@ -69,6 +73,7 @@ export const RelayParkedRetries = z
     left: z.int().min(0).describe('Parked payments that this request has not tried.'),
   })
   .meta({ id: 'RelayParkedRetries' });
+export type RelayParkedRetries = z.infer<typeof RelayParkedRetries>;
 
 const checksum = z.object({ documents: z.int().min(0), hash: z.string() });
 
@@ -139,6 +144,7 @@ export const ProjectionList = z
     ),
   })
   .meta({ id: 'ProjectionList' });
+export type ProjectionList = z.infer<typeof ProjectionList>;
 
 const place = z.object({
   position: z.string(),
@@ -193,3 +199,4 @@ export const ReadModelsComparison = z
       .describe('The first 100.'),
   })
   .meta({ id: 'ReadModelsComparison' });
+export type ReadModelsComparison = z.infer<typeof ReadModelsComparison>;
