@@ -3,6 +3,7 @@
  * payment, what the provider says of each of its operations.
  */
 import { Command } from 'commander';
+import type { Acknowledgement } from '../command-api/provider-ahead/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient, dataOption, serverSentEvents } from './audit.ts';
@@ -74,14 +75,12 @@ const compare = async (data: string | undefined): Promise<Reconciliation> => {
   throw new CommandFailed('the connection was lost before the result; start the comparison again');
 };
 
-type Acknowledged = { acknowledged: boolean; operations: number; cursor?: string };
-
-const acknowledge = async (): Promise<Acknowledged> => {
+const acknowledge = async (): Promise<Acknowledgement> => {
   const client = await openClient({ scope: 'ops:admin' });
-  return jsonOf<Acknowledged>(client.post('/ops/v1/reconcile/acknowledge'));
+  return jsonOf<Acknowledgement>(client.post('/ops/v1/reconcile/acknowledge'));
 };
 
-const acknowledgedLine = ({ acknowledged, cursor }: Acknowledged): string =>
+const acknowledgedLine = ({ acknowledged, cursor }: Acknowledgement): string =>
   acknowledged
     ? `acknowledged up to entry ${cursor} of the ledger: requests that move money are served again`
     : 'nothing to acknowledge: the log holds the latest operations of the provider';

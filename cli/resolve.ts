@@ -1,5 +1,6 @@
 /** `payments resolve`: one person's word for the outcome of an operation (gaps §16, ADR-0098). */
 import { Command, Option } from 'commander';
+import type { Resolution, ResolutionRequested } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient } from './client.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
 
@@ -9,18 +10,6 @@ type Options = {
   operation?: string;
   withoutFence?: true;
   format: Format;
-};
-
-type Resolved = {
-  operation: string;
-  operationId: string;
-  outcome: string;
-  status: string;
-  revision: number;
-  /** Once it is recorded: whether nothing is asked any more. */
-  confirmed?: boolean;
-  /** Present while a second person has to approve. */
-  request?: { requestedBy: string; expiresAt: string };
 };
 
 const resolve = async (paymentId: string, options: Options): Promise<void> => {
@@ -33,13 +22,13 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
     ...(operationId !== undefined && { operationId }),
     ...(withoutFence && { withoutFence }),
   };
-  const resolved = await jsonOf<Resolved>(client.post(path, body));
+  const resolved = await jsonOf<Resolution | ResolutionRequested>(client.post(path, body));
   if (format === 'json') return printJson(resolved);
-  const { operation, status, revision, confirmed, request } = resolved;
-  if (request !== undefined) return printRequested(paymentId, resolved, request, options);
+  if ('request' in resolved) return printRequested(paymentId, resolved, options);
+  const { operation, status, revision, confirmed } = resolved;
   print(`${paymentId}  ${operation} ${outcome}, now ${status} (revision ${revision})`);
   note(
-    confirmed === true
+    confirmed
       ? 'The contradiction is ended: the provider is not asked any more'
       : 'The provider is asked on until it says the same: payments unresolved',
   );
@@ -47,8 +36,7 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
 
 const printRequested = (
   paymentId: string,
-  { operation, operationId, status }: Resolved,
-  { requestedBy, expiresAt }: NonNullable<Resolved['request']>,
+  { operation, operationId, status, request: { requestedBy, expiresAt } }: ResolutionRequested,
   { outcome, withoutFence }: Options,
 ): void => {
   print(`${paymentId}  ${operation} ${outcome}: requested by ${requestedBy}, still ${status}`);

@@ -1,24 +1,10 @@
 /** `payments unresolved`: operations whose outcome is not known, or is contradicted (gaps §16). */
 import { Command } from 'commander';
+import type { UnresolvedList } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient } from './client.ts';
 import { columns, type Format, formatOption, money, note, print, printJson } from './output.ts';
 
-type Unresolved = {
-  paymentId: string;
-  merchantId: string;
-  state: 'UNRESOLVED' | 'CONTRADICTED' | 'UNCONFIRMED';
-  operation: string;
-  operationId: string;
-  amountMinor: number;
-  currency: string;
-  since: string;
-  attempts: number;
-  nextAttemptAt: string | null;
-  otherProvider?: string;
-  request?: { outcome: string; withoutFence: boolean; requestedBy: string; expiresAt: string };
-};
-
-type Listed = { unresolved: Unresolved[]; unconfirmed: Unresolved[] };
+type Unresolved = UnresolvedList['unresolved'][number];
 
 const UNITS: [name: string, seconds: number][] = [
   ['d', 86_400],
@@ -77,7 +63,9 @@ const approvalOf = ({ paymentId, operationId, request }: Unresolved): string[] =
 
 const list = async ({ format }: { format: Format }): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const { unresolved, unconfirmed } = await jsonOf<Listed>(client.get('/ops/v1/unresolved'));
+  const { unresolved, unconfirmed } = await jsonOf<UnresolvedList>(
+    client.get('/ops/v1/unresolved'),
+  );
   if (format === 'json') return printJson([...unresolved, ...unconfirmed]);
   if (unresolved.length === 0) note('Nothing is unresolved.');
   else print(...columns([HEAD, ...unresolved.map(rowOf)]));

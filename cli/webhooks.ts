@@ -1,20 +1,17 @@
 /** `payments webhooks`: a merchant's endpoints, on the API. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
+import type {
+  WebhookEndpoint,
+  WebhookEndpointList,
+  WebhookEndpointWithSecret,
+} from '../command-api/webhooks/contract.ts';
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
 import { timeValue } from './time-option.ts';
 
-type Endpoint = {
-  id: string;
-  url: string;
-  status: string;
-  failingSince: string | null;
-  oldestWaiting: string | null;
-  secret?: string;
-};
 type Options = { merchant?: string; format: Format };
 
 const ENDPOINTS = '/api/v1/webhook-endpoints';
@@ -24,14 +21,14 @@ const pathOf = (endpointId: string, rest = ''): string =>
 const clientFor = ({ merchant }: Options): Promise<Client> =>
   openClient({ scope: 'payments:read webhooks:write', merchant });
 
-const rowOf = ({ id, url, status, oldestWaiting }: Endpoint): string[] => [
+const rowOf = ({ id, url, status, oldestWaiting }: WebhookEndpoint): string[] => [
   id,
   status,
   oldestWaiting ?? '-',
   url,
 ];
 
-const showEndpoints = (endpoints: Endpoint[], { format }: Options): void => {
+const showEndpoints = (endpoints: WebhookEndpoint[], { format }: Options): void => {
   if (format === 'json') printJson(endpoints);
   else if (endpoints.length === 0)
     note('No endpoint; register one: payments webhooks create <url>');
@@ -39,7 +36,7 @@ const showEndpoints = (endpoints: Endpoint[], { format }: Options): void => {
     print(...columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...endpoints.map(rowOf)]));
 };
 
-const showSecret = (endpoint: Endpoint, { format }: Options): void => {
+const showSecret = (endpoint: WebhookEndpointWithSecret, { format }: Options): void => {
   if (format === 'json') {
     printJson(endpoint);
     return;
@@ -127,14 +124,17 @@ export const webhooksCommand = (): Command =>
             const client = await clientFor(options);
             const { types: eventTypes, description } = options;
             const body = { url, eventTypes, description };
-            showSecret(await jsonOf<Endpoint>(client.post(ENDPOINTS, body)), options);
+            showSecret(
+              await jsonOf<WebhookEndpointWithSecret>(client.post(ENDPOINTS, body)),
+              options,
+            );
           },
         ),
     )
     .addCommand(
       verb('list', 'Lists the endpoints with their state.').action(async (options: Options) => {
         const client = await clientFor(options);
-        const { endpoints } = await jsonOf<{ endpoints: Endpoint[] }>(client.get(ENDPOINTS));
+        const { endpoints } = await jsonOf<WebhookEndpointList>(client.get(ENDPOINTS));
         showEndpoints(endpoints, options);
       }),
     )
@@ -155,7 +155,7 @@ export const webhooksCommand = (): Command =>
           const client = await clientFor(options);
           const body = { oldExpiresInHours: options.oldExpires };
           const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);
-          showSecret(await jsonOf<Endpoint>(rotated), options);
+          showSecret(await jsonOf<WebhookEndpointWithSecret>(rotated), options);
         }),
     )
     .addCommand(
@@ -165,7 +165,10 @@ export const webhooksCommand = (): Command =>
           const client = await clientFor(options);
           const resumeFrom = options.fromNow ? 'now' : 'checkpoint';
           const body = { status: 'ENABLED', resumeFrom };
-          showEndpoints([await jsonOf<Endpoint>(client.patch(pathOf(endpointId), body))], options);
+          showEndpoints(
+            [await jsonOf<WebhookEndpoint>(client.patch(pathOf(endpointId), body))],
+            options,
+          );
         }),
     )
     .addCommand(

@@ -57,6 +57,7 @@ export const UnresolvedList = z
     unconfirmed: z.array(listed).describe('Nothing to do: the provider is asked on.'),
   })
   .meta({ id: 'UnresolvedList' });
+export type UnresolvedList = z.infer<typeof UnresolvedList>;
 
 const EVIDENCE_MAX = 1000;
 
@@ -113,7 +114,9 @@ export const Resolution = z
       ),
   })
   .meta({ id: 'Resolution' });
+export type Resolution = z.infer<typeof Resolution>;
 
 export const ResolutionRequested = z
   .object({ ...taken, outcome: z.enum(['APPROVED', 'DECLINED']), request })
   .meta({ id: 'ResolutionRequested' });
+export type ResolutionRequested = z.infer<typeof ResolutionRequested>;

@@ -16,3 +16,4 @@ export const Acknowledgement = z
       .describe('Up to here everything in the ledger is acknowledged; opaque.'),
   })
   .meta({ id: 'Acknowledgement' });
+export type Acknowledgement = z.infer<typeof Acknowledgement>;

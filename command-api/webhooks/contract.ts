@@ -135,12 +135,15 @@ const endpoint = {
   updatedAt: time,
 };
 export const WebhookEndpoint = z.object(endpoint).meta({ id: 'WebhookEndpoint' });
+export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 export const WebhookEndpointWithSecret = z
   .object({ ...endpoint, secret: z.string().describe('Shown this once; lost, it is rotated.') })
   .meta({ id: 'WebhookEndpointWithSecret' });
+export type WebhookEndpointWithSecret = z.infer<typeof WebhookEndpointWithSecret>;
 export const WebhookEndpointList = z
   .object({ endpoints: z.array(WebhookEndpoint) })
   .meta({ id: 'WebhookEndpointList' });
+export type WebhookEndpointList = z.infer<typeof WebhookEndpointList>;
 export const MerchantEndpointList = z
   .object({
     endpoints: z.array(
