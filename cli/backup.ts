@@ -18,7 +18,7 @@ import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import { syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
-import { type Format, formatOption, note, print, printJson } from './output.ts';
+import { counted, type Format, formatOption, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
 /** In the order of copying. Read models are not copied: they are rebuilt from the events. */
@@ -115,8 +115,6 @@ const copyFolder = async (from: string, to: string): Promise<Copied> => {
   }
 };
 
-const count = new Intl.NumberFormat('en-US');
-
 const runBackup = async (target: string, { format }: { format: Format }): Promise<void> => {
   process.umask(0o077);
   const { dataDir, eventStoreDbUrl } = readSettings();
@@ -136,8 +134,8 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   }
   const copied = await copyFolder(dataDir, folder);
   if (format === 'json') return printJson(copied);
-  print(`${folder}  ${count.format(copied.events)} events`);
-  for (const { name, bytes } of copied.files) print(`  ${name}  ${count.format(bytes)} bytes`);
+  print(`${folder}  ${counted(copied.events)} events`);
+  for (const { name, bytes } of copied.files) print(`  ${name}  ${counted(bytes)} bytes`);
   note('It holds secrets: keep it as safe as the service.');
   // A service changes the folder that it starts on, and this may be the only backup.
   note(`To restore it, start on a copy: cp -a ${folder} /restored && DATA_DIR=/restored npm start`);

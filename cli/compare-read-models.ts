@@ -4,12 +4,10 @@ import { serverSentEvents } from './audit.ts';
 import { openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { postToFollowing } from './following-projector.ts';
-import { columns, type Format, print, printJson, styled } from './output.ts';
+import { columns, counted, type Format, print, printJson, styled } from './output.ts';
 import { startProgress } from './progress-bar.ts';
 
 const PATH = '/ops/v1/projections/compare';
-
-const count = new Intl.NumberFormat('en-US');
 
 const compare = async (): Promise<ReadModelsComparison> => {
   const client = await openClient({ scope: 'ops:admin' });
@@ -40,13 +38,13 @@ export const compareReadModels = async (format: Format): Promise<void> => {
   else if (differences > 0)
     print(...columns(named.map(({ paymentId, kind, detail }) => [paymentId, kind, detail])));
   if (differences > 0) {
-    const each = Object.entries(kinds).map(([kind, n]) => `${count.format(n)} ${kind}`);
+    const each = Object.entries(kinds).map(([kind, n]) => `${counted(n)} ${kind}`);
     throw new CommandFailed(
-      `${count.format(differences)} read models differ from the log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: payments projections rebuild`,
+      `${counted(differences)} read models differ from the log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: payments projections rebuild`,
       3,
     );
   }
   if (format === 'json') return;
-  const what = `${count.format(documents)} documents, ${count.format(payments)} payments in the log`;
+  const what = `${counted(documents)} documents, ${counted(payments)} payments in the log`;
   print(`${styled('green', 'the same')}  ${what}`);
 };

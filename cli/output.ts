@@ -74,5 +74,8 @@ export const columns = (given: readonly (readonly string[])[]): string[] => {
 export const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;
 
+/** A number with its thousands apart: `12,500`. */
+export const counted = (n: number): string => n.toLocaleString('en-US');
+
 /** A number of things: `1 difference`, `2 differences`. */
 export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;

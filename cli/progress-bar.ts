@@ -3,7 +3,7 @@
  * pipe a plain line every two seconds, which reads well in a log.
  */
 import { SingleBar } from 'cli-progress';
-import { note } from './output.ts';
+import { counted, note } from './output.ts';
 
 /** How many there are to do: about so many where it is estimated. */
 type Total = { total: number; estimated?: boolean };
@@ -18,8 +18,6 @@ export type Progress = {
 
 const LINE_EVERY_MS = 2_000;
 
-const count = new Intl.NumberFormat('en-US');
-
 /**
  * The rate per second, and the seconds left, computed from the time since `startedAtMs`. All may be counted
  * before the work has ended: a rebuild then makes indexes and compares.
@@ -29,7 +27,7 @@ const rateOf = (done: number, total: number, startedAtMs: number) => {
   const perSecond = done / seconds;
   const secondsLeft = done === 0 ? '?' : Math.ceil((total - done) / perSecond);
   const left = done > 0 && done >= total ? 'finishing' : `${secondsLeft} s left`;
-  return { rate: count.format(Math.round(perSecond)), left };
+  return { rate: counted(Math.round(perSecond)), left };
 };
 
 const aboutOf = ({ estimated }: Total): string => (estimated === true ? 'about ' : '');
@@ -60,7 +58,7 @@ const lines = (what: string, first: number, startedAtMs: number): Progress => {
     const { total } = known;
     const { rate, left } = rateOf(doneSoFar, total, startedAtMs);
     const percent = total === 0 ? 100 : Math.floor((doneSoFar / total) * 100);
-    const done = `${count.format(doneSoFar)}/${aboutOf(known)}${count.format(total)}`;
+    const done = `${counted(doneSoFar)}/${aboutOf(known)}${counted(total)}`;
     note(`${what} ${percent}%  ${done}  ${rate}/s${isLast ? '' : `  ${left}`}`);
   };
   const timer = setInterval(() => line(), LINE_EVERY_MS).unref();

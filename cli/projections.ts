@@ -7,7 +7,16 @@ import { serverSentEvents } from './audit.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { postToFollowing } from './following-projector.ts';
-import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
+import {
+  columns,
+  counted,
+  type Format,
+  formatOption,
+  note,
+  print,
+  printJson,
+  styled,
+} from './output.ts';
 import { type Progress, startProgress } from './progress-bar.ts';
 
 const ROUTE = '/ops/v1/projections';
@@ -17,12 +26,10 @@ type Rebuild = NonNullable<Status['rebuild']>;
 type Rebuilt = NonNullable<Rebuild['result']>;
 type MoneyDifference = Rebuilt['money']['named'][number];
 
-const count = new Intl.NumberFormat('en-US');
-
 const lagOf = ({ lagEvents, lagIsExact, lagSeconds }: Status): string =>
   lagEvents === null || lagSeconds === null
     ? 'unknown'
-    : `${lagIsExact ? '' : 'at least '}${count.format(lagEvents)} events, ${lagSeconds.toFixed(1)} s`;
+    : `${lagIsExact ? '' : 'at least '}${counted(lagEvents)} events, ${lagSeconds.toFixed(1)} s`;
 
 const rowOf = (status: Status): string[] => [
   status.projection,
@@ -35,7 +42,7 @@ const rowOf = (status: Status): string[] => [
 
 const rebuildLine = (rebuild: Rebuild): string => {
   const { state, startedAt, done, total, estimated, secondsLeft, reason } = rebuild;
-  const far = `${count.format(done)}/${estimated ? 'about ' : ''}${count.format(total)} events`;
+  const far = `${counted(done)}/${estimated ? 'about ' : ''}${counted(total)} events`;
   if (state === 'running') {
     return `rebuild running since ${startedAt}: ${far}, ${Math.ceil(secondsLeft)} s left`;
   }
@@ -95,15 +102,15 @@ const follow = async (response: Response): Promise<Rebuilt> => {
 
 const show = (rebuilt: Rebuilt): void => {
   const { events, seconds, equal, old, new: fresh } = rebuilt;
-  const rate = count.format(Math.round(events / Math.max(seconds, 0.001)));
+  const rate = counted(Math.round(events / Math.max(seconds, 0.001)));
   print(
-    `${count.format(events)} events in ${seconds.toFixed(1)} s (${rate}/s), ${count.format(fresh.documents)} documents`,
+    `${counted(events)} events in ${seconds.toFixed(1)} s (${rate}/s), ${counted(fresh.documents)} documents`,
   );
   const hashes = `${old.hash.slice(0, 16)} ${equal ? '=' : '≠'} ${fresh.hash.slice(0, 16)}`;
   print(`checksum old ${equal ? '=' : '≠'} new: ${styled(equal ? 'green' : 'red', hashes)}`);
   if (!equal && rebuilt.served) {
     note(
-      `The old read models were others (${count.format(old.documents)} documents). Those made of the log are served now.`,
+      `The old read models were others (${counted(old.documents)} documents). Those made of the log are served now.`,
     );
   }
 };
