@@ -15,16 +15,14 @@ const SCOPES = {
 
 type Options = { as: keyof typeof SCOPES; merchant?: string; subject?: string };
 
-const tokenOf = async ({ as, merchant, subject }: Options): Promise<string> => {
-  const given = givenToken(merchant);
-  if (given !== undefined) return given;
-  return makeToken(readSettings(), {
+const tokenOf = async ({ as, merchant, subject }: Options): Promise<string> =>
+  givenToken(merchant) ??
+  makeToken(readSettings(), {
     merchant: merchant ?? (as === 'merchant' ? 'm_demo' : '*'),
     subject,
     scope: SCOPES[as],
     ttlSeconds: TTL_SECONDS,
   });
-};
 
 /** The token is in the fragment: browsers never send it, and the page clears it from the address. */
 const printAddress = async (options: Options): Promise<void> => {

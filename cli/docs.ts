@@ -1,6 +1,6 @@
 /** `payments docs`: the address of the API page, with a token that the page fills in. */
 import { Command } from 'commander';
-import { openClient } from './client.ts';
+import { givenToken, openClient } from './client.ts';
 import { print } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
 
@@ -10,11 +10,8 @@ const TTL_SECONDS = 3600;
 /** The page shows both API documents, and requests of both can be tried. */
 const SCOPE = 'payments:read payments:write audit:read';
 
-const tokenOf = async ({ merchant, scope }: DocsOptions): Promise<string> => {
-  const given = process.env.PAYMENTS_TOKEN?.trim();
-  if (given !== undefined && given !== '') return given;
-  return makeToken(readSettings(), { merchant, scope, ttlSeconds: TTL_SECONDS });
-};
+const tokenOf = async ({ merchant, scope }: DocsOptions): Promise<string> =>
+  givenToken(undefined) ?? makeToken(readSettings(), { merchant, scope, ttlSeconds: TTL_SECONDS });
 
 /** The token is in the fragment: browsers never send it, and the page clears it from the address. */
 const printAddress = async (options: DocsOptions): Promise<void> => {

@@ -10,7 +10,7 @@ import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { DelivererStatus } from '../projector/webhooks/deliverer-status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
-import { jsonOf, openClient } from './client.ts';
+import { givenToken, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { EngineFinding } from './doctor-engines.ts';
 
@@ -118,7 +118,7 @@ const healthOf = async (url: string): Promise<{ isReady: boolean; body: Health }
 
 /** A token can be signed without making a key: doctor changes nothing. */
 const canSign = ({ tokens: { keys } }: Config): boolean =>
-  (process.env.PAYMENTS_TOKEN ?? '').trim() !== '' ||
+  givenToken(undefined) !== undefined ||
   keys.kind === 'secret' ||
   (keys.kind === 'local' && existsSync(join(keys.folder, 'signing-key.json')));
 
