@@ -6,13 +6,7 @@ import { logIdOf } from '../shared/event-store/log-id.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
-import {
-  asJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../shared/http/route.ts';
+import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -119,7 +113,7 @@ async function* verificationTexts(
   if (step.value !== undefined) yield serverSent('result', step.value);
 }
 
-const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
+const route = routeWith<AuditDeps>();
 
 /**
  * The head that a request names, undefined for none. Its position is in the store's own form where it is of

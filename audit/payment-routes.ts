@@ -5,14 +5,7 @@ import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
-import {
-  asJson,
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../shared/http/route.ts';
+import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
 import {
@@ -62,7 +55,7 @@ const find = async (
 
 const paymentId = 'INVALID_PAYMENT_ID' as const;
 
-const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
+const route = routeWith<AuditDeps>();
 
 export const AUDIT_PAYMENT_ROUTES = {
   searchPayments: route({

@@ -14,8 +14,8 @@ import {
   joinRoutes,
   type RequestForm,
   type ResponseForm,
-  type Route,
   type RoutesOf,
+  routeWith,
 } from '../shared/http/route.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
@@ -75,7 +75,7 @@ const ended = (description: string, notAllowed: string): Record<number, Response
   },
 });
 
-const route = <const F extends RequestForm>(own: Route<CommandApi, F>) => own;
+const route = routeWith<CommandApi>();
 
 const PAYMENT_ROUTES = {
   createPayment: route({

@@ -1,12 +1,6 @@
 /** The operator's route about the log as a whole: when it was last verified, and up to where it is sealed. */
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
-import {
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { LogStatus } from './contract.ts';
 import type { Sealer } from './seals/sealer.ts';
@@ -32,7 +26,7 @@ const sealOf = ({ sealer }: LogStatusDeps) => {
   return { position: event.data.position, sealedAt, keyId: keyIdOf(keysOf(event).after) };
 };
 
-const route = <const F extends RequestForm>(own: Route<LogStatusDeps, F>) => own;
+const route = routeWith<LogStatusDeps>();
 
 export const LOG_ROUTES = {
   logStatus: route({

@@ -5,14 +5,7 @@
  */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
-import {
-  asJson,
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../shared/http/route.ts';
+import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Projector } from './compose.ts';
@@ -67,7 +60,7 @@ const findParked = async (
   return undefined;
 };
 
-const route = <const F extends RequestForm>(own: Route<ParkedDeps, F>) => own;
+const route = routeWith<ParkedDeps>();
 
 export const PARKED_ROUTES = {
   listParked: route({

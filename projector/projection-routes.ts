@@ -5,14 +5,7 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { REJECTION_HEADER, reject } from '../shared/http/errors.ts';
-import {
-  asJson,
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../shared/http/route.ts';
+import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -135,7 +128,7 @@ export const rejectUntilLater = (reply: FastifyReply, error: unknown): FastifyRe
   throw error;
 };
 
-const route = <const F extends RequestForm>(own: Route<ProjectionDeps, F>) => own;
+const route = routeWith<ProjectionDeps>();
 
 export const PROJECTION_ROUTES = {
   listProjections: route({

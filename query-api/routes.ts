@@ -8,10 +8,9 @@ import { PaymentList, PaymentResponse } from '../shared/http/payment-schemas.ts'
 import {
   asJson,
   joinRoutes,
-  type RequestForm,
-  type Route,
   type RoutesOf,
   registerRoutes,
+  routeWith,
 } from '../shared/http/route.ts';
 import { ROUTES } from '../shared/http/route-table.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
@@ -39,7 +38,7 @@ const bodyFor =
     }
   };
 
-const route = <const F extends RequestForm>(own: Route<QueryDeps, F>) => own;
+const route = routeWith<QueryDeps>();
 
 const PAYMENT_ROUTES = {
   getPayment: route({

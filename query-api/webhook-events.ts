@@ -11,7 +11,7 @@ import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/positio
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
 import { parameterText } from '../shared/http/fields.ts';
-import type { RequestForm, Route, RoutesOf } from '../shared/http/route.ts';
+import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { type Message, messageAt } from '../shared/webhooks/message.ts';
@@ -95,7 +95,7 @@ async function* texts(
   }
 }
 
-const route = <const F extends RequestForm>(own: Route<WebhookEventDeps, F>) => own;
+const route = routeWith<WebhookEventDeps>();
 
 export const WEBHOOK_EVENT_ROUTES = {
   streamWebhookEvents: route({

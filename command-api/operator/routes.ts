@@ -9,10 +9,9 @@ import {
   asJson,
   okJson,
   type Read,
-  type RequestForm,
-  type Route,
   type RoutesOf,
   readBy,
+  routeWith,
   sendJson,
 } from '../../shared/http/route.ts';
 import type { Operation } from '../../shared/payment/payment-state.ts';
@@ -44,7 +43,7 @@ const readResolve = (request: FastifyRequest) => {
   return json.ok ? readBy(ResolveRequest, json.value) : json;
 };
 
-const route = <const F extends RequestForm>(own: Route<OperatorDeps, F>) => own;
+const route = routeWith<OperatorDeps>();
 
 export const OPERATOR_ROUTES = {
   serviceSettings: route({

@@ -5,20 +5,14 @@
 import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf } from '../../shared/http/event-context.ts';
-import {
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { senderOf } from '../sender.ts';
 import { Acknowledgement } from './contract.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
 
 export type AcknowledgeDeps = { providerAhead: Pick<ProviderAhead, 'acknowledge'> };
 
-const route = <const F extends RequestForm>(own: Route<AcknowledgeDeps, F>) => own;
+const route = routeWith<AcknowledgeDeps>();
 
 const CANNOT_READ = ["the provider's ledger cannot be read now; nothing was changed"];
 const TWO_AT_ONCE = ['another acknowledgement was recorded at the same moment; look again'];

@@ -10,14 +10,7 @@ import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { errorBody, RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import {
-  asJson,
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../../shared/http/route.ts';
+import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -58,7 +51,7 @@ async function* resultTexts({
   }
 }
 
-const route = <const F extends RequestForm>(own: Route<ReconcileDeps, F>) => own;
+const route = routeWith<ReconcileDeps>();
 
 export const RECONCILE_ROUTES = {
   reconcile: route({
@@ -110,7 +103,7 @@ const paymentFor = async (
   }
 };
 
-const paymentRoute = <const F extends RequestForm>(own: Route<ReconcilePaymentDeps, F>) => own;
+const paymentRoute = routeWith<ReconcilePaymentDeps>();
 
 export const RECONCILE_PAYMENT_ROUTES = {
   reconcilePayment: paymentRoute({

@@ -1,12 +1,6 @@
 /** The webhook endpoints of all merchants, for operators. */
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import {
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import {
   AllEndpointsParameters,
@@ -41,7 +35,7 @@ const NOT_READABLE = [
   'the webhook endpoints of a merchant cannot be read, and it may be one of them',
 ];
 
-const route = <const F extends RequestForm>(own: Route<WebhookDeps, F>) => own;
+const route = routeWith<WebhookDeps>();
 
 export const WEBHOOK_OPERATOR_ROUTES = {
   listAllWebhookEndpoints: route({

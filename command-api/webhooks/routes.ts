@@ -9,11 +9,10 @@ import {
   asJson,
   okJson,
   type Read,
-  type RequestForm,
   type ResponseForm,
-  type Route,
   type RoutesOf,
   readBy,
+  routeWith,
   sendJson,
 } from '../../shared/http/route.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
@@ -102,7 +101,7 @@ const endOf = async ({ store }: Webhooks): Promise<{ after?: string }> => {
 
 const HOUR_MS = 3_600_000;
 
-const route = <const F extends RequestForm>(own: Route<WebhookDeps, F>) => own;
+const route = routeWith<WebhookDeps>();
 
 export const WEBHOOK_ROUTES = {
   createWebhookEndpoint: route({

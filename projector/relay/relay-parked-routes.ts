@@ -4,14 +4,7 @@
  */
 import type { FastifyReply } from 'fastify';
 import { REJECTION_HEADER, reject } from '../../shared/http/errors.ts';
-import {
-  asJson,
-  okJson,
-  type RequestForm,
-  type Route,
-  type RoutesOf,
-  sendJson,
-} from '../../shared/http/route.ts';
+import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import type {} from '../../shared/http/server/app.ts';
 import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../contract.ts';
 import { StandingBy } from '../errors.ts';
@@ -59,7 +52,7 @@ const listed = (notes: Awaited<ReturnType<Relay['parked']>>) =>
     .sort((one, other) => one.since.localeCompare(other.since))
     .slice(0, LISTED_MAX);
 
-const route = <const F extends RequestForm>(own: Route<RelayParkedDeps, F>) => own;
+const route = routeWith<RelayParkedDeps>();
 
 export const RELAY_PARKED_ROUTES = {
   listRelayParked: route({

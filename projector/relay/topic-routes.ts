@@ -5,7 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
-import { type RequestForm, type Route, type RoutesOf, sendJson } from '../../shared/http/route.ts';
+import { type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { NDJSON } from '../../shared/http/server/streams.ts';
 import {
   type FeedMessage,
@@ -97,7 +97,7 @@ const sendMessages = async (
     .send(page.messages.map((message) => lineOf(message, keys === 'true')).join(''));
 };
 
-const route = <const F extends RequestForm>(own: Route<TopicDeps, F>) => own;
+const route = routeWith<TopicDeps>();
 
 /** `responses` is empty, so these routes are in no API document. */
 export const TOPIC_ROUTES = {

@@ -80,6 +80,12 @@ export type Route<Deps, F extends RequestForm = RequestForm> = {
   ) => FastifyReply | Promise<FastifyReply>;
 };
 
+/** Writes routes that are given `Deps`: the type of each keeps its form, by which its handler gets its input. */
+export const routeWith =
+  <Deps>() =>
+  <const F extends RequestForm>(own: Route<Deps, F>): Route<Deps, F> =>
+    own;
+
 /** A route that takes a signature in the place of a token: it reads the whole request by itself. */
 export type SignedRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
   /** Rejects what no body could make well signed, before it is read; undefined for all else. */
