@@ -158,7 +158,13 @@ const openParts = async (
   });
   const { store } = opened;
   const deliverer = openDeliverer({
-    ...{ config, store, deliveries, secret, metrics, logger: log, projector },
+    config,
+    store,
+    deliveries,
+    secret,
+    metrics,
+    logger: log,
+    projector,
   });
   const verification = await openVerification({
     ...drivers,

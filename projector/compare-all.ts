@@ -29,7 +29,7 @@ export type Comparison = {
 export type CompareAllOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter'>;
-  onProgress?(progress: ComparisonProgress): void;
+  onProgress?: ((progress: ComparisonProgress) => void) | undefined;
   signal?: AbortSignal;
 };
 
@@ -69,9 +69,7 @@ const eachInLog = async (
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
   const { store, readModels, onProgress } = options;
   const end = await store.end();
-  const found: Comparison = {
-    ...{ documents: 0, payments: 0, kinds: {}, differences: 0, named: [] },
-  };
+  const found: Comparison = { documents: 0, payments: 0, kinds: {}, differences: 0, named: [] };
   const note = (difference: Difference | undefined): void => {
     if (difference === undefined) return;
     const { kind } = difference;

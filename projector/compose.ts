@@ -167,7 +167,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const watch = startWatch({ ...parts, everyMs: watchMs, stillMsMax });
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
   const sampler = startSampler({
-    ...{ store, readModels, projection, logger },
+    ...parts,
     isReady: () => catchUp.now() && !lease.standingBy(),
     everyMs: sampleMs,
   });
@@ -218,10 +218,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       comparing = true;
       try {
         const { signal } = stopping;
-        const found = await compareAll({
-          ...{ store, readModels, signal },
-          ...(onProgress && { onProgress }),
-        });
+        const found = await compareAll({ store, readModels, onProgress, signal });
         sampler.known(found.named);
         return found;
       } finally {

@@ -36,7 +36,11 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const projector = await startProjector({ store, readModels, logger: log, running });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
   const deliverer = openDeliverer({
-    ...{ config, store, metrics, logger: log, projector },
+    config,
+    store,
+    metrics,
+    logger: log,
+    projector,
     deliveries: await openDeliveries(drivers),
     secret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
   });

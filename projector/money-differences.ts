@@ -32,8 +32,14 @@ const moneyOf = ({ merchantId, body }: DocumentRow): Money => {
   const { currency, status, amount, authorizedAmount, capturedAmount } = response;
   const { refundedAmount, refundableAmount } = response;
   return {
-    ...{ merchantId, currency, status, amount, authorizedAmount, capturedAmount },
-    ...{ refundedAmount, refundableAmount },
+    merchantId,
+    currency,
+    status,
+    amount,
+    authorizedAmount,
+    capturedAmount,
+    refundedAmount,
+    refundableAmount,
   };
 };
 

@@ -47,7 +47,7 @@ export const createPublisher = ({
   logger,
   overtaken,
 }: PublisherOptions): Publisher => {
-  const paymentStates = followPaymentStates(store);
+  const states = followPaymentStates(store);
   const { sendInParts, published, silentForMs } = createSender({ feed, checkpoint, overtaken });
 
   /**
@@ -81,7 +81,7 @@ export const createPublisher = ({
     if ('unreadable' in event) return event.unreadable;
     try {
       if (isSeal) addSeal(batch, event);
-      else await addEvent(batch, paymentStates, event);
+      else await addEvent(batch, states, event);
       return undefined;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
@@ -114,11 +114,7 @@ export const createPublisher = ({
 
   return {
     send,
-    ...createParkedSender({
-      ...{ store, checkpoint, logger, overtaken },
-      states: paymentStates,
-      sendInParts,
-    }),
+    ...createParkedSender({ store, checkpoint, logger, overtaken, states, sendInParts }),
     published,
     silentForMs,
   };

@@ -54,8 +54,6 @@ export const openDeliverer = (options: OpenDeliverer): Deliverer => {
   const { scan } = store.stored;
   if (scan === undefined) return startDeliverer({ ...parts, sender: lateSender(allowedNetworks) });
   const { dataDir, mongoUrl, mode, traces } = config;
-  return startDelivererThread({
-    ...{ ...parts, scan, allowedNetworks },
-    settings: { dataDir, mongoUrl, mode, traces },
-  });
+  const settings = { dataDir, mongoUrl, mode, traces };
+  return startDelivererThread({ ...parts, scan, allowedNetworks, settings });
 };

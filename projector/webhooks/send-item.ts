@@ -107,7 +107,9 @@ const noteFailure = async (
   const { endpointId } = endpoint;
   const was = isFailing(state.delivery.row);
   const after = failed(state.delivery, item, deps.nowMs(), {
-    ...{ retryAfterMs, random: deps.random(), ...(ours && { ours }) },
+    retryAfterMs,
+    random: deps.random(),
+    ...(ours && { ours }),
   });
   setDelivery(state, after.delivery);
   const nextAt = after.nextAt === undefined ? null : new Date(after.nextAt).toISOString();

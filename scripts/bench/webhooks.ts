@@ -125,7 +125,9 @@ const row = (name: Name, { closed, open }: Pairs): string[] => {
 
 const goalsOf = (name: Name, { closed, open }: Pairs): Goal[] => {
   const goal = (what: string, share: number): Goal => ({
-    ...{ what: `${name}: ${what}`, goal: `≥ ${AIM}`, before: '' },
+    what: `${name}: ${what}`,
+    goal: `≥ ${AIM}`,
+    before: '',
     now: share.toFixed(2),
   });
   return [
