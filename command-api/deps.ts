@@ -1,5 +1,6 @@
 /** What the commands of the command side are given to work with. */
 import type { MerchantRules } from '../shared/payment/commands.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import type { Identities } from './idempotency.ts';
 import type { InFlight, Queues } from './in-flight.ts';
 import type { PaymentLog } from './payment-log.ts';
@@ -27,9 +28,5 @@ export type CommandDeps = {
   operationsMax: number;
   /** Wall clock in milliseconds. */
   nowMs(): number;
-  logger: {
-    info(fields: object, message: string): void;
-    warn(fields: object, message: string): void;
-    error(fields: object, message: string): void;
-  };
+  logger: Logger;
 };

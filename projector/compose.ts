@@ -3,6 +3,7 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import { trackCatchUp } from './catch-up.ts';
 import { type CompareAllOptions, type Comparison, compareAll } from './compare-all.ts';
@@ -16,19 +17,14 @@ import type { RebuildResult } from './rebuild.ts';
 import { createRebuilds, type RebuildRequest, type Rebuilds } from './rebuilds.ts';
 import { startSampler } from './sampler.ts';
 import type { RunningHash } from './seals/running-hash.ts';
-import {
-  type Log,
-  runSubscription,
-  type Subscriber,
-  type SubscriptionState,
-} from './subscription.ts';
+import { runSubscription, type Subscriber, type SubscriptionState } from './subscription.ts';
 import { tracedProjection } from './traces.ts';
 import { startWatch } from './watch.ts';
 
 export type ProjectorOptions = {
   store: EventStore;
   readModels: ReadModels;
-  logger: Log;
+  logger: Logger;
   /** Carries the log hash where the store keeps none, and somebody seals (ADR-0155). */
   running?: RunningHash | undefined;
   /** Set where this process appends as well, through `freshness.store`. */

@@ -3,10 +3,10 @@ import type { LogReader, Position } from '../shared/event-store/port.ts';
 import { scanLog, scanShares } from '../shared/event-store/scan-log.ts';
 import { sharesOf } from '../shared/event-store/shares.ts';
 import type { NextGeneration, ReadModelsWriter } from '../shared/read-models/port.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { RebuildImpossible } from './errors.ts';
 import { FILL_SCAN, type FillArgs, type Filled } from './fill-scan.ts';
-import type { Log } from './subscription.ts';
 
 /** Fewer events than this are left to the event loop. */
 const FEW = 1_000;
@@ -14,7 +14,7 @@ const FEW = 1_000;
 export type FillOptions = {
   store: LogReader;
   readModels: Pick<ReadModelsWriter, 'checkpoint'>;
-  logger: Log;
+  logger: Logger;
   signal?: AbortSignal | undefined;
   /** In how many threads the empty generation is filled; left out: as many as are worth it. */
   shares?: number | undefined;
@@ -40,7 +40,7 @@ export const fillElsewhere = async (
 ): Promise<number> => {
   const { handOver } = next;
   if (handOver === undefined || store.stored.scan === undefined) return 0;
-  const line = (level: keyof Log) => async (fields: object, message: string) =>
+  const line = (level: keyof Logger) => async (fields: object, message: string) =>
     logger[level](fields, message);
   const calls = { info: line('info'), warn: line('warn'), error: line('error') };
   const orderOf = (args: FillArgs) => ({ module: FILL_SCAN, args, calls, signal });

@@ -10,9 +10,9 @@ import { readPatiently } from '../shared/event-store/read-page.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
 import { type Share, takes, WHOLE } from '../shared/event-store/shares.ts';
 import type { OpenGeneration } from '../shared/read-models/port.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import type { ScanTools } from '../shared/runtime/scan.ts';
 import { createProjection } from './projection.ts';
-import type { Log } from './subscription.ts';
 
 /** The address of this module, for who orders the scan. */
 export const FILL_SCAN = import.meta.url;
@@ -35,7 +35,7 @@ const PAGE = 1_000;
 export const NOT_READ = { applied: () => {}, starting: () => {}, lost: () => {} };
 
 /** A log whose lines are written where the scan was ordered. */
-const logOver = (call: ScanTools['call']): Log => {
+const logOver = (call: ScanTools['call']): Logger => {
   const lineOf = (level: string) => (fields: object, message: string) =>
     void call(level, fields, message).catch(() => undefined);
   return { info: lineOf('info'), warn: lineOf('warn'), error: lineOf('error') };

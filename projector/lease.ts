@@ -4,11 +4,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
-import type { Log } from './subscription.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 
 export type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
-  logger: Log;
+  logger: Logger;
   /** How long the lease lasts without a renewal; it is renewed, or requested, three times as often. */
   ttlMs?: number;
   /** Called when this projector had the lease and lost it. */

@@ -10,8 +10,8 @@ import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
-import type { Log } from './subscription.ts';
 
 /** One payment after a batch: its last good read model, and the event that stopped it, if any. */
 export type Folded = {
@@ -22,7 +22,7 @@ export type Folded = {
 export type FoldOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'load'>;
-  logger: Log;
+  logger: Logger;
   /** The events of a parked payment are skipped. */
   isParked(paymentId: string): boolean;
 };

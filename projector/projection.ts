@@ -11,10 +11,10 @@ import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import type { Freshness } from './freshness.ts';
 import { createNewPayments, type Place, placeOf } from './new-payments.ts';
 import { createPaymentFolds, type Folded } from './payment-folds.ts';
-import type { Log } from './subscription.ts';
 import { createTurns } from './turns.ts';
 
 /** Parked payments kept in memory; any beyond are recognised by reading their stream again. */
@@ -24,7 +24,7 @@ export type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
   freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
-  logger: Log;
+  logger: Logger;
   /**
    * Set where `freshness` knows of each append: how long a new payment is held for its second event
    * once the projection has caught up (new-payments.ts), and what is called when those that have

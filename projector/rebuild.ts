@@ -13,12 +13,12 @@ import type {
   ReadModelsRebuild,
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import { RebuildImpossible } from './errors.ts';
 import { fillElsewhere } from './fill-elsewhere.ts';
 import { type Filled, NOT_READ } from './fill-scan.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
 import { createProjection, type Projection } from './projection.ts';
-import type { Log } from './subscription.ts';
 
 /** A batch on the event loop holds every request up. */
 const BATCH = 100;
@@ -62,7 +62,7 @@ export type RebuildOptions = {
   shares?: number;
   /** Serves the new read models also where the old ones say other money. */
   accept?: boolean;
-  logger: Log;
+  logger: Logger;
   /** Runs a step while no event is applied to the served read models. */
   hold<T>(step: () => Promise<T>): Promise<T>;
   /** Called after every batch. */

@@ -5,9 +5,9 @@
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import { comparePayment, type Difference, type DifferenceKind } from './compare-payment.ts';
 import type { Projection } from './projection.ts';
-import type { Log } from './subscription.ts';
 
 /** Out of so many documents, or events, that follow one another one payment is taken. */
 const STRETCH = 50;
@@ -26,7 +26,7 @@ export type SamplerOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage'>;
   projection: Pick<Projection, 'repair'>;
-  logger: Log;
+  logger: Logger;
   /** False while this projector stands by or has not caught up: then nothing is compared. */
   isReady(): boolean;
   /** Between two payments. */

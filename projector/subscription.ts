@@ -1,12 +1,7 @@
 /** The catch-up loop: the projector and the relay follow the log through it. */
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
-
-export type Log = {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-};
+import type { Logger } from '../shared/runtime/logger.ts';
 
 /** The part that follows the log. An error that one of these functions throws starts the loop again. */
 export type Subscriber = {
@@ -23,7 +18,7 @@ export type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'stoppe
 export type SubscriptionOptions = {
   store: Pick<EventStore, 'subscribe'>;
   subscriber: Subscriber;
-  logger: Log;
+  logger: Logger;
   /** Waits after an error or an end: from `minMs`, doubled each time, up to `maxMs`. */
   backOff?: BackOff;
 };

@@ -4,10 +4,11 @@
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import { createLag, type Lag } from './lag.ts';
 import type { Lease } from './lease.ts';
 import { PARKED_KNOWN_MAX, type Projection } from './projection.ts';
-import type { Log, Subscription } from './subscription.ts';
+import type { Subscription } from './subscription.ts';
 
 export type WatchOptions = {
   store: Pick<EventStore, 'head'>;
@@ -15,7 +16,7 @@ export type WatchOptions = {
   lease: Pick<Lease, 'standingBy'>;
   projection: Pick<Projection, 'inStep' | 'checkpoint' | 'counts'>;
   subscription: Pick<Subscription, 'status' | 'restart'>;
-  logger: Log;
+  logger: Logger;
   /** Between two looks. */
   everyMs: number;
   /** See LagOptions. */

@@ -19,6 +19,7 @@ import {
   type Unknown,
 } from '../command-api/provider/port.ts';
 import type { LaterResult } from '../shared/payment/outcome.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
 import { isLaterBehaviour, laterResultsOf } from './later.ts';
 import {
   type Durability,
@@ -215,7 +216,7 @@ export type SimulatorOptions = {
   file: string;
   /** The whole time for one call, in milliseconds. */
   timeoutMs: number;
-  logger?: { error(fields: object, message: string): void } | undefined;
+  logger?: Pick<Logger, 'error'> | undefined;
 };
 
 /** The simulated provider in this process. Rejects when its ledger cannot be opened (see Ledger). */

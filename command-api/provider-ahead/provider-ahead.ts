@@ -11,6 +11,7 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';
 import { readAcknowledgements, recordAcknowledgement } from './acknowledgements.ts';
@@ -51,11 +52,7 @@ export type ProviderAheadOptions = {
   provider: Pick<Provider, 'ledgerEnd'>;
   /** The names of that provider, the one that is stored first. */
   providers: readonly string[];
-  logger: {
-    info(fields: object, message: string): void;
-    warn(fields: object, message: string): void;
-    error(fields: object, message: string): void;
-  };
+  logger: Logger;
 };
 
 /** The start waits this long for the first comparison: from start to ready takes less than 1 s. */

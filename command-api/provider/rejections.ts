@@ -4,6 +4,7 @@
  * each is counted, and logged for each account at most once a minute, for somebody has to act.
  */
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { NotSentReason } from './port.ts';
 
 /** A rejection that somebody has to act on. */
@@ -27,7 +28,7 @@ const isRejection = (reason: string | undefined): reason is Rejection =>
 
 export type RejectionOptions = {
   onRejection: (reason: Rejection) => void;
-  logger: { error(fields: object, message: string): void };
+  logger: Pick<Logger, 'error'>;
   /** A clock that only goes forward, in milliseconds. */
   nowMs: () => number;
 };

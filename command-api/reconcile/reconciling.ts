@@ -6,17 +6,12 @@
 
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { ReconcileOptions } from './reconcile.ts';
 import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
 import { reconcileBeside } from './reconcile-scan.ts';
-
-type Logger = {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-};
 
 export type ReconcilingOptions = Pick<
   ReconcileOptions,

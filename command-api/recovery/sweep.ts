@@ -12,6 +12,7 @@ import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-event
 import { isIntent, isLater } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
 
@@ -19,7 +20,7 @@ export type SweepOptions = {
   store: Pick<EventStore, 'readAll' | 'end'>;
   readModels: Pick<ReadModels, 'unresolved' | 'parked' | 'checkpoint'>;
   unresolved: Pick<Unresolved, 'track' | 'dropResolved'>;
-  logger: { warn(fields: object, message: string): void };
+  logger: Pick<Logger, 'warn'>;
   /** What the first sweep may wait for, so that the log need not be read: 2 s at most. */
   ready?: Promise<unknown>;
   everyMs?: number;

@@ -5,6 +5,7 @@
  * resolved by hand, until the provider is definite (confirm.ts).
  */
 import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/payment-state.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { InFlight, Queues } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import type { PaymentLog } from '../payment-log.ts';
@@ -67,10 +68,7 @@ export type UnresolvedOptions = {
   /** Waits between attempts, in milliseconds; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
   delaysMs: readonly number[];
   nowMs: () => number;
-  logger: {
-    warn(fields: object, message: string): void;
-    error(fields: object, message: string): void;
-  };
+  logger: Pick<Logger, 'warn' | 'error'>;
 };
 
 /** What an attempt in vain is logged as, by the state of the payment's oldest operation. */

@@ -1,12 +1,12 @@
 /** Opens the relay that the settings name: to Kafka, or none. Kafka's client is loaded only where it is used. */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
 import { noRelay } from '../event-feed/none.ts';
 import { openKeyDocument } from '../key-document/open.ts';
-import type { Log } from '../subscription.ts';
 import { tracedFeed } from '../traces.ts';
 import { type Relay, startRelay } from './relay.ts';
 
@@ -15,7 +15,7 @@ export type OpenRelay = {
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
   /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
-  logger: Log;
+  logger: Logger;
   /** The relay runs in the process whose projector has the lease. */
   projector: Pick<Projector, 'status'>;
 };

@@ -8,8 +8,8 @@ import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { checkpointHashOf } from '../log-check.ts';
-import type { Log } from '../subscription.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import type { RelayCheckpoint } from './checkpoint.ts';
 import { noteParked } from './parked-payments.ts';
@@ -18,7 +18,7 @@ import { createSender, type Sender, type SenderOptions } from './sender.ts';
 
 export type PublisherOptions = SenderOptions & {
   store: Pick<EventStore, 'readStream'>;
-  logger: Log;
+  logger: Logger;
 };
 
 export type Publisher = Pick<Sender, 'published' | 'silentForMs'> &

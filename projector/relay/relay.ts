@@ -11,12 +11,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { StandingBy } from '../errors.ts';
 import type { EventFeed, Partitions } from '../event-feed/port.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
-import { type Log, runSubscription, type Subscription } from '../subscription.ts';
+import { runSubscription, type Subscription } from '../subscription.ts';
 import { createTurns } from '../turns.ts';
 import type { RelayCheckpoint } from './checkpoint.ts';
 import { RelayHalted, RelayNotReady } from './errors.ts';
@@ -30,7 +31,7 @@ export type RelayOptions = {
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
   feed: EventFeed;
   checkpoint: KeyDocument;
-  logger: Log;
+  logger: Logger;
   /** True while this process may relay, where several processes could. Left out: always true. */
   mayRun?: () => boolean;
   /** Waits after an error: from `minMs`, doubled each time with jitter, up to `maxMs`. */

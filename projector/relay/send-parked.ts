@@ -11,7 +11,7 @@ import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Log } from '../subscription.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import type { OwnCheckpoint } from './own-checkpoint.ts';
 import { noteSent, noteStillParked } from './parked-payments.ts';
@@ -22,7 +22,7 @@ export type ParkedSenderOptions = {
   checkpoint: OwnCheckpoint;
   states: PaymentStates;
   sendInParts: Sender['sendInParts'];
-  logger: Log;
+  logger: Logger;
   /** Makes the error for a checkpoint that another relay has moved. */
   overtaken(): Error;
 };

@@ -2,7 +2,7 @@
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { SealedHead } from '../../shared/event-store/seals.ts';
 import type { Config } from '../../shared/runtime/config.ts';
-import type { Log } from '../subscription.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { RunningHash } from './running-hash.ts';
 import type { Sealer } from './sealer.ts';
 
@@ -11,7 +11,7 @@ export type OpenSealer = {
   store: EventStore;
   /** The path of a file in the data folder; left out where there is none. */
   fileOf?: ((name: string) => string) | undefined;
-  log: Log;
+  log: Logger;
 };
 
 /** The sealer, the public key whose seals are trusted, and the sealed head that is kept beside the key. */

@@ -8,7 +8,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { makeSeal, type SealedHead } from '../../shared/event-store/seals.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Log } from '../subscription.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { appendSeal } from './append.ts';
 import type { SealSource } from './source.ts';
 
@@ -27,7 +27,7 @@ export type SealerOptions = {
   everyMs: number;
   /** Keeps the sealed head outside the log. */
   keep(head: SealedHead): Promise<void>;
-  logger: Log;
+  logger: Logger;
 };
 
 export type Sealer = {

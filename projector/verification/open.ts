@@ -1,9 +1,9 @@
 /** Opens the scheduled verification as the settings say. */
 import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import type { Projector } from '../compose.ts';
 import { openKeyDocument } from '../key-document/open.ts';
-import type { Log } from '../subscription.ts';
 import {
   type ScheduledVerification,
   startVerification,
@@ -15,7 +15,7 @@ export type OpenVerification = {
   store: VerificationOptions['store'];
   /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
-  log: Log;
+  log: Logger;
   metrics: Metrics;
   /** The public key whose seals are trusted; left out where this process has none. */
   sealingKey?: string | undefined;

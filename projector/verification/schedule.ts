@@ -15,11 +15,11 @@ import {
 } from '../../shared/event-store/verify-scan.ts';
 import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { KeyDocument } from '../key-document/port.ts';
-import type { Log } from '../subscription.ts';
 import { openRecord, type VerificationRecord } from './record.ts';
 
 /** The mean wait of the first run: a start has other work to do, and many processes start at once. */
@@ -40,7 +40,7 @@ export type VerificationOptions = {
   everyMs: number;
   /** True while this process verifies, where several processes could. */
   mayRun(): boolean;
-  logger: Log;
+  logger: Logger;
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
   nowMs?(): number;

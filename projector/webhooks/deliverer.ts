@@ -9,13 +9,14 @@ import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-sto
 import { WEBHOOK_MERCHANTS_STREAM, WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { type StartTimer, startTimer } from '../../shared/runtime/timer.ts';
 import type { Attempt, DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../log-check.ts';
-import { type Log, runSubscription, type Subscription } from '../subscription.ts';
+import { runSubscription, type Subscription } from '../subscription.ts';
 import { followCommands } from './commands.ts';
 import { type DelivererStatus, endpointsStatus } from './deliverer-status.ts';
 import { deliveryOf } from './delivery.ts';
@@ -40,7 +41,7 @@ export type DelivererOptions = {
   sender: Sender;
   /** `WEBHOOK_SECRET`. Throws where the store says that another one was used before. */
   secret(): Promise<string>;
-  logger: Log;
+  logger: Logger;
   turn(): Turn;
   onAttempt?(attempt: Attempt): void;
   backOff?: BackOff;

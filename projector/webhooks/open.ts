@@ -1,12 +1,12 @@
 /** Opens the deliverer as the settings say. */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import type { Projector } from '../compose.ts';
-import type { Log } from '../subscription.ts';
 import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
 import { onAttemptOf } from './metrics.ts';
 import type { Sender } from './send.ts';
@@ -18,7 +18,7 @@ export type OpenDeliverer = {
   deliveries: DeliveryStore;
   secret: WebhookSecret;
   metrics: Metrics;
-  logger: Log;
+  logger: Logger;
   /** The deliverer runs in the process whose projector has the lease. */
   projector: Pick<Projector, 'status'>;
 };

@@ -3,12 +3,12 @@
  * state of the endpoint's loop, which saves it.
  */
 import type { KeyObject } from 'node:crypto';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import { isFailing } from '../../shared/webhooks/delivery-row.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
 import type { Message } from '../../shared/webhooks/message.ts';
 import { signedHeaders } from '../../shared/webhooks/signer.ts';
-import type { Log } from '../subscription.ts';
 import { tracedDelivery } from '../traces.ts';
 import type { Delivery, Item } from './delivery.ts';
 import { type Messages, NoMessage } from './messages.ts';
@@ -21,7 +21,7 @@ export type SendDeps = {
   sender: Pick<Sender, 'send'>;
   /** Of all endpoints, and of those that fail. */
   permits: { all: Permits; failing: Permits };
-  logger: Log;
+  logger: Logger;
   /** Appends that the endpoint is disabled. */
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
   onAttempt(attempt: Attempt): void;

@@ -9,10 +9,10 @@ import {
 } from '../../shared/event-store/errors.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ScanTools } from '../../shared/runtime/scan.ts';
 import type { SpanCounts } from '../../shared/runtime/tracing.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
-import type { Log } from '../subscription.ts';
 import type { Turn } from './deliverer.ts';
 import type { DelivererStatus } from './deliverer-status.ts';
 
@@ -44,7 +44,7 @@ export type ThreadCalls = {
   /** As the port's; its errors come as they are thrown, by `asPortError`. */
   append: EventStore['append'];
   note(note: Note): Promise<void>;
-  log(level: keyof Log, fields: object, message: string): Promise<void>;
+  log(level: keyof Logger, fields: object, message: string): Promise<void>;
 };
 
 /** The functions by which the thread calls. */

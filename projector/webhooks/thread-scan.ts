@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import type { LogScan } from '../../shared/event-store/scan-log.ts';
 import { openDeliveries } from '../../shared/open-deliveries.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { spanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
-import type { Log } from '../subscription.ts';
 import { type Deliverer, startDeliverer } from './deliverer.ts';
 import { followLog } from './followed-log.ts';
 import { createSender } from './send.ts';
@@ -25,7 +25,7 @@ import {
 const NEWS_MS = 20;
 const NOTE_MS = 250;
 
-const logThrough = ({ log }: ThreadCalls): Log => ({
+const logThrough = ({ log }: ThreadCalls): Logger => ({
   info: (fields, message) => void log('info', fields, message),
   warn: (fields, message) => void log('warn', fields, message),
   error: (fields, message) => void log('error', fields, message),

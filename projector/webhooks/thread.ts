@@ -8,11 +8,11 @@ import type { EventStore, StoredForms } from '../../shared/event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
 import { type BackOff, backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { createScanThread, type ScanThread } from '../../shared/runtime/scan-thread.ts';
 import { countSpans } from '../../shared/runtime/tracing.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import type { Log } from '../subscription.ts';
 import type { Deliverer, Turn } from './deliverer.ts';
 import type { DelivererStatus } from './deliverer-status.ts';
 import type { CountedAttempt, News, ThreadArgs, ThreadCalls } from './thread-messages.ts';
@@ -24,7 +24,7 @@ export type DelivererThreadOptions = Pick<ThreadArgs, 'settings' | 'allowedNetwo
   /** The one of the routes, closed by `stop`; the thread opens its own. */
   deliveries: DeliveryStore;
   secret(): Promise<string>;
-  logger: Log;
+  logger: Logger;
   turn(): Turn;
   onAttempt(attempt: CountedAttempt): void;
   /** Tests end it. */

@@ -4,6 +4,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
+import type { Logger } from '../runtime/logger.ts';
 import { pauseAt } from '../runtime/slices.ts';
 import { logHashes } from './chain.ts';
 import { fieldsOfText } from './fields-of-text.ts';
@@ -28,7 +29,7 @@ export type LogBreak = { position: Position; stream: string; revision: number; r
 
 /** Writes the error line of a break: whoever verifies the whole log calls it. */
 export const logBreak = (
-  logger: { error(fields: object, message: string): void },
+  logger: Pick<Logger, 'error'>,
   { position, stream, revision, reason }: LogBreak,
 ): void =>
   logger.error(

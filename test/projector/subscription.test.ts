@@ -1,6 +1,6 @@
 /** The loop that follows the log: it comes back after anything, from the checkpoint, and stops. */
 import { describe, expect, test } from '@jest/globals';
-import { type Log, runSubscription, type Subscription } from '../../projector/subscription.ts';
+import { runSubscription, type Subscription } from '../../projector/subscription.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
@@ -8,6 +8,7 @@ import {
 } from '../../shared/event-store/memory/event-store.ts';
 import type { Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { created, newEvent } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
@@ -123,7 +124,7 @@ describe('the catch-up loop', () => {
 
   test('V4: the waits double from the least to the most, with jitter', async () => {
     const waits: number[] = [];
-    const logger: Log = {
+    const logger: Logger = {
       ...silent,
       warn: (fields) => {
         waits.push((fields as { waitMs: number }).waitMs);

@@ -1,4 +1,4 @@
-import type { Log } from '../../projector/subscription.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 
 /** A log that nobody reads. */
-export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+export const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
