@@ -30,20 +30,20 @@ const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound =>
 
 type Requested = z.output<typeof SearchParameters>;
 
-const searchOf = (requested: Requested, only: string | undefined, after: Place | undefined) => {
-  const { q: text, status, from, to, minAmount, maxAmount } = requested;
-  const merchantId = only ?? requested.merchant;
-  return {
-    ...(merchantId !== undefined && { merchantId }),
-    ...(text !== undefined && { text }),
-    ...(status !== undefined && { status }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-    ...(minAmount !== undefined && { minAmount }),
-    ...(maxAmount !== undefined && { maxAmount }),
-    ...(after !== undefined && { after }),
-  } satisfies PaymentSearch;
-};
+const searchOf = (
+  { merchant, q: text, status, from, to, minAmount, maxAmount }: Requested,
+  only: string | undefined,
+  after: Place | undefined,
+): PaymentSearch => ({
+  merchantId: only ?? merchant,
+  text,
+  status,
+  from,
+  to,
+  minAmount,
+  maxAmount,
+  after,
+});
 
 /**
  * A page of the search; `only` is the one merchant that the actor may see, undefined where all. Throws

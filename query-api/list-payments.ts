@@ -48,14 +48,6 @@ export const ListParameters = z.strictObject(
 /** The parameters of a valid request. */
 export type ListRequest = z.output<typeof ListParameters>;
 
-const searchOf = ({ status, from, to, merchantReference, cursor }: ListRequest) => ({
-  ...(status !== undefined && { status }),
-  ...(from !== undefined && { from }),
-  ...(to !== undefined && { to }),
-  ...(merchantReference !== undefined && { merchantReference }),
-  ...(cursor !== undefined && cursor !== null && { after: cursor }),
-});
-
 /** Where a damaged document is folded from. */
 type Folded = Pick<EventStore, 'readStream'>;
 
@@ -69,9 +61,10 @@ export const listPayments = async (
   request: ListRequest,
   bodyOf: (document: PaymentDocument) => Promise<string>,
 ): Promise<string> => {
-  const { limit } = request;
+  const { limit, status, from, to, merchantReference, cursor } = request;
+  const after = cursor ?? undefined;
   // seeded bug: list-of-merchant
-  const search = { ...searchOf(request), merchantId };
+  const search = { status, from, to, merchantReference, after, merchantId };
   const { documents, searchedTo } = await readModels.search(search, limit);
   const page = await foundInLog(store, search, documents);
   const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));

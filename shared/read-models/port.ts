@@ -51,20 +51,20 @@ export type StoredDocument = {
  * operator's search leaves out the merchant.
  */
 export type PaymentSearch = {
-  merchantId?: string;
+  merchantId?: string | undefined;
   /** A paymentId, a merchantReference or a card's last four digits, each whole and exact. */
-  text?: string;
+  text?: string | undefined;
   /** Exactly this merchantReference; `text` also finds ids and last digits that read like it. */
-  merchantReference?: string;
-  status?: PaymentStatus;
+  merchantReference?: string | undefined;
+  status?: PaymentStatus | undefined;
   /** createdAt, RFC 3339 in UTC with milliseconds: `from` inclusive, `to` exclusive. */
-  from?: string;
-  to?: string;
+  from?: string | undefined;
+  to?: string | undefined;
   /** The authorized amount in minor units, both inclusive. */
-  minAmount?: number;
-  maxAmount?: number;
+  minAmount?: number | undefined;
+  maxAmount?: number | undefined;
   /** Goes on after this place, the `searchedTo` of the page before. */
-  after?: { createdAt: string; paymentId: string };
+  after?: { createdAt: string; paymentId: string } | undefined;
 };
 
 /** A page of a search. */
