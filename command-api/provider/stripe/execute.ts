@@ -15,7 +15,7 @@ import { NOT_SENT, notSent, type StripeCall, undecided } from './call.ts';
 import type { StripeResponse } from './client.ts';
 import { type FollowUpQuestion, fence, readResponse } from './fence.ts';
 import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
-import { declinedBy, errorOf, intentOf, readCreate, unknown } from './read.ts';
+import { declinedBy, errorOf, intentOf, mismatch, readCreate, unknown } from './read.ts';
 import {
   confirmIntent,
   followUpRequest,
@@ -47,7 +47,7 @@ type Step<T> = { value: T } | { end: ProviderOutcome };
  */
 const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
   // An operation id that comes with another amount: only what was begun under it is known.
-  if (isKeyTaken(response)) return unknown('mismatch');
+  if (isKeyTaken(response)) return mismatch;
   const error = errorOf(response);
   if (!isRejected(response) || error === undefined) return notSent(response);
   const isOfCard = error.decline_code != null || error.code != null;
@@ -181,11 +181,9 @@ const confirm = async (
   const intent = intentOf(response);
   if (intent !== undefined && intent.id === reference) {
     const reading = readCreate(intent, question);
-    return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN'
-      ? reading
-      : unknown('mismatch');
+    return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN' ? reading : mismatch;
   }
-  if (intent !== undefined || !isErrorAbout(response, reference)) return unknown('mismatch');
+  if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
   const card = operation.card.reveal();
   const number = 'token' in card ? undefined : card.number;
   return readRejection(execution, response, question, number);
@@ -249,9 +247,7 @@ const executeFollowUp = async (
   const response = await call.send(followUpRequest(question, reference));
   if (!('sent' in response) && response.status === 200) {
     const reading = readResponse(response, question, reference);
-    return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE'
-      ? unknown('mismatch')
-      : reading;
+    return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE' ? mismatch : reading;
   }
   return readRejection(execution, response, question);
 };

@@ -26,6 +26,7 @@ import {
   declinedBy,
   errorOf,
   intentOf,
+  mismatch,
   type Reading,
   readChange,
   readRefund,
@@ -110,7 +111,7 @@ const replayed = async (
   const error = errorOf(response);
   if (response.status === 400 || response.status === 402)
     return error === undefined || isKeyTaken(response) ? unknown('status') : declinedBy(error);
-  return definite(readResponse(response, question, reference)) ?? unknown('mismatch');
+  return definite(readResponse(response, question, reference)) ?? mismatch;
 };
 
 /** What a 200 to the request of a capture, void or refund says; Unknown for every other response. */

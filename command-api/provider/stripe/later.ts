@@ -8,14 +8,13 @@ import { cleanCode } from '../provider-code.ts';
 import { type StripeCall, undecided } from './call.ts';
 import { disputesOf, refundsOf } from './lists.ts';
 import { intentReference, isMissing } from './look-up.ts';
-import { declinedBy, intentOf, isElsewhere, isExpired, isRelease, unknown } from './read.ts';
+import { declinedBy, intentOf, isElsewhere, isExpired, isRelease, mismatch } from './read.ts';
 import { getIntent } from './requests.ts';
 import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
 
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
 export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
 const found = (...results: LaterResult[]): LaterResults => ({ outcome: 'FOUND', results });
-const mismatch = unknown('mismatch');
 
 const isMade = ({ status }: Refund): boolean => status === 'succeeded' || status === 'pending';
 const hasFailed = ({ status }: Refund): boolean => status === 'failed' || status === 'canceled';

@@ -11,6 +11,7 @@ import { refundsOf } from './lists.ts';
 import {
   errorOf,
   intentOf,
+  mismatch,
   NOT_FOUND,
   type Reading,
   readCreate,
@@ -47,7 +48,7 @@ export const searchFor = async (
   const hits = found.safeParse(response.body).data?.data;
   if (hits === undefined) return unknown('malformed');
   const own = hits.filter(({ metadata }) => metadata?.operationId === operationId);
-  return own.length > 1 ? unknown('mismatch') : own[0]?.id;
+  return own.length > 1 ? mismatch : own[0]?.id;
 };
 
 /**
@@ -83,7 +84,7 @@ const findCreate = async (call: StripeCall, question: OperationQuestion): Promis
   const response = await call.send(getIntent(reference));
   const intent = intentOf(response);
   if (intent === undefined) return isMissing(response) ? MISSING : undecided(response);
-  return intent.id === reference ? readCreate(intent, question) : unknown('mismatch');
+  return intent.id === reference ? readCreate(intent, question) : mismatch;
 };
 
 const findChange = async (

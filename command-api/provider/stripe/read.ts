@@ -32,7 +32,8 @@ export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
 export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
 const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
-const mismatch = unknown(MISMATCH);
+/** Stripe holds something else than what was asked about. */
+export const mismatch = unknown(MISMATCH);
 
 type Codes = Pick<StripeError, 'code' | 'decline_code'>;
 
