@@ -4,6 +4,7 @@
  * once.
  */
 import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
+import { within } from '../../../shared/runtime/back-off.ts';
 import {
   AT_WORK,
   type Opened,
@@ -193,16 +194,12 @@ const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
 const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
 
 /** Resolves to false where the reference is not known to be kept before the deadline. */
-const isKept = async (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), call.leftMs());
-  try {
-    return await Promise.race([keep.then(() => true), late.promise]);
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
+const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
+  const late = () => new Error('not kept before the deadline');
+  return within(call.leftMs(), keep, late).then(
+    () => true,
+    () => false,
+  );
 };
 
 /** Opens the intent, makes the payment method beside it, has the reference kept, then confirms. */
