@@ -257,6 +257,17 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     expect(response.headers.allow).toBe('GET, POST');
   });
 
+  test('a client that is gone before the 405 of its CONNECT does not end the process', async () => {
+    await startAnew();
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(`CONNECT x:1 HTTP/1.1\r\n${host}\r\n`, () => socket.resetAndDestroy());
+    });
+    await new Promise((resolve) => {
+      app.server.once('connection', (served) => served.once('close', resolve));
+    });
+    expect((await raw(request('GET /health/live'))).status).toBe(200);
+  });
+
   test('a whole request gets its own response, whatever malformed bytes follow it', async () => {
     const head = `POST /slow HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`;
     const receiving = raw(`${head}rubbish\r\n\r\n`);

@@ -144,6 +144,8 @@ const rejectExpectation = (_request: IncomingMessage, response: ServerResponse):
 export const respondForNode = (server: Server): void => {
   server.on('checkExpectation', rejectExpectation);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    // Node has taken its own listener off: without one a client that is gone would end the process.
+    socket.on('error', () => socket.destroy());
     respondAndClose(socket, NO_TUNNEL);
   });
 };
