@@ -268,9 +268,12 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     expect((await raw(request('GET /health/live'))).status).toBe(200);
   });
 
-  test('a whole request gets its own response, whatever malformed bytes follow it', async () => {
+  test.each([
+    ['malformed bytes', 'rubbish\r\n\r\n'],
+    ['a CONNECT', `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`],
+  ])('a whole request gets its own response before %s behind it', async (_name, bytes) => {
     const head = `POST /slow HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`;
-    const receiving = raw(`${head}rubbish\r\n\r\n`);
+    const receiving = raw(`${head}${bytes}`);
     await slowStarted;
     release();
     const response = await receiving;

@@ -119,10 +119,10 @@ const respondAndClose = (socket: Duplex, rejection: Rejection): void => {
 };
 
 /**
- * Answers what is no request. A request on the same connection that came in whole and is still
- * being worked on gets its own response first: a 400 in its place would be taken for its outcome.
+ * Answers what reaches no route. A request on the same connection that came in whole and is still
+ * being worked on gets its own response first: another in its place would be taken for its outcome.
  */
-export const respondToClientError = (error: Error & { code?: string }, socket: Duplex): void => {
+const rejectInTurn = (socket: Duplex, rejection: Rejection): void => {
   if (socket.destroyed || socket.writableEnded) return;
   const pending = openResponse(socket);
   if (pending?.req.complete) {
@@ -131,9 +131,12 @@ export const respondToClientError = (error: Error & { code?: string }, socket: D
     // Half a response, or one of an earlier request, is on its way: nothing can be added to it.
     socket.destroy();
   } else {
-    respondAndClose(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
+    respondAndClose(socket, rejection);
   }
 };
+
+export const respondToClientError = (error: Error & { code?: string }, socket: Duplex): void =>
+  rejectInTurn(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
 
 const rejectExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
   const body = bodyOf(NO_EXPECTATION);
@@ -146,6 +149,6 @@ export const respondForNode = (server: Server): void => {
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     // Node has taken its own listener off: without one a client that is gone would end the process.
     socket.on('error', () => socket.destroy());
-    respondAndClose(socket, NO_TUNNEL);
+    rejectInTurn(socket, NO_TUNNEL);
   });
 };
