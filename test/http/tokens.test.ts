@@ -120,6 +120,7 @@ describe('gaps §10: the claims', () => {
     ['an exp that is a string', { exp: '9999999999' }, MALFORMED],
     ['expired', { exp: now() - 60 }, EXPIRED],
     ['expired this second', { exp: now() }, EXPIRED],
+    ['expired within this second', { exp: Date.now() / 1000 - 0.001 }, EXPIRED],
     ['not yet valid', { nbf: now() + 60 }, MALFORMED],
     ['an empty merchant', { merchant_id: '' }, MALFORMED],
     ['a merchant that is a number', { merchant_id: 7 }, MALFORMED],
@@ -395,9 +396,12 @@ describe('gaps §10: verified tokens are remembered', () => {
     tokens.keep('a', principal, 1_000, 990_000);
     expect(tokens.find('a', 999_999)).toBe(principal);
     expect(tokens.find('a', 1_000_000)).toBeUndefined();
-    tokens.keep('b', principal, 10_000, 0);
-    expect(tokens.find('b', 59_999)).toBe(principal);
-    expect(tokens.find('b', 60_000)).toBeUndefined();
+    tokens.keep('b', principal, 1_000.5, 990_000);
+    expect(tokens.find('b', 1_000_499)).toBe(principal);
+    expect(tokens.find('b', 1_000_500)).toBeUndefined();
+    tokens.keep('c', principal, 10_000, 0);
+    expect(tokens.find('c', 59_999)).toBe(principal);
+    expect(tokens.find('c', 60_000)).toBeUndefined();
   });
 
   test('the last one of a connection is known by its text, and for no longer than by its digest', () => {

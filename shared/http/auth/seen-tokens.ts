@@ -15,7 +15,7 @@ const TOKENS_MAX = 10_000;
 type Entry = { principal: Principal; expiresAtSeconds: number; checkAgainAtMs: number };
 
 const isGood = ({ expiresAtSeconds, checkAgainAtMs }: Entry, nowMs: number): boolean =>
-  Math.floor(nowMs / 1000) < expiresAtSeconds && nowMs < checkAgainAtMs;
+  nowMs < expiresAtSeconds * 1000 && nowMs < checkAgainAtMs;
 
 /**
  * Tokens that were verified, so that a signature is checked once and not per request. Bounded; an

@@ -191,9 +191,9 @@ export const createAuthenticator = async (
     if (!isAccessToken(protectedHeader.typ)) return MALFORMED;
     const { exp } = payload;
     if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
-    // The tolerance is for `nbf` alone: a token is expired from the second of `exp` on.
+    // The tolerance is for `nbf` alone: a token is expired from `exp` on.
     // seeded bug: expiry
-    if (Math.floor(nowMs / 1000) >= exp) return EXPIRED;
+    if (nowMs >= exp * 1000) return EXPIRED;
     const principal = principalOf(payload, settings.merchantClaims);
     if (principal === undefined) return MALFORMED;
     const until = { ...principal, expiresAtSeconds: exp };
