@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
@@ -66,6 +67,17 @@ const addRoutes = (): void => {
     started();
     await released;
     return reply.send({ done: true });
+  });
+  app.get('/stream', async (_request, reply) => {
+    started();
+    await released;
+    return reply.send(Readable.from(['x']));
+  });
+  app.get('/broken-stream', (_request, reply) => {
+    const stream = new Readable({
+      read: () => stream.destroy(new StoreUnavailable('disk full')),
+    });
+    reply.send(stream);
   });
   app.get('/long', (_request, reply) => {
     reply.send('x'.repeat(LONG_BYTES));
@@ -443,10 +455,28 @@ describe('gaps §1, §7: faults of the service itself', () => {
   });
 });
 
-describe('A5: a client that does not read a long response', () => {
-  const connections = () =>
-    new Promise<number>((resolve) => app.server.getConnections((_error, open) => resolve(open)));
+const connections = () =>
+  new Promise<number>((resolve) => app.server.getConnections((_error, open) => resolve(open)));
 
+describe('a stream that ends before it has begun', () => {
+  test('is no longer in flight where its client has left', async () => {
+    await startAnew();
+    const socket = connect(port, '127.0.0.1', () => socket.write(request('GET /stream')));
+    await slowStarted;
+    socket.destroy();
+    await until('its connection is closed', async () => (await connections()) === 0);
+    release();
+    expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
+    expect(app.lifecycle.inFlight).toBe(0);
+  });
+
+  test('is no longer in flight where its source fails', async () => {
+    expectError(await raw(request('GET /broken-stream')), 503, 'SERVICE_UNAVAILABLE');
+    expect(app.lifecycle.inFlight).toBe(0);
+  });
+});
+
+describe('A5: a client that does not read a long response', () => {
   test('is let go', async () => {
     await startAnew({ stalledMs: 200 });
     const socket = connect(port, '127.0.0.1', () => socket.write(request('GET /long')));

@@ -45,6 +45,8 @@ declare module 'fastify' {
     errorCode: string | undefined;
     /** Milliseconds of the monotonic clock. */
     startedAtMs: number;
+    /** Whether it is one of those in flight. */
+    isInFlight: boolean;
     /** The trace that it belongs to, for the log; undefined where this process makes no spans. */
     traceId: string | undefined;
   }
@@ -139,13 +141,16 @@ const addRecords = (app: FastifyInstance, options: AppOptions): void => {
   const { lifecycle } = app;
   app.addHook('onRequest', (request, reply, done) => {
     lifecycle.inFlight += 1;
+    request.isInFlight = true;
     reply.headers(responseHeaders(request.id));
     recordAtEnd(request, reply, options);
     done();
   });
   // A request whose client has left is still worked on, and so counts until it has its response.
   app.addHook('onSend', (request, reply, payload, done) => {
-    lifecycle.inFlight -= 1;
+    // A stream that ends before its first byte comes here again, as an error.
+    if (request.isInFlight) lifecycle.inFlight -= 1;
+    request.isInFlight = false;
     if (lifecycle.closing) reply.header('connection', 'close');
     if (reply.statusCode >= 400) addErrorCode(request, reply, payload);
     if (typeof payload === 'string' || Buffer.isBuffer(payload))
@@ -266,6 +271,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);
   app.decorateRequest('startedAtMs', 0);
+  app.decorateRequest('isInFlight', false);
   app.decorateRequest('traceId', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
