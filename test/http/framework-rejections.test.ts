@@ -459,7 +459,7 @@ const connections = () =>
   new Promise<number>((resolve) => app.server.getConnections((_error, open) => resolve(open)));
 
 describe('a stream that ends before it has begun', () => {
-  test('is no longer in flight where its client has left', async () => {
+  test('is no longer in flight where its client has left, and that is no fault', async () => {
     await startAnew();
     const socket = connect(port, '127.0.0.1', () => socket.write(request('GET /stream')));
     await slowStarted;
@@ -468,6 +468,7 @@ describe('a stream that ends before it has begun', () => {
     release();
     expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
     expect(app.lifecycle.inFlight).toBe(0);
+    expect(lines.filter(({ err }) => err !== undefined)).toEqual([]);
   });
 
   test('is no longer in flight where its source fails', async () => {

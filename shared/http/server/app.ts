@@ -185,7 +185,9 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
       // seeded bug: not-whole-is-503
       return reject(reply, 'SERVICE_UNAVAILABLE', UNREADABLE, UNREADABLE_RETRY);
     }
-    app.logFault(request, error);
+    // A stream that was let go because its client has left is no fault.
+    const hasLeft = error.code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed;
+    if (!hasLeft) app.logFault(request, error);
     if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) {
       return reject(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
     }
