@@ -293,6 +293,18 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     expect(response.body).toBe('{"done":true}');
   });
 
+  test('a request behind the last one of a connection gets no response, and none without a body', async () => {
+    await startAnew();
+    app.server.maxRequestsPerSocket = 2;
+    const text = await talk(`GET /health/live HTTP/1.1\r\n${host}\r\n`.repeat(4));
+    expect(text.match(/HTTP\/1\.1 \d+|connection: [a-z-]+/gi)).toEqual([
+      'HTTP/1.1 200',
+      'Connection: keep-alive',
+      'HTTP/1.1 200',
+      'Connection: close',
+    ]);
+  });
+
   test('100-continue is honoured', async () => {
     const text = await talk(
       request('POST /api/v1/payments', 'expect: 100-continue\r\ncontent-length: 2\r\n', '{}'),

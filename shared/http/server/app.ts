@@ -26,6 +26,7 @@ import { soleHeader } from '../headers.ts';
 import { type AtOnce, respondAtOnce } from './at-once.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
+  closeAfterLast,
   respondForNode,
   respondToClientError,
   responseHeaders,
@@ -251,6 +252,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     bodyLimit: BODY_BYTES_MAX,
     serverFactory: (handler) =>
       serverOf(arrivalMs, (request, response) => {
+        closeAfterLast(response);
         const { route } = atOnce;
         if (route === undefined || !respondAtOnce(route, atOnceOptions, request, response))
           handler(request, response);

@@ -143,6 +143,16 @@ const rejectExpectation = (_request: IncomingMessage, response: ServerResponse):
   response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
 };
 
+/**
+ * Node says in the last response of a connection that it closes it, leaves it open, and responds
+ * to each request behind it without a body. Now it does close it.
+ */
+export const closeAfterLast = (
+  response: ServerResponse & { maxRequestsOnConnectionReached?: boolean },
+): void => {
+  if (response.maxRequestsOnConnectionReached === true) response.shouldKeepAlive = false;
+};
+
 /** Takes over what Node would respond by itself on a server. */
 export const respondForNode = (server: Server): void => {
   server.on('checkExpectation', rejectExpectation);
