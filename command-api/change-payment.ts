@@ -21,6 +21,7 @@ import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { type LoadedPayment, notInLog, operationOf } from './loaded-payment.ts';
 import { operate } from './operate.ts';
+import { CHANGE_KINDS } from './question.ts';
 import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, rejection, replayed, responseTo } from './responses.ts';
@@ -45,8 +46,6 @@ type Attempt = {
   request: Recognised;
   budget: Budget;
 };
-
-const CALL_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 
 /**
  * Carries a change out, joins an equal unresolved one, or answers a repeat under a key. The
@@ -117,7 +116,7 @@ const changeAnew = async (
     const barred = await responseUnlessFenced(deps, payment, notSent);
     if (barred !== undefined) return barred;
   }
-  const call = { kind: CALL_KINDS[kind], ...authorizationOf(payment.state) };
+  const call = { kind: CHANGE_KINDS[kind], ...authorizationOf(payment.state) };
   return operate(deps, { paymentId, command, call, sender, budget });
 };
 

@@ -8,10 +8,11 @@ import { intentTimeOf } from './in-flight.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
 import type { OperationQuestion, ProviderOperationKind } from './provider/port.ts';
 
-const KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
+/** A capture, void or refund in the words of the provider's port. */
+export const CHANGE_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 
 const kindOf = ({ captureNow }: PaymentState, { kind }: Operation): ProviderOperationKind => {
-  if (kind !== 'create') return KINDS[kind];
+  if (kind !== 'create') return CHANGE_KINDS[kind];
   return captureNow ? 'SALE' : 'AUTHORIZE';
 };
 
