@@ -1,5 +1,6 @@
 /** All that is read of a notice of Stripe's: which payment it may be about, and in which account. */
 import { z } from 'zod';
+import { intentReference } from '../provider/stripe/look-up.ts';
 
 export type Notice = {
   /** The connected account that it is about. */
@@ -23,10 +24,10 @@ export const noticeBody = z.object({
   }),
 });
 
-const PAYMENT_ID = /^pay_[0-9A-Z]{26}$/;
-const REFERENCE = /^pi_[A-Za-z0-9_]{1,60}$/;
-const matching = (value: unknown, pattern: RegExp): string | undefined =>
-  typeof value === 'string' && pattern.test(value) ? value : undefined;
+/** As this service makes them. */
+const OWN_PAYMENT_ID = /^pay_[0-9A-Z]{26}$/;
+const ownPaymentId = (value: unknown): string | undefined =>
+  typeof value === 'string' && OWN_PAYMENT_ID.test(value) ? value : undefined;
 
 const parsed = (body: Buffer): unknown => {
   try {
@@ -43,7 +44,7 @@ export const readNotice = (body: Buffer): Notice | undefined => {
   const { object, id, metadata, payment_intent: intent } = read.data.object;
   return {
     account: read.account ?? undefined,
-    paymentId: matching(metadata?.paymentId, PAYMENT_ID),
-    reference: matching(object === 'payment_intent' ? id : intent, REFERENCE),
+    paymentId: ownPaymentId(metadata?.paymentId),
+    reference: intentReference(object === 'payment_intent' ? id : intent),
   };
 };

@@ -25,9 +25,9 @@ import { paymentIntent, type Refund } from './shapes.ts';
 const REFERENCE = /^pi_[A-Za-z0-9_]{1,60}$/;
 const OPERATION_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** An id of a PaymentIntent; undefined for the reference of another provider. */
-export const intentReference = (reference: string | undefined): string | undefined =>
-  reference !== undefined && REFERENCE.test(reference) ? reference : undefined;
+/** An id of a PaymentIntent; undefined for the reference of another provider, and for all else. */
+export const intentReference = (reference: unknown): string | undefined =>
+  typeof reference === 'string' && REFERENCE.test(reference) ? reference : undefined;
 
 const found = z.object({ data: z.array(paymentIntent) });
 
