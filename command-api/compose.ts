@@ -182,7 +182,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     unresolved,
     providerAhead,
     startSweep: (ready) => {
-      sweep ??= startSweep({ store, readModels, unresolved, logger: log, ...(ready && { ready }) });
+      sweep ??= startSweep({ store, readModels, unresolved, logger: log, ready });
     },
     followTail: () => {
       if (!options.sharedStore) return undefined;
@@ -191,7 +191,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     },
     startReconciling: reconciling.start,
     watchAuthorizations: (startTimer) => {
-      old ??= watchOldAuthorizations({ deps, readModels, ...(startTimer && { startTimer }) });
+      old ??= watchOldAuthorizations({ deps, readModels, startTimer });
     },
     register: (app, authHooks) => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {

@@ -147,7 +147,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const lease = keepLease({
     readModels,
     logger,
-    ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }),
+    ttlMs: leaseMs,
     onLost: () => {
       catchUp.lost();
       subscription.restart();
@@ -156,7 +156,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const subscription = runSubscription({
     store,
     logger,
-    ...(backOff === undefined ? {} : { backOff }),
+    backOff,
     subscriber: subscriberOf(options, lease, projection, catchUp.reached),
   });
   const parts = { store, readModels, lease, projection, subscription, logger };

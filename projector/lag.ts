@@ -18,7 +18,7 @@ export type LagOptions = {
   checkpoint(): Position | null;
   now?(): number;
   /** How long, in milliseconds, the checkpoint may stand still while there are events to apply. */
-  stillMsMax?: number;
+  stillMsMax?: number | undefined;
 };
 
 /** Makes a function that measures the lag, and remembers when the checkpoint last moved. It throws StoreUnavailable. */

@@ -10,7 +10,7 @@ export type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
   logger: Logger;
   /** How long the lease lasts without a renewal; it is renewed, or requested, three times as often. */
-  ttlMs?: number;
+  ttlMs?: number | undefined;
   /** Called when this projector had the lease and lost it. */
   onLost(): void;
 };

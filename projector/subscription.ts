@@ -20,7 +20,7 @@ export type SubscriptionOptions = {
   subscriber: Subscriber;
   logger: Logger;
   /** Waits after an error or an end: from `minMs`, doubled each time, up to `maxMs`. */
-  backOff?: BackOff;
+  backOff?: BackOff | undefined;
 };
 
 export type Subscription = {

@@ -43,11 +43,7 @@ export const startWatch = (options: WatchOptions): Watch => {
   let followed: { checkpoint: Position | null; parked: number } = { checkpoint: null, parked: 0 };
 
   const checkpoint = () => (lease.standingBy() ? followed.checkpoint : projection.checkpoint());
-  const lag = createLag({
-    store,
-    checkpoint,
-    ...(stillMsMax === undefined ? {} : { stillMsMax }),
-  });
+  const lag = createLag({ store, checkpoint, stillMsMax });
 
   const follow = async (): Promise<void> => {
     const parked = await readModels.parked(PARKED_KNOWN_MAX);

@@ -100,7 +100,7 @@ export type OldAuthorizationsOptions = {
   deps: CommandDeps;
   readModels: Pick<ReadModelsReader, 'search'>;
   everyMs?: number;
-  startTimer?: StartTimer;
+  startTimer?: StartTimer | undefined;
 };
 
 const ELSEWHERE =

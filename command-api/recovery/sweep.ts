@@ -22,7 +22,7 @@ export type SweepOptions = {
   unresolved: Pick<Unresolved, 'track' | 'dropResolved'>;
   logger: Pick<Logger, 'warn'>;
   /** What the first sweep may wait for, so that the log need not be read: 2 s at most. */
-  ready?: Promise<unknown>;
+  ready?: Promise<unknown> | undefined;
   everyMs?: number;
 };
 

@@ -176,7 +176,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   const subscription: Subscription = runSubscription({
     store,
     logger,
-    ...(options.backOff === undefined ? {} : { backOff: options.backOff }),
+    backOff: options.backOff,
     subscriber: {
       start: async () => {
         allAcknowledged = false;

@@ -254,7 +254,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const subscription: Subscription = runSubscription({
     store,
     logger,
-    ...(options.backOff === undefined ? {} : { backOff: options.backOff }),
+    backOff: options.backOff,
     subscriber: {
       start,
       events: async (events) => {

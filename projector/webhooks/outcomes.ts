@@ -101,7 +101,7 @@ export type Failure = {
   /** What the endpoint asked for, in milliseconds. */
   retryAfterMs?: number | undefined;
   /** Why no request was made, where none was: that says nothing about the endpoint. */
-  ours?: 'unreadable' | 'store out of reach';
+  ours?: 'unreadable' | 'store out of reach' | undefined;
   /** From 0 to 1. */
   random: number;
 };

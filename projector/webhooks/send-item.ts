@@ -106,11 +106,8 @@ const noteFailure = async (
   const { endpoint } = state;
   const { endpointId } = endpoint;
   const was = isFailing(state.delivery.row);
-  const after = failed(state.delivery, item, deps.nowMs(), {
-    retryAfterMs,
-    random: deps.random(),
-    ...(ours && { ours }),
-  });
+  const failure = { retryAfterMs, random: deps.random(), ours };
+  const after = failed(state.delivery, item, deps.nowMs(), failure);
   setDelivery(state, after.delivery);
   const nextAt = after.nextAt === undefined ? null : new Date(after.nextAt).toISOString();
   const isOver = nextAt === null;
