@@ -67,7 +67,7 @@ const SUMS = [
  * @param {number} revision
  * @param {Sum | 'status'} field
  */
-export const madeAt = (events, revision, field) => {
+const madeAt = (events, revision, field) => {
   /** @param {number} at */
   const valueAt = (at) => {
     const event = events[at];

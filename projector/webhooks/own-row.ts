@@ -9,7 +9,7 @@ import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 
 /** Another process has moved the row: it delivers now. */
-export class Overtaken extends Error {
+class Overtaken extends Error {
   override name = 'Overtaken';
 }
 

@@ -5,7 +5,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /** The wait after each failed attempt: 14 attempts in about 70 hours. */
-export const ATTEMPT_DELAYS_MS: readonly number[] = [
+const ATTEMPT_DELAYS_MS: readonly number[] = [
   5 * SECOND,
   30 * SECOND,
   5 * MINUTE,

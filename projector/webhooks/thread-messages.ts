@@ -74,7 +74,7 @@ const CLASSES: Readonly<Record<string, new (message: string) => Error>> = {
 };
 
 /** An error of the event store that came from another thread, of its own class again. */
-export const asPortError = (error: unknown): unknown => {
+const asPortError = (error: unknown): unknown => {
   const { code, message } = Object(error);
   const OfCode = CLASSES[String(code)];
   // seeded bug: thread-append-errors

@@ -38,7 +38,7 @@ const eventsOf = (paymentId: string): NewEvent[] => {
 };
 
 /** Appends payments and returns their ids, in the order they were made. */
-export const appendPayments = async (
+const appendPayments = async (
   store: Pick<EventStore, 'append'>,
   count: number,
   report: (done: number) => void,

@@ -34,7 +34,7 @@ const idleness = (name: string, { cpuUs, ms, cpuShare }: Round): string[] => {
  * Why a pair of rounds does not count, or undefined: a server far below its CPU without a disk to wait
  * for, or a bare server that cost much more or less than in the middle of all rounds.
  */
-export const disturbanceOf = (
+const disturbanceOf = (
   { bare, ours }: Pair,
   bareUsOfAll: readonly number[],
   waitsForDisk: boolean,

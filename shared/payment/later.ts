@@ -53,7 +53,7 @@ const refundFailed = (
 };
 
 /** The amount of a refund that the payment counts as given back; undefined for any other id. */
-export const refundOf = (state: PaymentState, operationId: string): number | undefined => {
+const refundOf = (state: PaymentState, operationId: string): number | undefined => {
   const isMade = (o: PaymentState['operations'][number]) =>
     o.kind === 'refund' && o.operationId === operationId;
   const made = state.operations.findLast(isMade);
@@ -64,7 +64,7 @@ export const refundOf = (state: PaymentState, operationId: string): number | und
 };
 
 /** What can still be refunded; without what refunds that have no outcome yet have set aside. */
-export const leftToRefund = (state: CapturedState): number => {
+const leftToRefund = (state: CapturedState): number => {
   const reserved = unresolvedOperations(state).reduce((total, o) => total + o.amountMinor, 0);
   return state.capturedAmount - state.refundedAmount - reserved;
 };

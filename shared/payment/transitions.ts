@@ -27,7 +27,7 @@ export type NoteType =
  * What the provider says later, of a payment that has its outcome (gaps §15): the statuses that it
  * needs before it. `to` is absent where the status stays, or follows from the amounts.
  */
-export const LATER = {
+const LATER = {
   PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED' },
   PaymentRefundFailed: { from: ['CAPTURED', 'REFUNDED'], to: 'CAPTURED' },
   PaymentRefundObserved: { from: ['CAPTURED'] },

@@ -27,8 +27,6 @@ const COLUMNS = {
   check: 'row_check',
 } as const;
 
-export const FORGED_FIELDS = Object.keys(COLUMNS) as ForgedField[];
-
 export type ReadModelStore = {
   /** Opens the same read models, as the next start of the service would. */
   open(secrets?: Secrets): Promise<ReadModels>;

@@ -15,7 +15,7 @@ export type StripeCall = {
  * What a response says of the account or of this service, and of no card: the key (401), a permission
  * or an address of ours (403), Stripe's rate limit (429).
  */
-export const rejectionOf = (
+const rejectionOf = (
   response: StripeResponse,
 ): 'unauthorized' | 'forbidden' | 'rate_limited' | undefined => {
   if ('sent' in response) return undefined;

@@ -146,7 +146,7 @@ const takeItsKey = async (
 };
 
 /** Fences a capture, void or refund of the PaymentIntent `reference`. */
-export const fenceFollowUp = async (
+const fenceFollowUp = async (
   call: StripeCall,
   question: FollowUpQuestion,
   reference: string,

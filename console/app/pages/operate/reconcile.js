@@ -14,7 +14,7 @@ import { ToPayment } from './links.js';
  * One side of a difference in the words of the command line.
  * @param {Side | undefined} side
  */
-export const sideOf = (side) =>
+const sideOf = (side) =>
   side === undefined
     ? 'nothing'
     : `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
