@@ -25,8 +25,8 @@ const NOTHING: Folded = { readModel: undefined };
 
 type Held = { folded: Folded; before: Place; sinceMs: number };
 
-/** What one projection holds. `nowMs` only goes forward. */
-export const createNewPayments = (nowMs = (): number => performance.now()) => {
+/** What one projection holds. */
+export const createNewPayments = () => {
   /** In the order of the log, so that the first one has the earliest place. */
   const held = new Map<string, Held>();
 
@@ -57,7 +57,7 @@ export const createNewPayments = (nowMs = (): number => performance.now()) => {
           else if (held.size < HELD_MAX) {
             const previous = events[index - 1];
             const before = previous === undefined ? end : placeOf(previous);
-            held.set(paymentId, { folded, before, sinceMs: nowMs() });
+            held.set(paymentId, { folded, before, sinceMs: performance.now() });
             payments.delete(paymentId);
           }
         }
@@ -65,7 +65,7 @@ export const createNewPayments = (nowMs = (): number => performance.now()) => {
     },
     /** Those that have been held for `ms`; they stay held until `release`. */
     heldFor: (ms: number): Map<string, Folded> => {
-      const untilMs = nowMs() - ms;
+      const untilMs = performance.now() - ms;
       const due = [...held].filter(([, { sinceMs }]) => sinceMs <= untilMs);
       return new Map(due.map(([paymentId, { folded }]) => [paymentId, folded]));
     },

@@ -42,12 +42,8 @@ const PAYMENTS = 5000;
 const FILL_SECONDS_MAX = 60;
 
 /** Makes payments through a server's own API and returns their ids. Throws Error where most fail. */
-export const createdPayments = async (
-  workplace: Workplace,
-  { url }: Server,
-  requestsMax = PAYMENTS,
-): Promise<string[]> => {
-  const limits = { seconds: FILL_SECONDS_MAX, requestsMax, collect: true };
+export const createdPayments = async (workplace: Workplace, { url }: Server): Promise<string[]> => {
+  const limits = { seconds: FILL_SECONDS_MAX, requestsMax: PAYMENTS, collect: true };
   const { ids, requests, firstBad } = await load({ ...postOrder(workplace, url), ...limits });
   if (ids.length < requests / 2) throw new Error(`creates were not 2xx: ${firstBad}`);
   return ids;

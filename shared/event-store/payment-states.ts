@@ -17,14 +17,12 @@ export type PaymentStates = {
   after(event: RecordedPaymentEvent): Promise<PaymentReadModel>;
 };
 
+const STATES_MAX = 10_000;
 const STATES_BYTES_MAX = 48 * 1024 * 1024;
 
-/** Keeps the states of the last `paymentsMax` payments, fewer where they are large; any other is folded from its stream. */
-export const followPaymentStates = (
-  store: Pick<EventStore, 'readStream'>,
-  paymentsMax = 10_000,
-): PaymentStates => {
-  const states = createBoundedMap<PaymentReadModel>(paymentsMax, {
+/** Keeps the states of the last payments, fewer where they are large; any other is folded from its stream. */
+export const followPaymentStates = (store: Pick<EventStore, 'readStream'>): PaymentStates => {
+  const states = createBoundedMap<PaymentReadModel>(STATES_MAX, {
     bytesMax: STATES_BYTES_MAX,
     bytesOf: bytesOfReadModel,
   });

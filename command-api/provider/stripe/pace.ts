@@ -9,12 +9,12 @@ const WAIT_MS_MAX = 2_000;
 const NAMES_MAX = 1_000;
 
 /** Waits for the turn of `name`; false where it is too far away. `perSecond` 0: no limit. */
-export const createPace = (perSecond: number, nowMs = () => performance.now()) => {
+export const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */
   const fullAt = new Map<string, number>();
   return async (name: string): Promise<boolean> => {
-    const now = nowMs();
+    const now = performance.now();
     const full = Math.max(fullAt.get(name) ?? 0, now);
     const waitMs = full + gapMs - now - 1_000;
     if (waitMs > WAIT_MS_MAX) return false;
