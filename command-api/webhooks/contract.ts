@@ -180,3 +180,4 @@ export const WebhookAttemptList = z
     next: z.string().nullable().describe('`cursor` of the next page; null where there is none.'),
   })
   .meta({ id: 'WebhookAttemptList' });
+export type WebhookAttemptList = z.infer<typeof WebhookAttemptList>;

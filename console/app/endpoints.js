@@ -7,8 +7,8 @@ import { ProblemBox, Raw, Time, Waiting } from './parts.js';
 import { hasScope } from './session.js';
 import { useAsk } from './use-ask.js';
 
-/** @typedef {{ id: string, merchantId?: string, url: string, status: 'ENABLED' | 'FAILING' | 'DISABLED', failingSince: string | null, disabledReason: string | null, oldestWaiting: string | null, createdAt: string }} Endpoint */
-/** @typedef {{ eventId: string, type: string, paymentId: string | null, attempt: number, at: string, status: number | null, error: string | null, latencyMs: number, nextAt: string | null, outcome: 'ACCEPTED' | 'RETRYING' | 'GIVEN_UP' }} Attempt */
+/** @typedef {import('../../command-api/webhooks/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
+/** @typedef {import('../../command-api/webhooks/contract.ts').WebhookAttemptList['attempts'][number]} Attempt */
 /** @typedef {import('./api.js').Problem} Problem */
 
 /** The merchant's own routes. */

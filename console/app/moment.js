@@ -8,8 +8,7 @@ import { byHand } from './timeline.js';
 import { useAsk } from './use-ask.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
-/** @typedef {{ brand?: string, last4: string, expiryMonth?: string, expiryYear?: string }} Card */
-/** @typedef {{ paymentId: string, merchantReference?: string, paymentMethod: { card: Card }, status: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string }} Payment */
+/** @typedef {import('../../shared/payment/payment-response.ts').PaymentResponse} Payment */
 /** @typedef {{ revision: number, payment: Payment, now: { revision: number }, differences: readonly { path: string, was?: unknown, now?: unknown }[], broken?: undefined } | { broken: { position: string, stream: string, revision: number, reason: string }, payment?: undefined }} Moment */
 
 /** A slider that is dragged asks once it rests. */

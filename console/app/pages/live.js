@@ -10,7 +10,7 @@ import { useAsk } from '../use-ask.js';
 import { useRowHeight, Windowed } from '../windowed.js';
 
 /** @typedef {import('../live-events.js').ShownEvent} ShownEvent */
-/** @typedef {{ state: string, lagEvents: number | null, lagSeconds: number | null, parked: number, reason?: string }} Projection */
+/** @typedef {import('../../../projector/contract.ts').ProjectionList['projections'][number]} Projection */
 /** @typedef {{ relay: { state: string, parked: number }, lag?: { events: number, seconds: number } }} Topics */
 /** @typedef {{ verification: { lastRunAt: string | null, broken: { position: string } | null } | null, seal: { position: string, sealedAt: string } | null }} LogStatus */
 

@@ -6,9 +6,7 @@ import { html } from '../html.js';
 import { Disputed, Fact, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js';
 import { useAsk } from '../use-ask.js';
 
-/** @typedef {{ id: string, type: string, amount: number, result: 'SUCCEEDED' | 'FAILED', failure?: { failureCode: string, providerFailureCode?: string }, createdAt: string }} Transaction */
-/** @typedef {{ id: string, amount: number, reason: string, status: 'OPEN' | 'WON' | 'LOST', createdAt: string }} Dispute */
-/** @typedef {{ paymentId: string, merchantReference?: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string, status: string, createdAt: string, updatedAt: string, transactions: Transaction[], disputes?: Dispute[] }} Payment */
+/** @typedef {import('../../../shared/payment/payment-response.ts').PaymentResponse} Payment */
 /** @typedef {import('../api.js').Problem} Problem */
 
 const LIST_MS = 2_000;

@@ -8,8 +8,8 @@ import { useAsk } from '../../use-ask.js';
 import { RevisionLink } from './links.js';
 import { TopicsPart } from './topics.js';
 
-/** @typedef {{ paymentId: string, revision: number, reason: string, since: string }} Parked */
-/** @typedef {{ whole: boolean, at?: number, reason?: string }} Retried */
+/** @typedef {import('../../../../projector/contract.ts').ParkedList['parked'][number]} Parked */
+/** @typedef {import('../../../../projector/contract.ts').ParkedRetry} Retried */
 
 const LIST_MS = 3_000;
 

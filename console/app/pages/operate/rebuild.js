@@ -6,9 +6,9 @@ import { html } from '../../html.js';
 import { Fact, Finding, PaymentLink, ProblemBox, Raw, Waiting } from '../../parts.js';
 import { useAsk } from '../../use-ask.js';
 
-/** @typedef {{ events: number, seconds: number, equal: boolean, served: boolean, money: { count: number, named: { paymentId: string }[] }, parked: { paymentId: string, revision: number, reason: string }[] }} Rebuilt */
-/** @typedef {{ state: 'running' | 'done' | 'failed', startedAt: string, done: number, total: number, estimated: boolean, perSecond: number, secondsLeft: number, result?: Rebuilt, reason?: string }} Rebuild */
-/** @typedef {{ state: string, checkpoint: string | null, head: string | null, lagEvents: number | null, lagIsExact: boolean | null, lagSeconds: number | null, parked: number, reason?: string, rebuild: Rebuild | null }} Projection */
+/** @typedef {import('../../../../projector/contract.ts').ProjectionList['projections'][number]} Projection */
+/** @typedef {NonNullable<Projection['rebuild']>} Rebuild */
+/** @typedef {NonNullable<Rebuild['result']>} Rebuilt */
 
 const STATUS_MS = 1_000;
 

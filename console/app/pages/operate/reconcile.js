@@ -6,13 +6,12 @@ import { html } from '../../html.js';
 import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
 import { ToPayment } from './links.js';
 
-/** @typedef {{ kind: string, amount: number, currency: string, outcome?: string, reason?: string }} Side */
-/** @typedef {{ kind: string, operationId: string, paymentId: string, log?: Side, provider?: Side }} Difference */
-/** @typedef {{ ok: boolean, operations: number, atOtherProviders: number, entries: number, unreadable: number, notCompared: number, differences: Difference[], more: number }} Reconciliation */
+/** @typedef {import('../../../../command-api/reconcile/reconcile.ts').Reconciliation} Reconciliation */
+/** @typedef {Reconciliation['differences'][number]} Difference */
 
 /**
  * One side of a difference in the words of the command line.
- * @param {Side | undefined} side
+ * @param {Difference['log'] | Difference['provider']} side
  */
 const sideOf = (side) =>
   side === undefined

@@ -3,7 +3,7 @@ import { html } from '../../html.js';
 import { ProblemBox, Waiting } from '../../parts.js';
 import { useAsk } from '../../use-ask.js';
 
-/** @typedef {{ version: string, mode: string, dataFolder: string, provider: { simulated: boolean, address: string | null }, warnings: string[], settings: { name: string, value: string, origin: string }[] }} Settings */
+/** @typedef {import('../../../../command-api/operator/settings.ts').ServiceSettings} Settings */
 
 export const SettingsSection = () => {
   const loaded = useAsk('/ops/v1/settings');

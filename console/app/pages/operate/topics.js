@@ -8,9 +8,9 @@ import { useAsk } from '../../use-ask.js';
 import { RevisionLink } from './links.js';
 
 /** @typedef {{ topics: { topic: string, name: string, key: string, cleanup: string, partitions: number }[], relay: { state: string, error?: string, checkpoint: string | null, parked: number, counts: { published: number } }, lag?: { events: number, seconds: number } }} Topics */
-/** @typedef {{ paymentId: string, from: number, to: number, reason: string, since: string }} RelayParked */
-/** @typedef {{ count: number, parked: RelayParked[] }} Listed */
-/** @typedef {{ paymentId: string, sent: boolean, at?: number, reason?: string }} Retried */
+/** @typedef {import('../../../../projector/contract.ts').RelayParkedList['parked'][number]} RelayParked */
+/** @typedef {import('../../../../projector/contract.ts').RelayParkedList} Listed */
+/** @typedef {import('../../../../projector/contract.ts').RelayParkedRetry} Retried */
 
 const PATH = '/ops/v1/topics/parked';
 const LIST_MS = 3_000;

@@ -8,10 +8,11 @@ import { currentSession, hasScope, isOfAll } from '../../session.js';
 import { useAsk } from '../../use-ask.js';
 import { ToPayment } from './links.js';
 
-/** @typedef {{ outcome: 'APPROVED' | 'DECLINED', withoutFence: boolean, evidence: string, requestedBy: string, requestedAt: string, expiresAt: string }} Request */
-/** @typedef {{ paymentId: string, merchantId: string, state: string, operation: string, operationId: string, amountMinor: number, currency: string, since: string, attempts: number, nextAttemptAt: string | null, request?: Request }} Unresolved */
-/** @typedef {{ unresolved: Unresolved[], unconfirmed: Unresolved[] }} Listed */
-/** @typedef {{ outcome: string, status: string, revision: number, request?: Request }} Resolved */
+/** @typedef {import('../../../../command-api/operator/contract.ts').UnresolvedList} Listed */
+/** @typedef {Listed['unresolved'][number]} Unresolved */
+/** @typedef {NonNullable<Unresolved['request']>} Request */
+/** @typedef {import('../../../../command-api/operator/contract.ts').Resolution} Resolution */
+/** @typedef {Resolution | import('../../../../command-api/operator/contract.ts').ResolutionRequested} Resolved */
 
 const LIST_MS = 3_000;
 
@@ -44,7 +45,7 @@ const ResolveForm = ({ one, onResolved }) => {
     });
     setProblem(outcome.ok ? undefined : outcome.problem);
     if (!outcome.ok) return;
-    setRequested(outcome.value.request !== undefined);
+    setRequested('request' in outcome.value);
     onResolved(outcome.value);
   };
   return html`${isRequested && html`<p class="finding" role="status">Requested. Nothing is recorded until another operator requests the same.</p>`}
@@ -100,7 +101,7 @@ export const UnresolvedSection = () => {
   const row = (one) => {
     /** @param {Resolved} resolved */
     const onResolved = (resolved) => {
-      if (resolved.request === undefined) setRecorded({ paymentId: one.paymentId, resolved });
+      if (!('request' in resolved)) setRecorded({ paymentId: one.paymentId, resolved });
       loaded.again();
     };
     return html`<${Row} key=${one.operationId} one=${one} onResolved=${onResolved} />`;
