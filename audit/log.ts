@@ -90,7 +90,7 @@ export const logPage = async (
     // seeded bug: page-at-end
     atEnd = next === end || page.length === 0;
   }
-  return { events, ...(broken === undefined ? {} : { broken }), next, atEnd };
+  return { events, broken, next, atEnd };
 };
 
 /**

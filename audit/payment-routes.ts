@@ -85,7 +85,7 @@ export const AUDIT_PAYMENT_ROUTES = {
           paymentId: found.paymentId,
           merchantId,
           events: timelineOf(events, broken),
-          ...(broken === undefined ? {} : { broken }),
+          broken,
         });
       }
       reply

@@ -15,7 +15,7 @@ const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound =>
   return {
     paymentId,
     merchantId,
-    ...(merchantReference === undefined ? {} : { merchantReference }),
+    merchantReference,
     status,
     amount,
     capturedAmount,

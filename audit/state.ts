@@ -29,7 +29,7 @@ const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
       differencesOf(was[name], now[name], stepTo(path, name, Array.isArray(now))),
     );
   }
-  return [{ path, ...(was === undefined ? {} : { was }), ...(now === undefined ? {} : { now }) }];
+  return [{ path, was, now }];
 };
 
 /** The revision that was requested, or the last one at the requested time; -1 where there was none yet. */
@@ -86,6 +86,6 @@ export const stateOf = (
     payment: was.response,
     now: { revision: now.revision },
     differences: differencesOf(was.response, now.response),
-    ...(broken === undefined ? {} : { broken }),
+    broken,
   };
 };

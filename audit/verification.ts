@@ -16,7 +16,7 @@ import { AUDIT_VERIFY_SCAN, type AuditVerifyArgs, type AuditWalked } from './ver
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   if (form === undefined) return null;
   const { position, stream, revision, hash, logHash } = form;
-  return { position, stream, revision, hash, ...(logHash === undefined ? {} : { logHash }) };
+  return { position, stream, revision, hash, logHash };
 };
 
 /** What was found in the chain and the sums of one payment's stream (history.ts). */
@@ -31,7 +31,7 @@ export const verifyPayment = (
   merchantId,
   events: forms.length,
   head: headOf(forms.at(-1)),
-  ...(broken === undefined ? {} : { broken }),
+  broken,
 });
 
 /** What to verify of the log. */
@@ -99,12 +99,12 @@ export async function* verifyLogForms(
     ok: finding === 'INTACT',
     finding,
     guarantee: guaranteeOf(guarantee, sealed),
-    ...(only === undefined ? {} : { merchantId: only }),
+    merchantId: only,
     events,
     head: headOf(last),
-    ...(broken === undefined ? {} : { broken }),
-    ...(missing === undefined ? {} : { missingPayments: missing }),
-    ...(found === undefined ? {} : { keptHead: found }),
-    ...(only === undefined ? { sealed } : {}),
+    broken,
+    missingPayments: missing,
+    keptHead: found,
+    sealed: only === undefined ? sealed : undefined,
   };
 }
