@@ -221,7 +221,7 @@ export const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[
   if (KEY_SOURCES.every((name) => parsed[name] === undefined)) {
     problems.push(`one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`);
   }
-  if (Buffer.byteLength(parsed.JWT_SECRET ?? 'x'.repeat(SECRET_BYTES_MIN)) < SECRET_BYTES_MIN) {
+  if (isShort(parsed.JWT_SECRET)) {
     problems.push(`JWT_SECRET must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`);
   }
   return problems;
@@ -249,7 +249,7 @@ export const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => 
 /** Settings that work but are unsafe or incomplete, one line each. */
 export const warningsOf = (parsed: ParsedSettings): string[] => {
   const warnings: string[] = [];
-  if (Buffer.byteLength(parsed.JWT_SECRET ?? 'x'.repeat(SECRET_BYTES_MIN)) < SECRET_BYTES_MIN) {
+  if (isShort(parsed.JWT_SECRET)) {
     warnings.push(`JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes`);
   }
   if (parsed.JWT_JWKS_FILE !== undefined) {
