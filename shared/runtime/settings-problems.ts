@@ -1,6 +1,6 @@
 /**
  * Rules over several settings, and over the mode of the process. Each function returns its problems,
- * one line each that names a setting; config.ts reports them with all others.
+ * one line each that names a setting; load-config.ts reports them with all others.
  */
 import type { DistributedMode, Mode } from './config.ts';
 import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
@@ -153,7 +153,7 @@ export const plaintextProblems = (parsed: ParsedSettings): string[] =>
     return `${setting} must use TLS on a host other than loopback: ${withTls}, or set PLAINTEXT_ALLOWED=${engine}`;
   });
 
-/** Kafka's login is whole or absent, and its settings are of use with KAFKA_BROKERS alone. */
+/** Kafka's login is whole or absent, and its authorities are of use with TLS alone. */
 export const kafkaProblems = (parsed: ParsedSettings): string[] => {
   const login = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
   const missing = login.filter((name) => parsed[name] === undefined);

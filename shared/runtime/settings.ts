@@ -1,6 +1,6 @@
 /**
  * The one table of settings: name, default, meaning and form of each. docs/settings.md shows the
- * same table, and test/config/settings-page.test.ts compares the two. config.ts reads it.
+ * same table, and test/config/settings-page.test.ts compares the two. load-config.ts reads it.
  */
 import { isIP } from 'node:net';
 import { z } from 'zod';
