@@ -4,12 +4,12 @@
  * lost connection it goes on where it was. What is not accepted is not tried again; the command that
  * does is printed.
  */
-import { setTimeout as wait } from 'node:timers/promises';
 import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
 import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf, serverSentEvents } from './audit.ts';
 import { type Client, openClient } from './client.ts';
-import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
+import { CommandFailed } from './command-failed.ts';
+import { followAgain, type Place, streamAfter } from './follow-again.ts';
 import { type Format, note, print, quoted } from './output.ts';
 
 export type ForwardOptions = {
@@ -23,7 +23,6 @@ export type ForwardOptions = {
 };
 
 const TIMEOUT_MS = 15_000;
-const BACK_OFF_MS = [500, 1000, 2000, 5000];
 
 type Forwarded = { status?: number; error?: string; latencyMs: number };
 
@@ -83,10 +82,8 @@ const show = (
   if (showBody) print(body);
 };
 
-type Place = {
-  last: string | undefined;
+type ForwardPlace = Place & {
   secret: string;
-  connected: boolean;
   /** Whether the message before was not accepted. */
   rejected: boolean;
 };
@@ -107,7 +104,7 @@ const pass = async (
   position: string,
   after: string | undefined,
   options: ForwardOptions,
-  place: Place,
+  place: ForwardPlace,
 ): Promise<void> => {
   const { data: message } = JSON.parse(data) as MessageBody;
   const forwarded = await forward(options.forwardTo, place.secret, message.eventId, data);
@@ -119,14 +116,16 @@ const pass = async (
   place.rejected = !accepted;
 };
 
-const follow = async (client: Client, options: ForwardOptions, place: Place): Promise<boolean> => {
+/** Forwards until the connection ends; undefined where only the secret was wanted. */
+const follow = async (
+  client: Client,
+  options: ForwardOptions,
+  place: ForwardPlace,
+): Promise<number | undefined> => {
   const { forwardTo, from, types } = options;
   const path = pathOf('/api/v1/webhook-events/stream', { from, types });
-  const response = await client.get(path, {
-    accept: 'text/event-stream',
-    ...(place.last !== undefined && { 'last-event-id': place.last }),
-  });
-  if (response.status === 503 && place.connected) return false;
+  const response = await streamAfter(client, path, place);
+  if (response.status === 503 && place.connected) return 0;
   for await (const { event, id, data } of serverSentEvents(response)) {
     const after = place.last;
     place.last = id ?? after;
@@ -134,7 +133,7 @@ const follow = async (client: Client, options: ForwardOptions, place: Place): Pr
       place.secret = String((JSON.parse(data) as { secret: string }).secret);
       if (options.printSecret) {
         print(place.secret);
-        return true;
+        return undefined;
       }
       if (!place.connected)
         note(`forwarding to ${forwardTo}; its secret is ${place.secret}; Ctrl-C ends`);
@@ -144,7 +143,7 @@ const follow = async (client: Client, options: ForwardOptions, place: Place): Pr
       note('the token has expired, connecting again with a new one');
     else if (event !== 'caught-up' && id !== undefined) await pass(data, id, after, options, place);
   }
-  return false;
+  return 0;
 };
 
 /** Throws CommandFailed for an address that is none, and where the service rejects the request. */
@@ -153,15 +152,6 @@ export const listenAndForward = async (options: ForwardOptions): Promise<void> =
     throw new CommandFailed('--forward-to must be an http or https address', 2);
   const { merchant } = options;
   const client = await openClient({ scope: 'payments:read', merchant });
-  const place: Place = { last: undefined, secret: '', connected: false, rejected: false };
-  for (let attempts = 0; ; attempts += 1) {
-    try {
-      if (await follow(client, options, place)) return;
-      attempts = 0;
-    } catch (error) {
-      const isRejection = error instanceof CommandFailed && !(error instanceof ServiceUnreachable);
-      if (isRejection || !place.connected) throw error;
-    }
-    await wait(BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)] ?? 0);
-  }
+  const place: ForwardPlace = { last: undefined, secret: '', connected: false, rejected: false };
+  await followAgain(place, () => follow(client, options, place));
 };

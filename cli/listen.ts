@@ -1,5 +1,4 @@
 /** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
-import { setTimeout as wait } from 'node:timers/promises';
 import { Command } from 'commander';
 import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
 import {
@@ -11,7 +10,7 @@ import {
   serverSentEvents,
 } from './audit.ts';
 import type { Client } from './client.ts';
-import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
+import { followAgain, type Place, streamAfter } from './follow-again.ts';
 import type { ForwardOptions } from './listen-forward.ts';
 import { type Format, formatOption, note, print } from './output.ts';
 
@@ -22,8 +21,6 @@ type Options = {
   merchant?: string;
   format: Format;
 };
-
-const BACK_OFF_MS = [500, 1000, 2000, 5000];
 
 const lineOf = (event: ShownEvent): string => {
   const { position, revision, paymentId = event.stream } = event;
@@ -44,8 +41,6 @@ const show = (event: ShownEvent, options: Options): void => {
   }
 };
 
-type Place = { last: string | undefined; connected: boolean };
-
 /** The wait that a rejection asks for, in milliseconds; 0 where it asks for none. */
 const retryAfterMs = ({ headers }: Response): number =>
   (Number(headers.get('retry-after')) || 0) * 1000;
@@ -55,10 +50,8 @@ const retryAfterMs = ({ headers }: Response): number =>
  * wait that the service asks for before the next request.
  */
 const follow = async (client: Client, options: Options, place: Place): Promise<number> => {
-  const response = await client.get(pathOf('/audit/v1/events/stream', { from: options.from }), {
-    accept: 'text/event-stream',
-    ...(place.last !== undefined && { 'last-event-id': place.last }),
-  });
+  const path = pathOf('/audit/v1/events/stream', { from: options.from });
+  const response = await streamAfter(client, path, place);
   // After a connection, 503 means that the service restarts. Another rejection would come again.
   if (response.status === 503 && place.connected) return retryAfterMs(response);
   const { ok } = response;
@@ -76,18 +69,7 @@ const follow = async (client: Client, options: Options, place: Place): Promise<n
 const listen = async (options: Options): Promise<void> => {
   const client = await auditClient(options.merchant);
   const place: Place = { last: undefined, connected: false };
-  for (let attempts = 0; ; attempts += 1) {
-    let pauseMs = 0;
-    try {
-      pauseMs = await follow(client, options, place);
-      attempts = 0;
-    } catch (error) {
-      const isRejection = error instanceof CommandFailed && !(error instanceof ServiceUnreachable);
-      if (isRejection || !place.connected) throw error;
-    }
-    const backOffMs = BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)] ?? 0;
-    await wait(Math.max(pauseMs, backOffMs));
-  }
+  await followAgain(place, () => follow(client, options, place));
 };
 
 /** The verb `listen`. */

@@ -73,7 +73,7 @@ const HTTPS_PORT = 443;
 const UNPRIVILEGED_PORT_MIN = 1024;
 
 /** The host of a URL when it is an IP address. */
-const literalOf = ({ hostname }: URL): string | undefined => {
+export const literalOf = ({ hostname }: URL): string | undefined => {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(host) === 0 ? undefined : host;
 };
