@@ -1,5 +1,4 @@
 /** A webhook endpoint as the routes show it: from its events, and from how far its delivery is. */
-import type { z } from 'zod';
 import {
   type DeliveryRow,
   isFailing,
@@ -19,10 +18,7 @@ const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
 };
 
 /** An endpoint with a row of its delivery, as read before; undefined where there is none yet. */
-export const shown = (
-  endpoint: Endpoint,
-  row: DeliveryRow | undefined,
-): z.infer<typeof WebhookEndpoint> => {
+export const shown = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
   const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;
   const { oldSecretExpiresAt } = endpoint;
   return {
@@ -59,5 +55,4 @@ export const deliveryOf = async (
 export const showEndpoint = async (
   deliveries: Deliveries,
   endpoint: Endpoint,
-): Promise<z.infer<typeof WebhookEndpoint>> =>
-  shown(endpoint, await deliveryOf(deliveries, endpoint.endpointId));
+): Promise<WebhookEndpoint> => shown(endpoint, await deliveryOf(deliveries, endpoint.endpointId));
