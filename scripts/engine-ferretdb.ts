@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from './engine.ts';
 import { CACHE, lackOfGo, runGo } from './engine-go.ts';
-import { keptPort } from './engine-ports.ts';
+import { keptPort } from './free-ports.ts';
 
 const SOURCE = join(import.meta.dirname, 'engine-ferretdb');
 const DATABASE = 'payments';

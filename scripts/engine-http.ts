@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { keptPort } from './engine-ports.ts';
+import { keptPort } from './free-ports.ts';
 
 const START_MS_MAX = 20_000;
 

@@ -18,7 +18,7 @@ import {
   loginVariables,
   makeKeys,
 } from './engine-kafka-login.ts';
-import { freePorts } from './engine-ports.ts';
+import { freePorts } from './free-ports.ts';
 
 const POM = join(import.meta.dirname, 'engine-kafka', 'pom.xml');
 const VERSION = /<artifactId>kafka_2\.13<.*\n\s*<version>(.+)</.exec(

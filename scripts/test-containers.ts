@@ -5,7 +5,6 @@
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import {
   GenericContainer,
@@ -14,20 +13,13 @@ import {
   Wait,
 } from 'testcontainers';
 import { type EngineService, engineServices, TRIAL_SECRET } from './compose-engines.ts';
+import { freePorts } from './free-ports.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SUITES = ['test/contract', 'test/e2e/story.test.ts'];
 /** From the start of a container, its image downloaded, to its first good health check. */
 const START_MS_MAX = 180_000;
 const HOW = 'install Docker (https://docs.docker.com/get-docker/) and start it to run it';
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  const port = Number(Object(server.address()).port);
-  await new Promise((closed) => server.close(closed));
-  return port;
-};
 
 const hasDocker = (): Promise<boolean> =>
   getContainerRuntimeClient().then(
@@ -69,7 +61,7 @@ const startEngines = async (
   started: (container: StartedTestContainer) => void,
 ): Promise<Record<string, string>> => {
   // Kafka tells its clients where it is, so its port outside has to be known before it starts.
-  const kafkaPort = await freePort();
+  const [kafkaPort = 0] = await freePorts(1);
   const { eventstoredb, mongodb, kafka } = engineServices(
     readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'),
     { KAFKA_PORT: String(kafkaPort) },

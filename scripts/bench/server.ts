@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '../free-ports.ts';
 import type { Usage } from './probe.ts';
 
 /** The project's folder. */
@@ -80,21 +80,12 @@ export const stopProcess = async (child: ChildProcess): Promise<void> => {
   await once(child, 'exit');
 };
 
-/** A port that nobody listens on: two benches can run at once, though neither should. */
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
 const started = async (
   [file, args]: [string, string[]],
   { readyPath, env, logFile }: ServerOrder,
 ): Promise<Server> => {
-  const port = await freePort();
+  // Two benches can run at once, though neither should.
+  const [port] = await freePorts(1);
   const out = openSync(logFile, 'a');
   const startedAt = performance.now();
   const child = spawn(file, args, {

@@ -1,4 +1,4 @@
-/** Ports of loopback for engines. */
+/** Ports of loopback. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
