@@ -3,18 +3,14 @@
  * published Go module at the version and checksums of engine-ferretdb/. It can replace MongoDB where
  * each document has one writer: it does not update a document atomically when two writers meet.
  */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from './engine.ts';
 import { CACHE, lackOfGo, runGo } from './engine-go.ts';
-import { keptPort } from './free-ports.ts';
+import { startServer } from './engine-server.ts';
 
 const SOURCE = join(import.meta.dirname, 'engine-ferretdb');
-const DATABASE = 'payments';
-const START_MS_MAX = 20_000;
 
 /** The name holds a hash of the sources, so that a new version never replaces an older binary. */
 const binaryFile = (): string => {
@@ -30,9 +26,14 @@ const build = async (file: string, log: (line: string) => void): Promise<void> =
   renameSync(unfinished, file);
 };
 
-const isReady = async (url: string): Promise<boolean> => {
+const urlOf = (address: string): string => `mongodb://${address}/payments`;
+
+const isReady = async (address: string): Promise<boolean> => {
   const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
-  const readModels = await openMongoReadModels({ url, secrets: ['none: only a ping'] });
+  const readModels = await openMongoReadModels({
+    url: urlOf(address),
+    secrets: ['none: only a ping'],
+  });
   try {
     await readModels.ping();
     return true;
@@ -48,21 +49,9 @@ const start = async (folder: string, log: (line: string) => void): ReturnType<En
   if (!existsSync(file)) await build(file, log);
   const data = join(folder, 'data');
   mkdirSync(data, { recursive: true });
-  const port = await keptPort(folder);
-  const output = openSync(join(folder, 'server.log'), 'a');
-  const server = spawn(file, [data, `127.0.0.1:${port}`], {
-    detached: true,
-    stdio: ['ignore', output, output],
-  });
-  server.unref();
-  const value = `mongodb://127.0.0.1:${port}/${DATABASE}`;
-  const deadline = performance.now() + START_MS_MAX;
-  while (server.pid !== undefined && server.exitCode === null && performance.now() < deadline) {
-    if (await isReady(value)) return { variables: { MONGODB_URL: value }, pid: server.pid };
-    await delay(50);
-  }
-  server.kill();
-  throw new Error(`it is not ready on port ${port}; see ${join(folder, 'server.log')}`);
+  const argsOf = (port: number) => [data, `127.0.0.1:${port}`];
+  const { address, pid } = await startServer(folder, file, argsOf, isReady);
+  return { variables: { MONGODB_URL: urlOf(address) }, pid };
 };
 
 /** FerretDB, which gives a value for MONGODB_URL. */

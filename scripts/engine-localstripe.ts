@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import type { Engine } from './engine.ts';
 import { CACHE } from './engine-go.ts';
-import { startHttpEngine } from './engine-http.ts';
+import { startServer } from './engine-server.ts';
 
 const SOURCE = join(import.meta.dirname, 'engine-localstripe');
 const REQUIREMENTS = join(SOURCE, 'requirements.txt');
@@ -65,7 +65,8 @@ export const localstripe: Engine = {
     if (!existsSync(venv())) await install(venv(), log);
     const python = join(venv(), 'bin', 'python');
     const serve = join(SOURCE, 'serve.py');
-    const { url, pid } = await startHttpEngine(folder, python, (port) => [serve, String(port)]);
-    return { variables: { LOCALSTRIPE_URL: url }, pid };
+    const argsOf = (port: number) => [serve, String(port)];
+    const { address, pid } = await startServer(folder, python, argsOf);
+    return { variables: { LOCALSTRIPE_URL: `http://${address}` }, pid };
   },
 };

@@ -7,7 +7,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Engine } from './engine.ts';
 import { CACHE, lackOfGo, runGo } from './engine-go.ts';
-import { startHttpEngine } from './engine-http.ts';
+import { startServer } from './engine-server.ts';
 
 const MODULE = 'github.com/stripe/stripe-mock';
 const VERSION = 'v0.203.0';
@@ -30,12 +30,13 @@ export const stripeMock: Engine = {
   start: async (folder, log) => {
     if (!existsSync(FILE)) await build(log);
     // Without an address for HTTPS it listens for that on every interface.
-    const { url, pid } = await startHttpEngine(folder, FILE, (port) => [
+    const argsOf = (port: number) => [
       '-http-addr',
       `127.0.0.1:${port}`,
       '-https-addr',
       '127.0.0.1:0',
-    ]);
-    return { variables: { STRIPE_MOCK_URL: url }, pid };
+    ];
+    const { address, pid } = await startServer(folder, FILE, argsOf);
+    return { variables: { STRIPE_MOCK_URL: `http://${address}` }, pid };
   },
 };
