@@ -131,7 +131,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           lags: (from) => lags(from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
-          ...(options.backOff === undefined ? {} : { backOff: options.backOff }),
+          backOff: options.backOff,
           logger: options.logger,
           onRemoval: removals.note,
           onResubscribe: () => {

@@ -58,7 +58,7 @@ type Subscribing = {
   confirmMsMax: number;
   /** After so long without a sign of life the subscription is compared with the log. */
   silenceMsMax: number;
-  backOff?: BackOff;
+  backOff?: BackOff | undefined;
   logger: {
     debug(details: object, message: string): void;
     warn(details: object, message: string): void;
