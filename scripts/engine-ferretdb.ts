@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engine } from './engine.ts';
-import { CACHE, lackOfGo, runGo } from './engine-go.ts';
+import { CACHE, type Engine } from './engine.ts';
+import { lackOfGo, runGo } from './engine-go.ts';
 import { startServer } from './engine-server.ts';
 
 const SOURCE = join(import.meta.dirname, 'engine-ferretdb');

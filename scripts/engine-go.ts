@@ -1,11 +1,8 @@
 /** Go, for the engines that are built once from a published module and kept in the user's cache. */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { CACHE } from './engine.ts';
 
-/** Where built engines are kept. */
-export const CACHE = join(homedir(), '.cache', 'payments-engines');
 const BUILD_MS_MAX = 15 * 60_000;
 
 /** Why an engine cannot be built here; undefined when it can. */

@@ -6,10 +6,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Engine } from './engine.ts';
+import { CACHE, type Engine } from './engine.ts';
 import {
   LOGIN_PROTOCOLS,
   loginListeners,
@@ -24,7 +23,7 @@ const POM = join(import.meta.dirname, 'engine-kafka', 'pom.xml');
 const VERSION = /<artifactId>kafka_2\.13<.*\n\s*<version>(.+)</.exec(
   readFileSync(POM, 'utf8'),
 )?.[1];
-const LIBS = join(homedir(), '.cache', 'payments-engines', `kafka-${VERSION}`);
+const LIBS = join(CACHE, `kafka-${VERSION}`);
 const COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 
 const JAVA_MIN = 17;

@@ -7,8 +7,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engine } from './engine.ts';
-import { CACHE } from './engine-go.ts';
+import { CACHE, type Engine } from './engine.ts';
 import { startServer } from './engine-server.ts';
 
 const SOURCE = join(import.meta.dirname, 'engine-localstripe');

@@ -5,8 +5,8 @@
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engine } from './engine.ts';
-import { CACHE, lackOfGo, runGo } from './engine-go.ts';
+import { CACHE, type Engine } from './engine.ts';
+import { lackOfGo, runGo } from './engine-go.ts';
 import { startServer } from './engine-server.ts';
 
 const MODULE = 'github.com/stripe/stripe-mock';

@@ -5,18 +5,18 @@
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Engine } from './engine.ts';
+import { CACHE, type Engine } from './engine.ts';
 import { ferretdb } from './engine-ferretdb.ts';
 import { kafka } from './engine-kafka.ts';
 import { localstripe } from './engine-localstripe.ts';
 import { stripeMock } from './engine-stripe-mock.ts';
 
 const ENGINES: readonly Engine[] = [kafka, ferretdb, stripeMock, localstripe];
-const STATE = join(homedir(), '.cache', 'payments-engines', 'running.json');
+const STATE = join(CACHE, 'running.json');
 const END_MS_MAX = 10_000;
 
 const running = z.object({
@@ -68,7 +68,7 @@ const up = async (): Promise<void> => {
   const missing = ENGINES.filter(({ name }) => !alive.some((known) => known.name === name));
   const started = await Promise.all(missing.map((engine) => startOne(engine, folder)));
   const engines = [...alive, ...started.filter((known) => known !== undefined)];
-  mkdirSync(join(STATE, '..'), { recursive: true });
+  mkdirSync(CACHE, { recursive: true });
   writeFileSync(STATE, JSON.stringify({ folder, engines } satisfies Running));
   for (const { variables } of engines) {
     for (const [name, value] of Object.entries(variables))
