@@ -7,7 +7,7 @@ import type { LoadOrder } from './load.ts';
 import type { Findings } from './page.ts';
 import { cpuUsOf, middleOf, type Round } from './rounds.ts';
 import { type Server, startServer } from './server.ts';
-import { number } from './text.ts';
+import { number, table } from './text.ts';
 import { createdPayments, load, measured, type Report } from './turns.ts';
 import { getOrder, openWorkplace, postOrder, serviceOrder, type Workplace } from './workplace.ts';
 
@@ -76,13 +76,10 @@ const tableOf = (variants: readonly Variant[]): string => {
     const cells = (['create', 'GET'] as const).map((load) =>
       cell(rounds[load], off?.rounds[load] ?? []),
     );
-    return `| ${[name, ...cells, (server.readyMs / 1000).toFixed(2)].join(' | ')} |`;
+    return [name, ...cells, (server.readyMs / 1000).toFixed(2)];
   });
-  return [
-    '| traces | create: CPU µs, of off | GET: CPU µs, of off | start to ready, s |',
-    '| --- | --- | --- | --- |',
-    ...rows,
-  ].join('\n');
+  const head = ['traces', 'create: CPU µs, of off', 'GET: CPU µs, of off', 'start to ready, s'];
+  return table(head, rows);
 };
 
 /** Runs the bench. Throws Error when a server does not start. */
