@@ -137,7 +137,7 @@ const NEXT: Record<string, string> = {
   FORBIDDEN:
     'set PAYMENTS_TOKEN to a token with that scope: payments token --merchant "*" --scope …',
   PAYMENT_NOT_FOUND: 'look for it: payments find',
-  INVALID_REQUEST: 'see the options: payments help',
+  INVALID_REQUEST: 'see the options: the same command with --help',
   SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',
 };
 

@@ -45,3 +45,10 @@ test.each([
     `SERVICE_UNAVAILABLE: The service is unavailable for the moment${end}`,
   );
 });
+
+test('the line of a 400 leads to the options of the verb that was given, which payments help does not list', () => {
+  const body = errorBody('INVALID_REQUEST', ['limit is too large'], '2026-01-01T00:00:00.000Z');
+  expect(rejectionLine(400, body)).toBe(
+    'INVALID_REQUEST: The request is invalid (limit is too large); see the options: the same command with --help',
+  );
+});
