@@ -132,13 +132,20 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
 
 /** What to do next, by the code of an error body. */
 const NEXT: Record<string, string> = {
-  UNAUTHORIZED:
-    'set PAYMENTS_TOKEN to a valid token, or unset it, and one is signed with the settings',
   FORBIDDEN:
     'set PAYMENTS_TOKEN to a token with that scope: payments token --merchant "*" --scope …',
   PAYMENT_NOT_FOUND: 'look for it: payments find',
   INVALID_REQUEST: 'see the options: the same command with --help',
   SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',
+};
+
+/** What to do about a token that the service does not take: one that was given, or one that was signed here. */
+const nextToken = (): string => {
+  if (givenToken(undefined) !== undefined)
+    return 'set PAYMENTS_TOKEN to a valid token, or unset it, and one is signed with the settings';
+  const { tokens, dataDir } = readSettings();
+  const key = tokens.keys.kind === 'secret' ? 'JWT_SECRET' : `the key in ${dataDir}`;
+  return `the token was signed with ${key}: set DATA_DIR, or JWT_SECRET, as the service has it, or PAYMENTS_TOKEN to a valid token`;
 };
 
 /** An error body as one line: code, message, details, and what to do next. */
@@ -149,7 +156,8 @@ export const rejectionLine = (status: number, body: string): string => {
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
   // Details say why by themselves: that a log is being verified stands at no /health/ready.
   const hasReason = error === 'SERVICE_UNAVAILABLE' && list !== '';
-  const next = hasReason ? undefined : NEXT[error];
+  const known = error === 'UNAUTHORIZED' ? nextToken() : NEXT[error];
+  const next = hasReason ? undefined : known;
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
 };
 

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { withOverrides } from '../../cli/dev/overrides.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
@@ -192,4 +193,31 @@ test('payments console prints its address with a token for the reader it is for'
   expect(await statusOf('/audit/v1/payments', '--as', 'auditor')).toBe(200);
   expect(await statusOf('/api/v1/payments', '--as', 'merchant', '--merchant', 'm_1')).toBe(200);
   expect((await cli('console', '--as', 'nobody')).code).toBe(2);
+});
+
+describe('a token that the service does not take', () => {
+  const find = (env: Record<string, string>) =>
+    runCli(['find'], { PAYMENTS_URL: service.url, DATA_DIR: service.dataDir, ...env });
+
+  test.each([
+    [
+      'was signed with the key of another folder: that folder is named',
+      () => ({ DATA_DIR: join(service.dataDir, 'another') }),
+      /; the token was signed with the key in .*\/another: set DATA_DIR, or JWT_SECRET, as the service has it, or PAYMENTS_TOKEN to a valid token\n$/,
+    ],
+    [
+      'was signed with a secret that the service does not have: its setting is named',
+      () => ({ JWT_SECRET: 'another secret, of 32 bytes at least' }),
+      /; the token was signed with JWT_SECRET: set DATA_DIR, /,
+    ],
+    [
+      'was given: its variable is named',
+      () => ({ PAYMENTS_TOKEN: 'a.b.c' }),
+      /; set PAYMENTS_TOKEN to a valid token, or unset it, /,
+    ],
+  ])('%s', async (_what, env, next) => {
+    const { code, stderr } = await find(env());
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^payments: UNAUTHORIZED: /)]);
+    expect(stderr).toMatch(next);
+  });
 });
