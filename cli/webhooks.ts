@@ -91,11 +91,12 @@ const test = async (endpointId: string, options: Options): Promise<void> => {
   throw new CommandFailed('no attempt at the test message within 20 s; is the projector running?');
 };
 
-const verb = (name: string, description: string): Command =>
+const verb = (name: string, description: string, example: string): Command =>
   new Command(name)
     .description(description)
     .option('--merchant <id>', 'whose endpoints; m_demo where left out')
-    .addOption(formatOption());
+    .addOption(formatOption())
+    .addHelpText('after', `\nExample:\n  payments webhooks ${name}${example}`);
 
 const listOf = (text: string): string[] => text.split(',').map((one) => one.trim());
 
@@ -105,8 +106,11 @@ const hours = (text: string): number => {
   throw new InvalidArgumentError('It must be a whole number of hours from 0 to 168.');
 };
 
-const ofOne = (name: string, description: string): Command =>
-  verb(name, description).argument('<endpointId>', 'the endpoint');
+const ofOne = (name: string, description: string, options = ''): Command =>
+  verb(name, description, ` we_01J…${options}`).argument(
+    '<endpointId>',
+    'the endpoint, see payments webhooks list',
+  );
 
 /** The verb `webhooks`. */
 export const webhooksCommand = (): Command =>
@@ -115,10 +119,14 @@ export const webhooksCommand = (): Command =>
       'Registers addresses that are sent what happens to payments, and looks after them.',
     )
     .addCommand(
-      verb('create', 'Registers an address and prints its secret, this once.')
+      verb(
+        'create',
+        'Registers an address and prints its secret, this once.',
+        ' https://shop.example/webhooks --types payment.captured',
+      )
         .argument('<url>', 'https, on a public address')
         .option('--types <types>', 'comma list; all but payment.created where left out', listOf)
-        .option('--description <text>')
+        .option('--description <text>', 'what the endpoint is for')
         .action(
           async (url: string, options: Options & { types?: string[]; description?: string }) => {
             const client = await clientFor(options);
@@ -132,11 +140,13 @@ export const webhooksCommand = (): Command =>
         ),
     )
     .addCommand(
-      verb('list', 'Lists the endpoints with their state.').action(async (options: Options) => {
-        const client = await clientFor(options);
-        const { endpoints } = await jsonOf<WebhookEndpointList>(client.get(ENDPOINTS));
-        showEndpoints(endpoints, options);
-      }),
+      verb('list', 'Lists the endpoints with their state.', ' --merchant m_1').action(
+        async (options: Options) => {
+          const client = await clientFor(options);
+          const { endpoints } = await jsonOf<WebhookEndpointList>(client.get(ENDPOINTS));
+          showEndpoints(endpoints, options);
+        },
+      ),
     )
     .addCommand(
       ofOne('attempts', 'Lists the last 1,000 requests to an endpoint.').action(
@@ -172,7 +182,11 @@ export const webhooksCommand = (): Command =>
         }),
     )
     .addCommand(
-      ofOne('resend', 'Sends events again, each under the id that it had.')
+      ofOne(
+        'resend',
+        'Sends events again, each under the id that it had.',
+        ' --since 2026-11-22T12:00:00Z',
+      )
         .option('--since <time>', 'all since then, as 2026-11-22T12:00:00Z', timeValue)
         .option('--event <eventId>', 'this one')
         .action(

@@ -21,7 +21,14 @@ const helpOf = (command: Command): string => {
 
 const hasExample = (command: Command): boolean => /Examples?:\n.*payments /.test(helpOf(command));
 
-const { commands } = await buildProgram();
+/** Each verb with its name, and each verb below it. */
+const verbsOf = (command: Command, before = ''): (readonly [string, Command])[] =>
+  command.commands.flatMap((verb) => {
+    const name = `${before}${verb.name()}`;
+    return [[name, verb] as const, ...verbsOf(verb, `${name} `)];
+  });
+
+const program = await buildProgram();
 
 describe('exit codes of help and of wrong usage', () => {
   test.each([
@@ -68,7 +75,7 @@ describe('F31: --version', () => {
 });
 
 describe('payments <verb> --help', () => {
-  test.each(commands.map((command) => [command.name(), command] as const))(
+  test.each(verbsOf(program))(
     '%s shows an example, also where it only leads to verbs of its own',
     (_name, command) => {
       expect(hasExample(command)).toBe(true);
