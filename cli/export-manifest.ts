@@ -47,11 +47,16 @@ export type Manifest = z.infer<typeof manifestShape>;
 /** The path of the manifest of an export. */
 export const manifestFileOf = (file: string): string => `${file}.manifest.json`;
 
-/** Reads a manifest. Throws CommandFailed with exit code 3, because nothing is proven without one. */
+/**
+ * Reads a manifest. Throws CommandFailed with exit code 3, because nothing is proven without one; with
+ * exit code 2 where the export was named in its place.
+ */
 export const readManifest = (file: string): Manifest => {
   try {
     return manifestShape.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
+    const own = manifestFileOf(file);
+    if (existsSync(own)) throw new CommandFailed(`${file} is no manifest; name ${own}`, 2);
     const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is missing' : 'is damaged';
     throw new CommandFailed(
       `${file} ${why}: without the manifest a cut end cannot be seen; restore it from your copy, or export again: payments export --out`,

@@ -102,6 +102,11 @@ describe('docs/audit.md: one command for each question', () => {
       0,
       expect.stringMatching(/^intact .*\nkept head {2}#\d+ found: the log holds it as exported$/m),
     ]);
+    const mistaken = await cli('verify', '--all', '--manifest', file);
+    expect([mistaken.code, mistaken.stderr]).toEqual([
+      2,
+      `payments: ${file} is no manifest; name ${file}.manifest.json\n`,
+    ]);
     const manifest = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'));
     const foreign = join(folder, 'foreign.manifest.json');
     const head = { ...manifest.head, logHash: 'a'.repeat(64) };
