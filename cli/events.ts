@@ -5,7 +5,16 @@ import type { State } from '../audit/state.ts';
 import { auditClient, dataOption, failIfBroken, paymentPath, type ShownEvent } from './audit.ts';
 import { jsonOf } from './client.ts';
 import type { At, Source } from './events-source.ts';
-import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
+import {
+  columns,
+  type Format,
+  formatOption,
+  money,
+  note,
+  print,
+  printJson,
+  styled,
+} from './output.ts';
 import { timeOrRevision } from './time-option.ts';
 import { timelineLines } from './timeline.ts';
 
@@ -84,6 +93,7 @@ const showUpTo = async (source: Source, at: At, { format }: Options) => {
   const timeline = await source.timeline();
   const events = upTo(timeline.events, at);
   if (format === 'json') printJson(events);
+  else if (events.length === 0) note('The payment has no event up to then.');
   else print(...timelineLines(events));
   return timeline;
 };

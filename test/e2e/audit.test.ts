@@ -77,6 +77,11 @@ describe('docs/audit.md: one command for each question', () => {
     expect(stdout).toMatch(/^capturedAmount +0 +-> +1500$/m);
   });
 
+  test('what had happened to it before it was made? events --at says that there was nothing', async () => {
+    const { code, stdout, stderr } = await cli('events', story, '--at', '2020-01-01T00:00:00Z');
+    expect([code, stdout, stderr]).toEqual([0, '', 'The payment has no event up to then.\n']);
+  });
+
   test('why would this refund be refused? explain', async () => {
     const { stdout } = await cli('explain', story, 'refund', '--amount', '1501');
     expect(stdout).toContain('refused: REFUND_NOT_ALLOWED');
