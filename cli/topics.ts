@@ -95,7 +95,11 @@ export const topicsCommand = (): Command => {
             .default('events'),
         )
         .option('--from <position>', 'only messages after this globalposition, or start', 'start')
-        .option('--latest', 'only messages that come from now on, as they come')
+        .addOption(
+          new Option('--latest', 'only messages that come from now on, as they come').conflicts(
+            'from',
+          ),
+        )
         .option('--keys', 'print partition and key beside each message')
         .option('--follow', 'print new messages as they come, until it is interrupted')
         .addHelpText(

@@ -40,6 +40,7 @@ describe('exit codes of help and of wrong usage', () => {
     [['parked'], 2],
     [['projections'], 2],
     [['topics'], 2],
+    [['topics', 'tail', '--latest', '--from', '6'], 2],
   ])('payments %j ends with %i', async (args, code) => {
     expect((await runCli(args)).code).toBe(code);
   });
