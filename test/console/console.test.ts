@@ -166,6 +166,24 @@ describeConsole('the console', (world) => {
     await look(opened, 'merchant');
   });
 
+  testOfLongRun(
+    'where there is no payment yet, the page says so and shows no empty table',
+    async () => {
+      const newcomer = await world.tokenOf('newcomer', 'm_new', 'payments:read audit:read');
+      const says = async (path: string): Promise<[string, number]> => {
+        const { page } = await world.visit(path, newcomer);
+        const said = page.locator('main p[role=status]:has-text("no payment")');
+        return [await said.innerText(), await page.locator('table').count()];
+      };
+      expect(await says('/console/merchant')).toEqual([
+        'There is no payment yet. One appears here by itself when the API has made it.',
+        0,
+      ]);
+      expect(await says('/console/find')).toEqual(['There is no payment yet.', 0]);
+      expect(await says('/console/find?q=none')).toEqual(['No payment matches.', 0]);
+    },
+  );
+
   testOfLongRun('a token without scopes, and with its merchant in another claim', async () => {
     const merchant = await signToken({ client_id: 'm_test', sub: 'shop' });
     const { page } = await world.visit('/console', merchant);

@@ -64,13 +64,20 @@ const search = async (query, known, show) => {
   }
 };
 
-/** @param {{ results: Results, stop: () => void }} props */
-const Progress = ({ results: { payments, next, searchedTo, problem, isAsking }, stop }) => {
+/** @param {{ isFiltered: boolean }} props */
+const Nothing = ({ isFiltered }) =>
+  isFiltered
+    ? html`<p role="status">No payment matches.</p>`
+    : html`<p role="status">There is no payment yet. ${isOfAll() && html`<code>npx payments trigger full-story</code> makes one.`}</p>`;
+
+/** @param {{ results: Results, isFiltered: boolean, stop: () => void }} props */
+const Progress = ({ results, isFiltered, stop }) => {
+  const { payments, next, searchedTo, problem, isAsking } = results;
   if (problem !== undefined) return null;
   if (isAsking)
     return html`<p role="status">Searching … ${searchedTo && html`up to <${Time} at=${searchedTo} /> so far. <button type="button" onClick=${stop}>Stop</button>`}</p>`;
-  if (next === null)
-    return html`<p role="status">${payments.length === 0 ? 'No payment matches.' : 'That is all of them.'}</p>`;
+  if (next === null && payments.length === 0) return html`<${Nothing} isFiltered=${isFiltered} />`;
+  if (next === null) return html`<p role="status">That is all of them.</p>`;
   return html`<p role="status">Searched up to <${Time} at=${searchedTo ?? ''} />; older payments were not searched.</p>`;
 };
 
@@ -128,7 +135,7 @@ const Table = ({ results, more }) => {
 export const FindPage = ({ place }) => {
   const { query } = place;
   const address = query.toString();
-  const [results, setResults] = useState(NOTHING);
+  const [results, setResults] = useState({ ...NOTHING, isAsking: true });
   const first = useRef(/** @type {HTMLInputElement | null} */ (null));
   /** Which search is shown: an older one that goes on shows nothing more. */
   const round = useRef(0);
@@ -194,6 +201,6 @@ export const FindPage = ({ place }) => {
     </form>
     <p class="hint">Key <kbd>/</kbd> leads back to the search. <a href="/console/find">All payments</a></p>
     <${ProblemBox} problem=${results.problem} />
-    <${Progress} results=${results} stop=${stop} />
-    <${Table} results=${results} more=${() => start(results)} />`;
+    <${Progress} results=${results} isFiltered=${NAMES.some((name) => value(name) !== '')} stop=${stop} />
+    ${(results.payments.length > 0 || results.next !== null) && html`<${Table} results=${results} more=${() => start(results)} />`}`;
 };

@@ -135,10 +135,12 @@ const AllPayments = () => {
     ...newest,
     ...older.filter(({ paymentId }) => !newest.some((one) => one.paymentId === paymentId)),
   ];
+  const isEmpty = page !== undefined && shown.length === 0 && page.nextCursor === undefined;
   return html`<h1>My payments</h1>
     <${ProblemBox} problem=${first.problem ?? problem} again=${first.again} />
     ${page === undefined && first.problem === undefined && html`<${Waiting} what="payments" />`}
-    ${page !== undefined && html`<${Table} payments=${shown} />`}
+    ${isEmpty && html`<p role="status">There is no payment yet. One appears here by itself when <a href="/docs">the API</a> has made it.</p>`}
+    ${shown.length > 0 && html`<${Table} payments=${shown} />`}
     ${cursor !== undefined && html`<p><button type="button" onClick=${more}>More</button></p>`}`;
 };
 
