@@ -73,6 +73,24 @@ describeOrSkip(`the API page${missing === undefined ? '' : ` (skipped: ${missing
     expect(visit.complaints).toEqual([]);
   });
 
+  test.each([
+    ['/docs', '.opblock'],
+    ['/docs/errors', 'h2'],
+  ])(
+    '%s is laid out at 320 px: nothing runs out of it, and no line has one letter',
+    async (path, part) => {
+      const { page } = await openPage(browser, service.url, {
+        viewport: { width: 320, height: 700 },
+      });
+      await page.goto(`${service.url}${path}`);
+      await page.waitForSelector(part);
+      expect(await page.evaluate('document.scrollingElement.scrollWidth')).toBe(320);
+      for (const words of await page.locator('.opblock-tag small').all()) {
+        expect((await words.boundingBox())?.width).toBeGreaterThan(200);
+      }
+    },
+  );
+
   test('a page that breaks the policy is noticed', async () => {
     const { page, complaints } = await open();
     await page.evaluate(
