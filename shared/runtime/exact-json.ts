@@ -53,6 +53,9 @@ export const textOf = (bytes: Buffer): string | undefined => {
   return raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw;
 };
 
+/** JSON's own white space (RFC 8259): of any other a capture or refund would take the full sum. */
+const WHITE = /^[ \t\n\r]*$/;
+
 /**
  * The value of a body's text; `undefined` for an empty or white one. Not ok: no text, invalid JSON, a
  * text that cannot be written in UTF-8. Every number in the value is as the sender wrote it: NaN
@@ -60,7 +63,7 @@ export const textOf = (bytes: Buffer): string | undefined => {
  */
 export const parseText = (text: string | undefined): ParsedJson => {
   if (text === undefined) return { ok: false };
-  if (text.trim() === '') return { ok: true, value: undefined };
+  if (WHITE.test(text)) return { ok: true, value: undefined };
   try {
     const value: unknown = needsCare(text) ? parseWithSources(text, careful) : JSON.parse(text);
     return { ok: true, value };

@@ -30,6 +30,8 @@ describe('gaps §3: a body is read as JSON', () => {
   test.each([
     ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['an overlong form', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
+    ['a space that JSON does not know', Buffer.from('\u00a0')],
+    ['a form feed', Buffer.from('\f')],
     ['half a JSON', Buffer.from('{"a":')],
     ['half a surrogate pair', Buffer.from('{"a":"\\ud800"}')],
     ['NaN', Buffer.from('{"a":NaN}')],
