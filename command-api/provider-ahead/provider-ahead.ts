@@ -34,7 +34,8 @@ export type ProviderAhead = {
   isComparing(): boolean;
   /**
    * Undefined where a request that moves money is served. One that comes while the first comparison
-   * runs waits for it for a moment.
+   * runs waits for it for a moment; after that one has failed, each has the ledger compared first,
+   * for the provider may be back.
    */
   readOnly(): Promise<ReadOnly | undefined>;
   /** Begins to compare; resolves after the first comparison, or when the start can wait no longer. */
@@ -59,6 +60,8 @@ export type ProviderAheadOptions = {
 const START_MS_MAX = 300;
 /** A request waits this long for the first comparison, which ends in any case after the other. */
 const REQUEST_MS_MAX = 2_000;
+/** And this long for a later one: the ledger may be one that cannot be read at all. */
+const LATER_REQUEST_MS_MAX = 300;
 /** Each request to the provider has a timeout of its own: this ends a comparison that goes on slowly. */
 const COMPARISON_MS_MAX = 60_000;
 /** Between two comparisons while the ledger cannot be read. */
@@ -112,6 +115,9 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   const stopping = new AbortController();
   let ahead: Ahead | undefined;
   let first: Promise<void> | undefined;
+  let hasCompared = false;
+  let running: Promise<boolean> | undefined;
+  let resting = new AbortController();
 
   const compare = async () => {
     const acknowledged = await readAcknowledgements(store, providers);
@@ -125,6 +131,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   const note = (found: Ahead | undefined): void => {
     const before = ahead;
     ahead = found;
+    hasCompared = true;
     if (before === undefined && found !== undefined) {
       logger.error(
         found,
@@ -135,7 +142,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
       logger.info({}, 'requests that move money are served again');
   };
 
-  const compareOnce = async (failures: number): Promise<boolean> => {
+  const tryToCompare = async (failures: number): Promise<boolean> => {
     const late = () => new Error('the comparison took too long');
     try {
       note((await within(COMPARISON_MS_MAX, compare(), late, stopping.signal)).ahead);
@@ -150,13 +157,27 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     }
   };
 
+  /** One at a time: who comes while one runs gets what that one finds. */
+  const compareOnce = (failures: number): Promise<boolean> => {
+    running ??= tryToCompare(failures).finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  const compareForRequest = async (): Promise<void> => {
+    if (await compareOnce(1)) resting.abort();
+  };
+
   const compareUntilLevel = async (onFirst: () => void): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; ) {
       const compared = await compareOnce(failures);
       onFirst();
       if (compared && ahead === undefined) return;
       failures = compared ? 0 : failures + 1;
-      await pause(compared ? AHEAD_MS : backOffMs(AGAIN, failures), stopping.signal);
+      resting = new AbortController();
+      const over = AbortSignal.any([stopping.signal, resting.signal]);
+      await pause(compared ? AHEAD_MS : backOffMs(AGAIN, failures), over);
     }
   };
 
@@ -166,6 +187,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     readOnly: async () => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';
+      if (!hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
       // seeded bug: read-only-start
       return ahead === undefined ? undefined : 'ahead';
     },

@@ -31,7 +31,9 @@ const openOver = (store = memoryEventStore(), providers = ['http:pay.example']) 
   const provider = {
     reachable: true,
     responds: Promise.resolve(),
+    reads: 0,
     ledgerEnd: async (after: string | null) => {
+      provider.reads += 1;
       await provider.responds;
       if (!provider.reachable) throw new Error('out of reach');
       return after === ENTRY.cursor ? [] : [ENTRY];
@@ -56,6 +58,40 @@ describe('F3: a provider that is ahead of the log', () => {
     provider.reachable = true;
     await until('the ledger is compared', async () => (await ahead.readOnly()) === 'ahead');
     expect(ahead.now()).toEqual({ operations: 1, cursor: '7' });
+  });
+
+  test('F3: the first request after its return is rejected, however long it was away', async () => {
+    const { provider, open } = openOver();
+    provider.reachable = false;
+    const ahead = open();
+    await ahead.start();
+    provider.reachable = true;
+    expect(await ahead.readOnly()).toBe('ahead');
+    expect(await ahead.acknowledge(OPERATOR)).toEqual({ operations: 1, cursor: '7' });
+    expect(await ahead.readOnly()).toBeUndefined();
+  });
+
+  test('F3: while it is away, requests that come at a time have the ledger read once', async () => {
+    const { provider, open } = openOver();
+    provider.reachable = false;
+    const ahead = open();
+    await ahead.start();
+    const held = Promise.withResolvers<void>();
+    provider.responds = held.promise;
+    provider.reads = 0;
+    const requests = Array.from({ length: 20 }, () => ahead.readOnly());
+    held.resolve();
+    expect(new Set(await Promise.all(requests))).toEqual(new Set([undefined]));
+    expect(provider.reads).toBe(1);
+  });
+
+  test('F3: a ledger that never answers holds up each request for a moment alone', async () => {
+    const { provider, open } = openOver();
+    provider.reachable = false;
+    const ahead = open();
+    await ahead.start();
+    provider.responds = new Promise(() => undefined);
+    expect(await ahead.readOnly()).toBeUndefined();
   });
 
   test('F3: a request that comes during the first comparison waits for what it finds', async () => {
