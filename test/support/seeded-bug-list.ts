@@ -1541,6 +1541,24 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/contract/read-models/mongodb-client.test.ts',
   },
   {
+    name: 'a process that starts before MongoDB is there never uses it',
+    at: 'mongodb-connects-again',
+    change: 'delete',
+    test: 'test/contract/read-models/mongodb-late.test.ts',
+  },
+  {
+    name: 'of two looks at which read models MongoDB serves, the later response counts',
+    at: 'one-look-at-served',
+    change: 'delete',
+    test: 'test/contract/read-models/mongodb-served.test.ts',
+  },
+  {
+    name: 'a late response takes a process back to read models that MongoDB serves no more',
+    at: 'served-as-known-last',
+    change: without(/if \(.*\) (?=set)/),
+    test: 'test/contract/read-models/mongodb-served.test.ts',
+  },
+  {
     name: 'a GET takes a look at the log that began before the GET came',
     at: 'look-after-the-get',
     change: 'delete',

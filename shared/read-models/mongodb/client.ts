@@ -51,6 +51,7 @@ export const clientOf = (url: string): MongoClient => {
  * one alone: where the server was away then, every later call would fail for good.
  */
 export const connected = async (client: MongoClient): Promise<void> => {
+  // seeded bug: mongodb-connects-again
   await client.connect();
 };
 
