@@ -29,20 +29,20 @@ describe('gaps §9: once the new generation is known, no later read goes to the 
     ['last', (looks) => looks.toReversed()],
   ])('whichever of several looks hears of it: the one that began %s', async (_, inOrder) => {
     const { served, looks } = openServed();
-    const asked = Promise.all([served.now(), served.now(), served.now()]);
+    const found = Promise.all([served.now(), served.now(), served.now()]);
     const [hears, ...others] = inOrder(looks);
     hears?.respond(2);
     for (const look of others) look.respond(1);
-    await asked;
+    await found;
     expect((await served.now()).n).toBe(2);
   });
 
   test('a response that was on its way when this process learned of the switch', async () => {
     const { served, looks } = openServed();
-    const asked = served.now();
+    const found = served.now();
     served.set(2);
     looks[0]?.respond(1);
-    expect((await asked).n).toBe(2);
+    expect((await found).n).toBe(2);
     expect((await served.now()).n).toBe(2);
   });
 
@@ -61,9 +61,9 @@ describe('gaps §9: once the new generation is known, no later read goes to the 
 
   test('a look that fails is made again by the next read', async () => {
     const { served, looks } = openServed();
-    const asked = [served.now(), served.now()];
+    const found = [served.now(), served.now()];
     looks[0]?.fail();
-    const failed = await Promise.allSettled(asked);
+    const failed = await Promise.allSettled(found);
     expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     const again = served.now();
     looks[1]?.respond(2);
