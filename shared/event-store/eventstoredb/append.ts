@@ -93,7 +93,10 @@ export function createAppender(
     if (stored !== hash) throw new RevisionConflict(`${stream} does not have that hash there`);
   }
 
-  /** What is stored at the place of the batch when it is this batch, else undefined. */
+  /**
+   * What is stored from the place of the batch on when it is this batch, else undefined. At "no stream" its
+   * first event can stand later, where a deleted stream ended.
+   */
   async function storedBatch(stream: string, first: number, encoded: EncodedEvent[]) {
     const found = await streams.part(stream, first, encoded.length);
     const same =
@@ -115,6 +118,8 @@ export function createAppender(
       throw new AppendOutcomeUnknown(error.message);
     });
     if (found === undefined) throw conflict;
+    // seeded bug: repeat-of-new-stream-is-new
+    if (found[0]?.revision !== BigInt(first)) throw notWhole(stream, 'deleted');
     return allReadable(found.map(fromServer));
   }
 

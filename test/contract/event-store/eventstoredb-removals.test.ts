@@ -37,6 +37,13 @@ describe('F36: a payment that was removed before this process began', () => {
     await expect(append).rejects.toBeInstanceOf(StreamNotWhole);
   });
 
+  test('is not created anew either where the response to the append was lost', async () => {
+    standIn.softDelete(PAYMENT);
+    standIn.fail('append', 'answer lost', 1);
+    const append = store.append(PAYMENT, 'none', [newEvent(created(), timeOf(2))]);
+    await expect(append).rejects.toBeInstanceOf(StreamNotWhole);
+  });
+
   test('stays so after a scavenge, by which other events keep their positions', async () => {
     const [other] = await store.append('payment-pay_2', 'none', [newEvent(created())]);
     standIn.tombstone(PAYMENT);
