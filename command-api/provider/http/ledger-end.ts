@@ -1,7 +1,7 @@
 /**
  * The end of a ledger that is only given oldest first from a sequence number on (provider.md), found
  * in a bounded number of requests: in steps that double until nothing comes after, then by halves.
- * Sequence numbers may have gaps.
+ * Sequence numbers may have gaps, and the last page may name a next one, which is empty.
  */
 import type { LedgerEntry, Provider } from '../port.ts';
 
@@ -24,8 +24,10 @@ export const ledgerEnd = async (
   after: string | null,
 ): Promise<LedgerEntry[]> => {
   const floor = Number(after ?? 0);
-  /** An entry lies after `low`; none lies after `high`. */
+  /** An entry lies after `low`, or `low` is that of the last one; none lies after `high`. */
   let low = floor;
+  /** The page that ends at `low`. */
+  let found: LedgerEntry[] = [];
   let high: number | undefined;
   let step = LEDGER_PAGE_MAX;
   let at = floor;
@@ -33,10 +35,13 @@ export const ledgerEnd = async (
     const { entries, next } = await ledger(String(at), LEDGER_PAGE_MAX);
     const last = sequenceOf(entries.at(-1));
     if (last === undefined) {
-      if (at === floor) return [];
+      if (at === low) return withThoseBefore(ledger, floor, found);
       high = at;
     } else if (next === null) return withThoseBefore(ledger, floor, entries);
-    else low = Math.max(last, low);
+    else if (last > low) {
+      low = last;
+      found = entries;
+    }
     if (high !== undefined) at = low + Math.floor((high - low) / 2);
     else {
       at = Math.min(low + step, Number.MAX_SAFE_INTEGER);
@@ -52,7 +57,8 @@ const withThoseBefore = async (
   floor: number,
   found: LedgerEntry[],
 ): Promise<LedgerEntry[]> => {
-  const last = sequenceOf(found.at(-1)) ?? floor;
+  const last = sequenceOf(found.at(-1));
+  if (last === undefined) return [];
   const from = String(Math.max(floor, last - LEDGER_PAGE_MAX));
   const { entries } = await ledger(from, LEDGER_PAGE_MAX);
   // A provider whose pages are smaller gives the first of them only.

@@ -16,14 +16,23 @@ const entryAt = (sequence: number): LedgerEntry => ({
   providerReference: `ref_${sequence}`,
 });
 
+/** Which pages name a next one: those that others follow, or also full ones, or all that hold an entry. */
+type Naming = 'followed' | 'full' | 'each';
+
 /** A ledger with these sequence numbers, which gives at most `pageMax` entries at once. */
-const ledgerOf = (sequences: readonly number[], pageMax = 100) => {
+const ledgerOf = (sequences: readonly number[], pageMax = 100, naming: Naming = 'followed') => {
   const counted = { requests: 0 };
   const ledger = async (after: string | null, limit: number) => {
     counted.requests += 1;
     const page = sequences.filter((one) => one > Number(after));
-    const entries = page.slice(0, Math.min(limit, pageMax)).map(entryAt);
-    const next = page.length > entries.length ? (entries.at(-1)?.cursor ?? null) : null;
+    const length = Math.min(limit, pageMax);
+    const entries = page.slice(0, length).map(entryAt);
+    const named = {
+      followed: page.length > entries.length,
+      full: entries.length === length,
+      each: true,
+    };
+    const next = named[naming] ? (entries.at(-1)?.cursor ?? null) : null;
     return { entries, next };
   };
   return { counted, ledger };
@@ -38,6 +47,18 @@ describe('F3: the latest entries of a ledger', () => {
     const tail = await ledgerEnd(ledger, null);
     expect(tail.map(sequenceOf)).toEqual(upTo(count).slice(-100));
   });
+
+  test.each<Naming>(['full', 'each'])(
+    'where the last page names a next one that is empty (%s): the last hundred',
+    async (naming) => {
+      for (const count of [0, 1, 100, 101, 137, 300, 5_000]) {
+        const { ledger } = ledgerOf(upTo(count), 100, naming);
+        const end = await ledgerEnd(ledger, null);
+        expect(end.map(sequenceOf)).toEqual(upTo(count).slice(-100));
+        expect(await ledgerEnd(ledger, String(count))).toEqual([]);
+      }
+    },
+  );
 
   test('a hundred thousand entries take no more than 40 requests', async () => {
     const { ledger, counted } = ledgerOf(upTo(100_000));
@@ -62,8 +83,9 @@ describe('F3: the latest entries of a ledger', () => {
         sequences,
         fc.integer({ min: 1, max: 20 }),
         fc.oneof(fc.nat(150), fc.nat(1e15)),
-        async (all, pageMax, floor) => {
-          const { ledger, counted } = ledgerOf(all, pageMax);
+        fc.constantFrom<Naming>('followed', 'full', 'each'),
+        async (all, pageMax, floor, naming) => {
+          const { ledger, counted } = ledgerOf(all, pageMax, naming);
           const end = await ledgerEnd(ledger, String(floor));
           expect(end.map(sequenceOf).at(-1)).toBe(all.filter((one) => one > floor).at(-1));
           expect(counted.requests).toBeLessThanOrEqual(220);
