@@ -3,7 +3,7 @@ import { lineChart } from './chart.ts';
 import { cpuUsOf, type Outcome } from './rounds.ts';
 import type { BesideScans } from './scale-steps.ts';
 import { type Goal, goalsTable, number, roundsList, table } from './text.ts';
-import { type Point, reckoned } from './trend.ts';
+import { reckoned } from './trend.ts';
 
 /** What was measured at one size. */
 export type Size = {
@@ -62,33 +62,22 @@ const rowOf = (size: Size): string[] => [
 ];
 
 const tenMillion = (sizes: readonly Size[]): string[] => {
-  const points = (of: (size: Size) => number): Point[] =>
-    sizes.map((size) => ({ size: size.size, value: of(size) }));
-  const byLog = (of: (size: Size) => number): number => reckoned(points(of), TEN_MILLION, 'log');
-  const all = byLog((size) => timesBare(size.GET));
-  const latest = byLog((size) => timesBare(size['GET of the latest']));
+  const by = (growth: 'log' | 'size', of: (size: Size) => number): number => {
+    const points = sizes.map((size) => ({ size: size.size, value: of(size) }));
+    return reckoned(points, TEN_MILLION, growth);
+  };
+  const all = by('log', (size) => timesBare(size.GET));
+  const latest = by('log', (size) => timesBare(size['GET of the latest']));
   return [
     '10,000,000, reckoned',
-    `${number(byLog((size) => timesBare(size.create)))} ×`,
+    `${number(by('log', (size) => timesBare(size.create)))} ×`,
     `${number(all)} ×`,
     `${number(latest)} ×`,
     number(all / latest),
-    seconds(
-      reckoned(
-        points((size) => size.readyMs),
-        TEN_MILLION,
-        'size',
-      ),
-    ),
-    megabytes(byLog((size) => size.rssBytes)),
-    number(byLog((size) => size.projectedPerSecond)),
-    `${number(
-      reckoned(
-        points((size) => size.bytes),
-        TEN_MILLION,
-        'size',
-      ) / GIGABYTE,
-    )} GB`,
+    seconds(by('size', ({ readyMs }) => readyMs)),
+    megabytes(by('log', (size) => size.rssBytes)),
+    number(by('log', (size) => size.projectedPerSecond)),
+    `${number(by('size', ({ bytes }) => bytes) / GIGABYTE)} GB`,
   ];
 };
 

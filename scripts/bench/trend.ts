@@ -1,7 +1,7 @@
 /** What a curve says about sizes that were not measured. */
 
 /** A value at a number of payments. */
-export type Point = { size: number; value: number };
+type Point = { size: number; value: number };
 
 /** Of how many of the largest sizes the line is drawn; of fewer, no line says anything. */
 const POINTS = 3;
