@@ -99,18 +99,18 @@ export const onNotice =
 export type OldAuthorizationsOptions = {
   deps: CommandDeps;
   readModels: Pick<ReadModelsReader, 'search'>;
-  everyMs?: number;
   startTimer?: StartTimer | undefined;
 };
 
 const ELSEWHERE =
   'old authorizations were made at another provider than the one that is set, and are not asked about: they may have run out there';
+const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 const PAGE = 100;
 
 /** Asks about each authorization that is older than the provider keeps one, now and then hourly. */
 export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { stop(): void } => {
-  const { deps, readModels, everyMs = EVERY_MS, startTimer = startBackgroundTimer } = options;
+  const { deps, readModels, startTimer = startBackgroundTimer } = options;
   let stopped = false;
   let cancel = (): void => undefined;
 
@@ -135,9 +135,9 @@ export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { sto
     await askAll().catch((error: unknown) =>
       deps.logger.warn({ err: error }, 'old authorizations could not all be asked about'),
     );
-    if (!stopped) cancel = startTimer(() => void round(), jittered(everyMs, NARROW_JITTER));
+    if (!stopped) cancel = startTimer(() => void round(), jittered(EVERY_MS, NARROW_JITTER));
   };
-  cancel = startTimer(() => void round(), jittered(Math.min(everyMs, 60_000), NARROW_JITTER));
+  cancel = startTimer(() => void round(), jittered(FIRST_MS, NARROW_JITTER));
   return {
     stop: () => {
       stopped = true;

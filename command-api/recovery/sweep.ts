@@ -23,7 +23,6 @@ export type SweepOptions = {
   logger: Pick<Logger, 'warn'>;
   /** What the first sweep may wait for, so that the log need not be read: 2 s at most. */
   ready?: Promise<unknown> | undefined;
-  everyMs?: number;
 };
 
 export type Sweep = {
@@ -71,7 +70,7 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): voi
 
 /** Starts sweeping. A sweep that fails is repeated soon; none throws. */
 export const startSweep = (options: SweepOptions): Sweep => {
-  const { store, readModels, unresolved, logger, everyMs = EVERY_MS } = options;
+  const { store, readModels, unresolved, logger } = options;
   /** Up to here the log has been read, and what it left unresolved is known. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -118,7 +117,7 @@ export const startSweep = (options: SweepOptions): Sweep => {
   };
 
   const sweepOnce = async (): Promise<void> => {
-    let nextMs = jittered(everyMs, NARROW_JITTER);
+    let nextMs = jittered(EVERY_MS, NARROW_JITTER);
     try {
       await sweep();
     } catch (error) {

@@ -27,8 +27,6 @@ export type LoadOrder = {
   body?: string;
   /** Sends at this rate, in an open loop. */
   perSecond?: number;
-  /** Of a closed loop: more than 64 where a response waits for long beside a server that is not busy. */
-  connections?: number;
   /** Ends after so many requests, if that is before `seconds`. */
   requestsMax?: number;
   /** Collect the payment ids of the responses. It costs a little, so not while measuring. */
@@ -101,14 +99,13 @@ const openLoop = (connections: Connection[], round: Round, perSecond: number): P
 
 const run = async (order: LoadOrder): Promise<LoadResult> => {
   const { seconds, paths, perSecond, requestsMax = Number.POSITIVE_INFINITY, collect } = order;
-  const { connections: closed = CONNECTIONS_CLOSED } = order;
   const requests = paths.map((path) => requestOf(order, path));
   const ids: string[] = [];
   const micros = createHistogram({ lowest: 1, highest: 600_000_000 });
   let sent = 0;
   let bad = 0;
   let firstBad: string | undefined;
-  const count = perSecond === undefined ? closed : CONNECTIONS_OPEN;
+  const count = perSecond === undefined ? CONNECTIONS_CLOSED : CONNECTIONS_OPEN;
   const connections = await Promise.all(
     Array.from({ length: count }, () => connectTo(new URL(order.url))),
   );

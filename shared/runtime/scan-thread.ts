@@ -32,13 +32,10 @@ const gone = (message: string): Failure => ({ name: 'ScanThreadEnded', message, 
  * How a thread is made. `priorityLoweredBy` is above 0 where requests have the CPU before it: of a CPU that
  * they fill, 10 leaves it a tenth, 15 a thirtieth (low-priority.ts).
  */
-export type ScanThreadOptions = { priorityLoweredBy?: number; idleMs?: number };
+type ScanThreadOptions = { priorityLoweredBy?: number };
 
 /** Makes a thread for scans, which starts with the first of them. */
-export const createScanThread = ({
-  priorityLoweredBy = 0,
-  idleMs = IDLE_MS,
-}: ScanThreadOptions = {}): ScanThread => {
+export const createScanThread = ({ priorityLoweredBy = 0 }: ScanThreadOptions = {}): ScanThread => {
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   let ordered = 0;
@@ -120,7 +117,7 @@ export const createScanThread = ({
       running.delete(scan);
       if (running.size === 0) {
         thread.unref();
-        idle = setTimeout(() => void end(), idleMs).unref();
+        idle = setTimeout(() => void end(), IDLE_MS).unref();
       }
     }
   }
