@@ -10,11 +10,9 @@ const SPELLED = /"(?:number|cvv)"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9]+)/g;
 const ESCAPED_LETTER = /\\u00([67][0-9a-f])/gi;
 
 const withPlainLetters = (text: string): string =>
-  ESCAPED_LETTER.test(text)
-    ? text.replace(ESCAPED_LETTER, (_escape, hex: string) =>
-        String.fromCharCode(Number.parseInt(hex, 16)),
-      )
-    : text;
+  text.replace(ESCAPED_LETTER, (_escape, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 
 const decoded = (token: string): string => {
   try {
