@@ -72,7 +72,8 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
 
   const eventOf = (request: FastifyRequest, access: Access): NewEvent<AccessEvent> => {
     const { action, paymentId, parameters } = access;
-    // A card number that somebody searches for must not get into the log this way (gaps §4): an id that could be a card number is cut as every other text is.
+    // A card number that somebody searches for must not get into the log this way (gaps §4): an id
+    // that could be one is cut as every other text is.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
     const named = paymentId === undefined ? {} : { paymentId };
     if (request.principal === undefined)
