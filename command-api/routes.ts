@@ -149,13 +149,13 @@ export const COMMAND_ROUTES: RoutesOf<
   CommandApi & OperatorDeps & ReconcileDeps & AcknowledgeDeps & WebhookDeps & StripeWebhookDeps
 > = joinRoutes(
   PAYMENT_ROUTES,
-  joinRoutes(
-    joinRoutes(
-      joinRoutes(OPERATOR_ROUTES, STRIPE_WEBHOOK_ROUTES),
-      joinRoutes(WEBHOOK_ROUTES, WEBHOOK_OPERATOR_ROUTES),
-    ),
-    joinRoutes(joinRoutes(RECONCILE_ROUTES, RECONCILE_PAYMENT_ROUTES), ACKNOWLEDGE_ROUTES),
-  ),
+  OPERATOR_ROUTES,
+  STRIPE_WEBHOOK_ROUTES,
+  WEBHOOK_ROUTES,
+  WEBHOOK_OPERATOR_ROUTES,
+  RECONCILE_ROUTES,
+  RECONCILE_PAYMENT_ROUTES,
+  ACKNOWLEDGE_ROUTES,
 );
 
 const READ_ONLY = {

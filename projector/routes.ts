@@ -18,10 +18,7 @@ import {
 export const PROJECTOR_ROUTES: RoutesOf<
   'projector',
   ParkedDeps & ProjectionDeps & TopicDeps & RelayParkedDeps & LogStatusDeps
-> = joinRoutes(
-  joinRoutes(PARKED_ROUTES, LOG_ROUTES),
-  joinRoutes(PROJECTION_ROUTES, joinRoutes(TOPIC_ROUTES, RELAY_PARKED_ROUTES)),
-);
+> = joinRoutes(PARKED_ROUTES, LOG_ROUTES, PROJECTION_ROUTES, TOPIC_ROUTES, RELAY_PARKED_ROUTES);
 
 export type ProjectorApi = TopicOptions &
   RelayParkedDeps &

@@ -102,14 +102,23 @@ export type AnyRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
 /** All routes of a service: one that is missing, or is another service's, does not compile. */
 export type RoutesOf<S extends Service, Deps> = Readonly<Record<RouteIdOf<S>, AnyRoute<Deps>>>;
 
+type Joined<T extends readonly object[]> = T extends readonly [
+  infer One,
+  ...infer More extends object[],
+]
+  ? One & Joined<More>
+  : object;
+type IdsOfOthers<T extends readonly object[], At> = {
+  [Other in keyof T]: Other extends At ? never : keyof T[Other];
+}[number];
+
 /**
- * Two tables of routes as one. A route id that both of them bind does not compile: with a spread one
- * of the two handlers would be dropped in silence.
+ * Tables of routes as one. A route id that two of them bind does not compile: with a spread one of the
+ * two handlers would be dropped in silence.
  */
-export const joinRoutes = <A extends object, B extends object>(
-  one: A,
-  other: B & { readonly [Id in keyof A]?: never },
-): A & B => ({ ...one, ...other });
+export const joinRoutes = <T extends readonly object[]>(
+  ...tables: { [At in keyof T]: T[At] & { readonly [Id in IdsOfOthers<T, At>]?: never } }
+): Joined<T> => Object.assign({}, ...tables);
 
 export const asJson = (schema: z.ZodType) => ({ 'application/json': schema });
 
