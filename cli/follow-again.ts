@@ -15,6 +15,10 @@ export const streamAfter = (client: Client, path: string, { last }: Place): Prom
     ...(last !== undefined && { 'last-event-id': last }),
   });
 
+/** The wait that a rejection asks for, in milliseconds; 0 where it asks for none. */
+export const retryAfterMs = ({ headers }: Response): number =>
+  (Number(headers.get('retry-after')) || 0) * 1000;
+
 /**
  * Calls `follow` whenever its connection has ended. It resolves with the least wait before the next one, in
  * milliseconds; undefined: there is to be none. Throws what `follow` throws for a rejection, and for

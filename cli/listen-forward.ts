@@ -9,7 +9,7 @@ import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf, serverSentEvents } from './audit.ts';
 import { type Client, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { followAgain, type Place, streamAfter } from './follow-again.ts';
+import { followAgain, type Place, retryAfterMs, streamAfter } from './follow-again.ts';
 import { type Format, note, print, quoted } from './output.ts';
 
 export type ForwardOptions = {
@@ -125,7 +125,7 @@ const follow = async (
   const { forwardTo, from, types } = options;
   const path = pathOf('/api/v1/webhook-events/stream', { from, types });
   const response = await streamAfter(client, path, place);
-  if (response.status === 503 && place.connected) return 0;
+  if (response.status === 503 && place.connected) return retryAfterMs(response);
   for await (const { event, id, data } of serverSentEvents(response)) {
     const after = place.last;
     place.last = id ?? after;

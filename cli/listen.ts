@@ -10,7 +10,7 @@ import {
   serverSentEvents,
 } from './audit.ts';
 import type { Client } from './client.ts';
-import { followAgain, type Place, streamAfter } from './follow-again.ts';
+import { followAgain, type Place, retryAfterMs, streamAfter } from './follow-again.ts';
 import type { ForwardOptions } from './listen-forward.ts';
 import { type Format, formatOption, note, print } from './output.ts';
 
@@ -40,10 +40,6 @@ const show = (event: ShownEvent, options: Options): void => {
     print(options.format === 'json' ? JSON.stringify(event) : lineOf(event));
   }
 };
-
-/** The wait that a rejection asks for, in milliseconds; 0 where it asks for none. */
-const retryAfterMs = ({ headers }: Response): number =>
-  (Number(headers.get('retry-after')) || 0) * 1000;
 
 /**
  * Prints events until the connection ends, and keeps the last position in `place`. Resolves with the
