@@ -1,5 +1,5 @@
 /** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
 import {
   amountIn,
@@ -68,6 +68,16 @@ const listen = async (options: Options): Promise<void> => {
   await followAgain(place, () => follow(client, options, place));
 };
 
+/** Ends the verb, exit code 2, at an option of forwarding that would be passed over without it. */
+const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Command): void => {
+  const given = [
+    options.types !== undefined && '--types',
+    options.printSecret && '--print-secret',
+    options.showBody && '--show-body',
+  ].find(Boolean);
+  if (given) command.error(`error: ${given} goes with --forward-to <url>`);
+};
+
 /** The verb `listen`. */
 export const listenCommand = (): Command =>
   new Command('listen')
@@ -76,9 +86,11 @@ export const listenCommand = (): Command =>
     .option('--payment <paymentId>', 'only this payment')
     .option('--from <from>', 'start, now, or a position: only events after it', 'now')
     .option('--merchant <id>', 'only this merchant')
-    .option(
-      '--forward-to <url>',
-      'send the messages of webhooks there instead, as an endpoint gets them',
+    .addOption(
+      new Option(
+        '--forward-to <url>',
+        'send the messages of webhooks there instead, as an endpoint gets them',
+      ).conflicts(['type', 'payment']),
     )
     .option('--types <types>', 'with --forward-to: comma list, such as payment.captured')
     .option('--print-secret', 'with --forward-to: print the secret that it signs with, and end')
@@ -88,8 +100,10 @@ export const listenCommand = (): Command =>
       'after',
       '\nExample:\n  payments listen --type PaymentRefunded --from start\n  payments listen --forward-to http://localhost:3000/hook',
     )
-    .action(async ({ forwardTo, ...options }: Options & Partial<ForwardOptions>) =>
-      forwardTo === undefined
-        ? listen(options)
-        : (await import('./listen-forward.ts')).listenAndForward({ ...options, forwardTo }),
-    );
+    .action(async (given: Options & Partial<ForwardOptions>, command: Command) => {
+      const { forwardTo, ...options } = given;
+      if (forwardTo !== undefined)
+        return (await import('./listen-forward.ts')).listenAndForward({ ...options, forwardTo });
+      refuseWithoutForwarding(options, command);
+      return listen(options);
+    });

@@ -41,6 +41,11 @@ describe('exit codes of help and of wrong usage', () => {
     [['projections'], 2],
     [['topics'], 2],
     [['topics', 'tail', '--latest', '--from', '6'], 2],
+    [['listen', '--print-secret'], 2],
+    [['listen', '--show-body'], 2],
+    [['listen', '--types', 'payment.captured'], 2],
+    [['listen', '--forward-to', 'http://localhost:1/hook', '--type', 'PaymentCaptured'], 2],
+    [['listen', '--forward-to', 'http://localhost:1/hook', '--payment', 'pay_1'], 2],
   ])('payments %j ends with %i', async (args, code) => {
     expect((await runCli(args)).code).toBe(code);
   });
