@@ -34,7 +34,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   FORBIDDEN: {
     means:
       'The token is good and does not allow this: it lacks the scope that `details` name, or it is for all merchants where one has to be named.',
-    todo: 'Ask for a token with that scope: `payments:read` for GET, `payments:write` for POST, `webhooks:write` to register and change webhook endpoints, `audit:read` and `ops:admin` for auditors and operators.',
+    todo: 'Ask for a token with that scope: `payments:read` for GET, `payments:write` for POST, `webhooks:write` to register and change webhook endpoints, `audit:read` for auditors, `ops:admin` for operators, and `ops:resolve` to resolve an operation by hand.',
     stored: NOTHING,
   },
   NOT_FOUND: {
