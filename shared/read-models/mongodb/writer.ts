@@ -203,12 +203,19 @@ export const createWriter = (deps: WriterDeps): Writer => {
     },
     apply: async (changes, from, to, hash) => {
       const batch = batchOf(changes, rowCheck);
-      const at = await generation();
-      await checkPlace(at, from);
-      await indexOnce(at);
-      for (const repair of batch.repairs) await writeOneRepair(at, repair);
-      if (batch.ids.length > 0) await writeUntilNewest(at, batch);
-      await moveCheckpoint(at.checkpointId, from, to, hash ?? null);
+      try {
+        const at = await generation();
+        await checkPlace(at, from);
+        await indexOnce(at);
+        for (const repair of batch.repairs) await writeOneRepair(at, repair);
+        if (batch.ids.length > 0) await writeUntilNewest(at, batch);
+        await moveCheckpoint(at.checkpointId, from, to, hash ?? null);
+      } catch (error) {
+        // A database that is wiped or put back now may have this very checkpoint and not what was written.
+        // seeded bug: failed-batch-forgotten
+        recent.clear();
+        throw error;
+      }
     },
   };
 };
