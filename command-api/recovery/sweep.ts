@@ -104,15 +104,15 @@ export const startSweep = (options: SweepOptions): Sweep => {
   const sweep = async (): Promise<void> => {
     // The checkpoint is read first: an event applied after that shows in the list or in the log.
     const checkpoint = await readModels.checkpoint();
-    const listed = [
-      ...(await readModels.unresolved(RETRY_SCHEDULES_MAX)),
-      // seeded bug: sweep-of-parked
-      ...(await readModels.parked(RETRY_SCHEDULES_MAX)),
-    ];
+    const listed = await readModels.unresolved(RETRY_SCHEDULES_MAX);
+    const parked = await readModels.parked(RETRY_SCHEDULES_MAX);
     // seeded bug: sweep-reads-log
     const logged = await readLog(await startOf(checkpoint));
-    const found = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
-    for (const paymentId of found) unresolved.track(paymentId);
+    const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
+    const found = new Set(open);
+    // seeded bug: sweep-of-parked
+    for (const { paymentId } of parked) found.add(paymentId);
+    for (const paymentId of found) unresolved.track(paymentId, !open.has(paymentId));
     await unresolved.dropResolved(found);
   };
 

@@ -4,6 +4,8 @@
  * the provider is asked until the outcome is known (ask.ts); and no less where the outcome was
  * resolved by hand, until the provider is definite (confirm.ts).
  */
+
+import { StreamNotWhole } from '../../shared/event-store/errors.ts';
 import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { InFlight, Queues } from '../in-flight.ts';
@@ -27,8 +29,11 @@ export type Unresolved = {
    * create joins it from now on.
    */
   add(paymentId: string, operationId: string, payment: LoadedPayment | undefined): void;
-  /** Begins the retry schedule of a payment that may have something unresolved. */
-  track(paymentId: string): void;
+  /**
+   * Begins the retry schedule of a payment that may have something unresolved. Of one that is only parked
+   * nothing is known to be: where its stream was removed, the schedule ends.
+   */
+  track(paymentId: string, isOnlyParked?: boolean): void;
   /** The payment's stream was read or appended to: drops what has its outcome now. */
   update(paymentId: string, payment: LoadedPayment | undefined): void;
   /** Drops the payments, of those not named here, that another process has resolved. */
@@ -89,10 +94,12 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
   const { paymentLog, queues, inFlight, resolve, confirm, delaysMs, nowMs, logger } = options;
   const { providers } = options;
   const index = createUnresolvedIndex(inFlight, providers);
+  const onlyParked = new Set<string>();
   let stopped = false;
 
   const drop = (paymentId: string): void => {
     schedules.end(paymentId);
+    onlyParked.delete(paymentId);
     inFlight.forget(paymentId);
     index.delete(paymentId);
   };
@@ -104,7 +111,12 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
 
   const attempt = async (paymentId: string): Promise<Attempted> => {
     const goOn = () => !stopped;
-    let payment = await queues.run(paymentId, () => resolve(paymentId, goOn));
+    const resolving = queues.run(paymentId, () => resolve(paymentId, goOn));
+    let payment = await resolving.catch((error: unknown) => {
+      if (error instanceof StreamNotWhole && onlyParked.has(paymentId)) return undefined;
+      throw error;
+    });
+    onlyParked.delete(paymentId);
     if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
     index.put(payment);
     payment = await confirm(payment, goOn);
@@ -158,7 +170,9 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
       inFlight.sawEnd(paymentId, operationId);
       if (payment !== undefined) index.put(payment);
     },
-    track: (paymentId) => {
+    track: (paymentId, isOnlyParked = false) => {
+      if (isOnlyParked) onlyParked.add(paymentId);
+      else onlyParked.delete(paymentId);
       // An operation that this process carries out is added by operate.ts if it stays unknown.
       if (!isLive(paymentId)) schedules.begin(paymentId);
     },

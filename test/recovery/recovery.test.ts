@@ -1,8 +1,9 @@
 /** gaps §7: how unresolved payments are found without reading the log, resolved once, and shown. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
-import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import { StoreUnavailable, StreamNotWhole } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import {
   expectError,
   idOf,
@@ -126,6 +127,33 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
     const parked = async () => [{ paymentId: id, revision: 0, reason: 'poison', since }];
     await sweepIn(await newProcess(), { unresolved: async () => [], parked }).now();
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
+  });
+
+  test('a parked payment whose stream was removed is let go where nothing of it is known to be open', async () => {
+    const id = idOf(await processes.a.create());
+    await caughtUp();
+    const since = new Date().toISOString();
+    const parked = async () => [{ paymentId: id, revision: 2, reason: 'deleted', since }];
+    const started = await newProcess();
+    let reads = 0;
+    started.store.beforeRead = async (stream) => {
+      if (stream !== streamOf(id)) return;
+      reads += 1;
+      throw new StreamNotWhole(`${stream}: deleted`);
+    };
+    const own = sweepIn(started, { unresolved: async () => [], parked });
+    await own.now();
+    await until('it is read once', () => reads === 1);
+    // A schedule that goes on would not be begun again, and would have a line.
+    await until('it is read by the next sweep', async () => {
+      await own.now();
+      return reads > 1;
+    });
+    expect(started.lines).toEqual([]);
+    const unresolved = async () => [{ paymentId: id, merchantId: 'm_test', since }];
+    await sweepIn(started, { unresolved, parked }).now();
+    await until('a failed attempt is in the log', () => started.lines.length === 1);
+    expect(started.lines[0]?.message).toMatch(/^recovery could not ask the provider/);
   });
 
   test('the log is read once: the next sweep continues where the last one ended', async () => {
