@@ -23,8 +23,14 @@ export const AuditAmounts = z
 
 const place = { position: z.string(), stream: z.string(), revision: z.int().min(0) };
 
-/** The first event that does not verify, and why. Nothing from there on is proven. */
-export const AuditBreak = z.object({ ...place, reason: z.string() }).meta({ id: 'AuditBreak' });
+/** What does not verify, and why. The position is empty where it is no event's, as of a removed stream. */
+export const AuditBreak = z
+  .object({
+    ...place,
+    reason: z.string(),
+    digest: hash.optional().describe('SHA-256 of the text that stands there.'),
+  })
+  .meta({ id: 'AuditBreak' });
 export type AuditBreak = z.infer<typeof AuditBreak>;
 const broken = AuditBreak.optional();
 
@@ -162,10 +168,22 @@ export const AuditVerification = z
     merchantId: z.string().optional(),
     events: z.int(),
     head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
+    /** The first break that nobody has acknowledged. */
     broken,
+    breaks: z
+      .object({
+        count: z.int().min(0).describe('Breaks that nobody has acknowledged.'),
+        named: z.array(AuditBreak).describe('The first 100 of them.'),
+        acknowledged: z
+          .array(AuditBreak.extend({ actor: z.string(), time: z.string(), note: z.string() }))
+          .describe('By whom, when and why: they do not make the log broken.'),
+      })
+      .optional()
+      .describe('Of the log, not of one payment.'),
     /**
-     * Beside a break of the whole log: payments that the read models know and the log does not hold as
-     * far, the first 100. Left out where the read models cannot be asked.
+     * Payments that the read models know and the log does not hold as far, the first 100: where a log
+     * with a chain over all of it has a break, and of any other log always. Left out where the read
+     * models cannot be asked.
      */
     missingPayments: z.array(z.string()).optional(),
     keptHead: AuditKeptHead.optional(),

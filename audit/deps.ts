@@ -1,8 +1,9 @@
 /** What the audit routes work with, and what several of them share. */
 import { z } from 'zod';
+import type { LogBreak } from '../shared/event-store/breaks.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { SealedHead } from '../shared/event-store/seals.ts';
-import type { LogBreak } from '../shared/event-store/verify-log.ts';
+
 import type { Recorder } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
@@ -11,7 +12,7 @@ import type { MerchantLookup } from './merchants.ts';
 
 export type AuditDeps = {
   store: EventStore;
-  readModels: Pick<ReadModelsReader, 'search' | 'getAny' | 'idsAfter' | 'inspect'>;
+  readModels: Pick<ReadModelsReader, 'search' | 'getAny' | 'idsAfter' | 'inspect' | 'parked'>;
   /** Records in the log who read what. */
   record: Recorder;
   merchants: MerchantLookup;

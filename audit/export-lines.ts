@@ -80,8 +80,8 @@ export const expectedChain = (line: ExportLine, before: string): string =>
   chainOf(before, bodyOf(line));
 
 /**
- * After the line of the first event that does not verify, and in place of further lines where the store
- * cannot be read on. The command keeps it out of the file.
+ * After the line of each event that does not verify, after the last line for each stream that was removed,
+ * and in place of further lines where the store cannot be read on. The command keeps it out of the file.
  */
 export const breakLine = (broken: AuditBreak): string => JSON.stringify({ broken });
 

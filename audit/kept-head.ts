@@ -4,9 +4,9 @@
  * findings: the log holds it, the log does not hold it any more, or the two cannot be compared.
  */
 
+import type { LogBreak } from '../shared/event-store/breaks.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { breakAt } from '../shared/event-store/verify-chain.ts';
-import type { LogBreak } from '../shared/event-store/verify-log.ts';
 
 /** The head of an earlier export, as its manifest names it. */
 export type KeptHead = {
@@ -47,16 +47,18 @@ export const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
   const reason = kept === undefined ? undefined : notComparable(kept, scope);
   const proves = kept !== undefined && reason === undefined;
   let found = false;
+  let isMet = false;
   return {
-    /** The break where the event at the kept position has another hash. */
-    compare: (form: StoredForm): LogBreak | undefined => {
+    /** Why the event at the kept position does not fit; undefined where it does, and for any other event. */
+    compare: (form: StoredForm): string | undefined => {
       if (kept === undefined || form.position !== kept.position) return undefined;
+      isMet = true;
       found = holds(form, kept);
-      return found || !proves ? undefined : breakAt(form, CHANGED);
+      return found || !proves ? undefined : CHANGED;
     },
     /** The break where the log ended before the kept position. */
     missing: (): LogBreak | undefined =>
-      found || !proves ? undefined : breakAt({ ...kept, stream: '', revision: 0 }, CUT),
+      isMet || !proves ? undefined : breakAt({ ...kept, stream: '', revision: 0 }, CUT),
     result: (): KeptHeadFound | undefined => {
       if (kept === undefined) return undefined;
       const { position } = kept;

@@ -20,6 +20,7 @@ import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import {
+  breakLine,
   COMPLETENESS_HEADER,
   type Completeness,
   GUARANTEE_HEADER,
@@ -32,6 +33,7 @@ import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { readLastEventId, rejectFrom, rejectPosition, startOf } from './positions.ts';
+import { removedFor } from './removed.ts';
 import { scanCalls } from './scan-calls.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
 
@@ -70,14 +72,19 @@ const exportLog = async (
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const only = onlyOf(principal);
+  const completeness = completenessOf(query, only === undefined);
   reply
-    .header(COMPLETENESS_HEADER, completenessOf(query, only === undefined))
+    .header(COMPLETENESS_HEADER, completeness)
     .header(GUARANTEE_HEADER, only === undefined ? await guaranteeOf(deps) : 'stream')
     .headers(scopeHeaders(await logIdOf(deps.store), only));
   const args: ExportArgs = { requested: query, only };
-  return deps.streams.send(reply, NDJSON, (signal) =>
-    scanLog(deps.store, { module: EXPORT_SCAN, args, calls: scanCalls(deps), signal }),
-  );
+  const order = { module: EXPORT_SCAN, args, calls: scanCalls(deps) };
+  return deps.streams.send(reply, NDJSON, async function* (signal) {
+    yield* scanLog<string, void>(deps.store, { ...order, signal });
+    if (completeness === 'range') return;
+    const { breaks } = await removedFor(deps, only, false, signal);
+    for (const broken of breaks) yield `${breakLine(broken)}\n`;
+  });
 };
 
 const sendPage = async (

@@ -1,6 +1,7 @@
 /** The log after a position: in pages, as an export, and live. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { z } from 'zod';
+import { breakOfForm } from '../shared/event-store/breaks.ts';
 import { logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type {
@@ -10,7 +11,7 @@ import type {
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
 import { readPage } from '../shared/event-store/read-page.ts';
-import { breakAt, formReason } from '../shared/event-store/verify-chain.ts';
+import { formReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
@@ -73,7 +74,7 @@ export const logPage = async (
   const take = (form: StoredForm): void => {
     const event = checked(form);
     events.push(event);
-    if (event.broken !== undefined) broken ??= breakAt(form, event.broken);
+    if (event.broken !== undefined) broken ??= breakOfForm(form, event.broken);
   };
   let atEnd = next === end;
   for (let read = 0; read < READ_MAX && events.length < limit && !atEnd; read += PAGE) {
@@ -123,7 +124,6 @@ export async function* logLines(
   // From the start of the log the log hashes are known, whether the store keeps them or not.
   const linked = after === null ? logHashes() : undefined;
   let chain = LINES_START;
-  let isBroken = false;
   while (after !== end && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
     const { page, unreadable } = await readPage(log.stored, signal, after, PAGE, end);
@@ -137,10 +137,8 @@ export async function* logLines(
       chain = made.chain;
       wanted -= 1;
       yield `${made.line}\n`;
-      const reason = isBroken ? undefined : formReason(form);
-      if (reason === undefined) continue;
-      isBroken = true;
-      yield `${breakLine(breakAt(form, reason))}\n`;
+      const reason = formReason(form);
+      if (reason !== undefined) yield `${breakLine(breakOfForm(form, reason))}\n`;
     }
     if (unreadable !== undefined) yield `${breakLine(unreadable)}\n`;
     if (page.length === 0 || unreadable !== undefined) return;

@@ -1,15 +1,16 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms. */
+import { judgeBreaks, type LogBreaks } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import { verifyInShares } from '../shared/event-store/verify-in-shares.ts';
-import type { LogProgress, LogWalked } from '../shared/event-store/verify-log.ts';
+import type { LogProgress } from '../shared/event-store/verify-log.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
 import type { KeptHead, KeptHeadFound } from './kept-head.ts';
-import { missingPayments } from './missing-payments.ts';
+import { removedFor } from './removed.ts';
 import { scanCalls } from './scan-calls.ts';
 import { AUDIT_VERIFY_SCAN, type AuditVerifyArgs, type AuditWalked } from './verify-scan.ts';
 
@@ -53,10 +54,10 @@ const progressOf = ({ read, total, isExact }: LogProgress): Progress => ({
 });
 
 const findingOf = (
-  broken: LogWalked['broken'],
+  { count }: LogBreaks,
   kept: KeptHeadFound | undefined,
 ): AuditVerification['finding'] => {
-  if (broken !== undefined) return 'BROKEN';
+  if (count > 0) return 'BROKEN';
   return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
 
@@ -71,7 +72,7 @@ const guaranteeOf = (
  * or undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
-  deps: Pick<AuditDeps, 'store' | 'readModels' | 'sealingKey' | 'sealedHead'>,
+  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'sealedHead'>,
   { only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const { store, sealingKey: publicKey } = deps;
@@ -91,10 +92,12 @@ export async function* verifyLogForms(
     step = await steps.next();
   }
   if (step.value === undefined) return undefined;
-  const { events, last, broken, keptHead: found, seals: sealed } = step.value;
-  const finding = findingOf(broken, found);
-  const isBroken = broken !== undefined && only === undefined;
-  const missing = isBroken ? await missingPayments(deps, signal) : undefined;
+  const { events, last, broken, breaks: met, keptHead: found, seals: sealed } = step.value;
+  const removed = await removedFor(deps, only, broken !== undefined, signal);
+  // Of a look that was broken off nothing is known.
+  if (signal.aborted) return undefined;
+  const breaks = judgeBreaks(met, removed.breaks);
+  const finding = findingOf(breaks, found);
   return {
     ok: finding === 'INTACT',
     finding,
@@ -102,8 +105,9 @@ export async function* verifyLogForms(
     merchantId: only,
     events,
     head: headOf(last),
-    broken,
-    missingPayments: missing,
+    broken: breaks.named[0],
+    breaks,
+    missingPayments: removed.missing,
     keptHead: found,
     sealed: only === undefined ? sealed : undefined,
   };

@@ -1,7 +1,7 @@
 /** Verifies the whole log, or one merchant's events in it, for an auditor: a scan (shared/event-store/scan-log.ts). */
 import type { Position } from '../shared/event-store/port.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
-import { isFirstShare, type Share } from '../shared/event-store/shares.ts';
+import type { Share } from '../shared/event-store/shares.ts';
 import type { LogProgress } from '../shared/event-store/verify-log.ts';
 import { type SealedWalked, walkSealed } from '../shared/event-store/verify-scan.ts';
 import type { SealsAgainst } from '../shared/event-store/verify-seals.ts';
@@ -38,12 +38,11 @@ export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined
           (await merchants.ofForm(form)) === only,
       }),
       also: kept.compare,
+      atEnd: () => [kept.missing() ?? []].flat(),
       end,
       share,
       signal,
     };
     const walked = yield* walkSealed(walk, seals);
-    if (walked === undefined) return undefined;
-    const { broken = isFirstShare(share) ? kept.missing() : undefined } = walked;
-    return { ...walked, ...(broken && { broken }), keptHead: kept.result() };
+    return walked && { ...walked, keptHead: kept.result() };
   };

@@ -36,6 +36,10 @@ export const manifestShape = z.strictObject({
       logHash: hash.optional(),
     })
     .nullable(),
+  /** Streams that the store no longer held whole when they were exported; left out where there are none. */
+  removed: z
+    .array(z.strictObject({ stream: z.string(), revision: z.int(), reason: z.string() }))
+    .optional(),
   /** The chain value of the last line. */
   chain: hash,
   bytes: z.int().min(0),

@@ -1,7 +1,8 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import { Command } from 'commander';
 import { isMoment } from '../shared/http/date-time.ts';
-import { auditClient, dataOption, failIfBroken, pathOf, paymentPath } from './audit.ts';
+import { auditClient, dataOption, pathOf, paymentPath } from './audit.ts';
+import { failOnBreaks } from './breaks.ts';
 import { orFail } from './client.ts';
 import { manifestFileOf } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
@@ -48,13 +49,13 @@ const exportEvents = async (
     ...(to !== undefined && { to }),
   };
   const body = response.body as unknown as AsyncIterable<Uint8Array>;
-  const { manifest, broken } = await writeExport({ body, headers: response.headers }, out, range);
+  const { manifest, breaks } = await writeExport({ body, headers: response.headers }, out, range);
   if (options.format === 'json') printJson(manifest);
   else {
     print(`${manifest.count} events, head ${manifest.head?.hash ?? 'none'}`);
     note(`Keep ${manifestFileOf(out)} elsewhere too. Next: payments verify --file ${out}`);
   }
-  failIfBroken(`the log that was exported to ${out}`, broken);
+  failOnBreaks(`the log that was exported to ${out}`, breaks);
 };
 
 /** The verb `export`. */

@@ -13,45 +13,57 @@ import { GENESIS_HASH } from '../shared/event-store/chain.ts';
 import {
   hashReason,
   logReason,
-  previousReason,
-  revisionReason,
   type StreamEnd,
+  streamsCheck,
 } from '../shared/event-store/verify-chain.ts';
+import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 
 /** What is wrong with a line that is not as it was exported. */
 export const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
 
-/** The check of one export; `reasonFor` returns why a line is broken, or undefined. */
-export const lineCheck = (completeness: Completeness) => {
+/**
+ * The check of one export; `reasonFor` returns why a line is broken, or undefined, and goes on after it. The
+ * seals are those of an export of the whole log: a part holds some of them, and not what they seal.
+ */
+export const lineCheck = (completeness: Completeness, against: SealsAgainst) => {
   const ends = new Map<string, StreamEnd>();
+  const inStream = streamsCheck(ends);
+  const seals = sealsCheck(against);
+  const isWhole = completeness === 'log';
   let chain = LINES_START;
   let logHash = GENESIS_HASH;
 
-  const reasonInStream = ({ stream, revision, hash, text }: ExportLine): string | undefined => {
-    const end = ends.get(stream);
-    ends.set(stream, { revision, hash });
+  const reasonInChain = (line: ExportLine): string | undefined => {
+    const isNext = line.chain === expectedChain(line, chain);
+    chain = line.chain;
+    return isNext ? undefined : NOT_ITS_CHAIN;
+  };
+
+  const reasonInStream = (line: ExportLine): string | undefined => {
+    const { stream, revision, text } = line;
+    const named = jsonFieldsOf(text);
     // The first event of a range may stand in the middle of its stream.
-    if (end === undefined && completeness === 'range') return undefined;
-    const { previousHash } = jsonFieldsOf(text);
-    return revisionReason(revision, end) ?? previousReason(previousHash, end?.hash);
+    if (completeness === 'range' && !ends.has(stream))
+      ends.set(stream, { revision: revision - 1, hash: String(named.previousHash) });
+    return inStream(line, named);
   };
 
   const reasonInLog = (line: ExportLine): string | undefined => {
-    if (completeness !== 'log') return undefined;
+    if (!isWhole) return undefined;
     const reason = logReason(line, logHash);
-    if (reason === undefined) logHash = line.logHash ?? '';
-    return reason;
+    const inSeals = seals.reasonFor(line);
+    logHash = line.logHash ?? '';
+    return reason ?? inSeals;
   };
 
   return {
     chain: () => chain,
+    seals,
     reasonFor: (line: ExportLine): string | undefined => {
-      const changed = hashReason(line);
-      if (changed !== undefined) return changed;
-      if (line.chain !== expectedChain(line, chain)) return NOT_ITS_CHAIN;
-      chain = line.chain;
-      return reasonInStream(line) ?? reasonInLog(line);
+      // Each of them carries its own end on, so none is left out.
+      const reasons = [reasonInChain, reasonInStream, reasonInLog].map((check) => check(line));
+      return hashReason(line) ?? reasons.find((reason) => reason !== undefined);
     },
   };
 };

@@ -91,6 +91,7 @@ const noReadModels = {
   search: notSearched,
   idsAfter: notSearched,
   inspect: notSearched,
+  parked: notSearched,
 };
 
 const appOver = (folder: string, store: EventStore, merchant: string, sealingKey?: string) => {

@@ -5,42 +5,44 @@
  */
 import { createHash } from 'node:crypto';
 import type { ExportLine } from '../audit/export-lines.ts';
-import type { LogBreak } from '../shared/event-store/verify-log.ts';
-import { type SealsFound, sealsCheck } from '../shared/event-store/verify-seals.ts';
+import {
+  type BreaksMet,
+  breakOfForm,
+  judgeBreaks,
+  type LogBreak,
+  type LogBreaks,
+  meetBreaks,
+} from '../shared/event-store/breaks.ts';
+import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { CommandFailed } from './command-failed.ts';
 import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
 import { type Manifest, manifestFileOf, readManifestOf } from './export-manifest.ts';
 import { lineCheck } from './line-check.ts';
 
-type FileBreak = {
-  /** Counted from 1. */
-  line: number;
-  position?: string;
-  stream?: string;
-  revision?: number;
-  reason: string;
-};
+/** `line` is counted from 1; a removed stream has none. */
+type FileBreak = LogBreak & { line?: number };
 
-/** The result for an export: `events` were intact; `broken` is the first line that is not. */
+/** The result for an export: `events` were intact; `broken` is the first break that nobody has acknowledged. */
 export type FileVerification = {
   ok: boolean;
   events: number;
   head: Manifest['head'];
   completeness: Manifest['completeness'];
   broken?: FileBreak;
+  breaks: LogBreaks<FileBreak>;
   /** What its seals come to, where the export is of the whole log. */
   sealed?: SealsFound;
 };
 
-type Seen = { events: number; bytes: number; sha256: string; chain: string };
+type Seen = { lines: number; bytes: number; sha256: string; chain: string };
 
 /** Checks what the lines alone cannot show: their number, the last one, and the bytes of the file. */
 const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
-  if (seen.events < manifest.count) {
-    return `the file ends after this line, with ${seen.events} of ${manifest.count} events`;
+  if (seen.lines < manifest.count) {
+    return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;
   }
-  if (seen.events > manifest.count)
+  if (seen.lines > manifest.count)
     return `the file holds more than the ${manifest.count} exported events`;
   // seeded bug: manifest-chain
   if (seen.chain !== manifest.chain) return NOT_ITS_END;
@@ -50,10 +52,9 @@ const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
   return undefined;
 };
 
-const placeOf = (line: number, read: ExportLine | undefined): Omit<FileBreak, 'reason'> => {
-  if (read === undefined) return { line };
-  const { position, stream, revision } = read;
-  return { line, position, stream, revision };
+const breakAtLine = (line: number, read: ExportLine | undefined, reason: string): FileBreak => {
+  if (read === undefined) return { line, position: '', stream: '', revision: 0, reason };
+  return { line, ...breakOfForm(read, reason) };
 };
 
 /** Checks that the head in the manifest is the last line. */
@@ -66,55 +67,55 @@ const headReason = (last: ExportLine | undefined, { head }: Manifest): string | 
 };
 
 type Scan = Seen & {
+  /** How many of the lines fit. */
+  events: number;
   last: ExportLine | undefined;
   sealed: SealsFound;
   /** The first seal, where the trusted key made none of them. */
   untrusted: LogBreak | undefined;
   firstSealLine: number;
-  broken?: FileBreak;
+  breaks: BreaksMet<FileBreak>;
 };
 
-/** Reads the file and checks its lines, up to the first broken one. */
+/** Reads the file and checks its lines, past every break up to one that is no line of an export. */
 const scan = async (
   file: string,
   manifest: Manifest,
   publicKey: string | undefined,
 ): Promise<Scan> => {
-  const check = lineCheck(manifest.completeness);
-  const seals = sealsCheck({ log: manifest.log, publicKey });
+  const check = lineCheck(manifest.completeness, { log: manifest.log, publicKey });
+  const { met, note, pass } = meetBreaks<FileBreak>();
   const sha256 = createHash('sha256');
-  let bytes = 0;
-  let events = 0;
-  let firstSealLine = 0;
+  const seen = { lines: 0, events: 0, bytes: 0, firstSealLine: 0 };
   let last: ExportLine | undefined;
-  const scanned = (): Scan => ({
-    events,
-    bytes,
+  const lines = exportLines(file, (chunk) => {
+    sha256.update(chunk);
+    seen.bytes += chunk.length;
+  });
+  for await (const read of lines) {
+    seen.lines += 1;
+    if (read === undefined) {
+      note(breakAtLine(seen.lines, read, NOT_A_LINE));
+      break;
+    }
+    last = read;
+    if (seen.firstSealLine === 0 && read.stream === SEALS_STREAM) seen.firstSealLine = seen.lines;
+    const reason = check.reasonFor(read);
+    if (reason !== undefined) note(breakAtLine(seen.lines, read, reason));
+    else {
+      seen.events += 1;
+      pass(read);
+    }
+  }
+  return {
+    ...seen,
     sha256: sha256.digest('hex'),
     chain: check.chain(),
     last,
-    sealed: seals.found(),
-    untrusted: seals.missing(),
-    firstSealLine,
-  });
-  const lines = exportLines(file, (chunk) => {
-    sha256.update(chunk);
-    bytes += chunk.length;
-  });
-  const reasonOf = (line: ExportLine): string | undefined =>
-    check.reasonFor(line) ??
-    // A part of a log holds some of its seals, and not what they seal.
-    (manifest.completeness === 'log' ? seals.reasonFor(line) : undefined);
-  for await (const read of lines) {
-    const reason = read === undefined ? NOT_A_LINE : reasonOf(read);
-    if (reason !== undefined) {
-      return { ...scanned(), broken: { ...placeOf(events + 1, read), reason } };
-    }
-    events += 1;
-    last = read;
-    if (firstSealLine === 0 && read?.stream === SEALS_STREAM) firstSealLine = events;
-  }
-  return scanned();
+    sealed: check.seals.found(),
+    untrusted: check.seals.missing(),
+    breaks: met,
+  };
 };
 
 /** Why the file as a whole, or its last line, is not what was exported. */
@@ -124,9 +125,12 @@ const endReason = (seen: Scan, manifest: Manifest): string | undefined =>
 
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
   const reason = endReason(seen, manifest);
-  if (reason !== undefined) return { ...placeOf(seen.events, seen.last), reason };
+  if (reason !== undefined) return breakAtLine(seen.lines, seen.last, reason);
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
+
+const removedIn = ({ removed = [] }: Manifest): FileBreak[] =>
+  removed.map((one) => ({ position: '', ...one }));
 
 /**
  * Verifies an export; with `publicKey` its seals must lead to or from that key. Throws CommandFailed when
@@ -146,12 +150,18 @@ export const verifyFile = async (
   }
   const seen = await scan(file, manifest, publicKey);
   const { events, sealed } = seen;
-  const broken = seen.broken ?? breakOfWhole(seen, manifest);
+  const inLines = judgeBreaks(seen.breaks);
+  // Where a line does not fit, the whole follows from it.
+  const ofWhole = inLines.count > 0 ? undefined : breakOfWhole(seen, manifest);
+  const beside = [...(ofWhole === undefined ? [] : [ofWhole]), ...removedIn(manifest)];
+  const breaks = judgeBreaks(seen.breaks, beside);
+  const [broken] = breaks.named;
   return {
     ok: broken === undefined,
     events,
     head,
     completeness,
+    breaks,
     ...(completeness === 'log' ? { sealed } : {}),
     ...(broken === undefined ? {} : { broken }),
   };

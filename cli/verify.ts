@@ -2,7 +2,9 @@
 import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import { publicKeyOf } from '../shared/event-store/seals.ts';
+import { acknowledgeBreaks } from './acknowledge-breaks.ts';
 import { auditClient, dataOption, pathOf, paymentPath, serverSentEvents } from './audit.ts';
+import { othersOf, placeOf, printAcknowledged, printBreaks } from './breaks.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { compareReadModels } from './compare-read-models.ts';
@@ -15,6 +17,8 @@ import { type FileVerification, verifyFile } from './verify-file.ts';
 type Options = {
   all?: true;
   readModels?: true;
+  acknowledge?: string;
+  note?: string;
   file?: string;
   manifest?: string;
   key?: string;
@@ -24,13 +28,6 @@ type Options = {
 };
 
 type Verification = AuditVerification | FileVerification;
-
-const placeOf = ({ broken }: Verification): string => {
-  if (broken === undefined) return '';
-  const { position, stream, revision, reason } = broken;
-  const line = 'line' in broken ? `line ${broken.line}, ` : '';
-  return `${line}position ${position ?? '?'} (stream ${stream || '?'}, revision ${revision ?? '?'}): ${reason}`;
-};
 
 const PROVES: Record<string, string> = {
   log: 'one chain over the whole log',
@@ -58,10 +55,12 @@ const missingIn = (verification: Verification): string => {
 
 /** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
+  const { broken, breaks } = verification;
   if (format === 'json') printJson(verification);
-  if (verification.broken !== undefined) {
+  if (broken !== undefined) {
+    if (format !== 'json' && breaks !== undefined) printBreaks(breaks);
     throw new CommandFailed(
-      `verification failed at ${placeOf(verification)}${missingIn(verification)}; keep this copy and compare it with an export: payments export`,
+      `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; keep this copy and compare it with an export: payments export`,
       3,
     );
   }
@@ -80,6 +79,7 @@ const show = (verification: Verification, { format }: Options): void => {
   const sealed = 'sealed' in verification ? verification.sealed : undefined;
   if (sealed !== undefined) print(...sealsLines(sealed));
   if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
+  if (breaks !== undefined) printAcknowledged(breaks);
 };
 
 /** The parameters that name the head of a kept manifest. Throws CommandFailed for an empty export. */
@@ -131,9 +131,11 @@ const verifyExport = async (
 /** Ends the verb, exit code 2, at an option that what is verified would pass over. */
 const refusePassedOver = (
   paymentId: string | undefined,
-  { file, all, readModels, key, manifest }: Options,
+  { file, all, readModels, key, manifest, acknowledge, note: why }: Options,
   command: Command,
 ): void => {
+  if ((acknowledge === undefined) !== (why === undefined))
+    command.error('error: --acknowledge <stream>@<revision> and --note <text> go together');
   const targets = [paymentId, file, all, readModels].filter((one) => one !== undefined).length;
   if (targets !== 1)
     command.error('error: name exactly one of: a payment, --all, --file <file>, --read-models');
@@ -163,6 +165,9 @@ const verify = async (
 ): Promise<void> => {
   refusePassedOver(paymentId, options, command);
   if (options.readModels) return compareReadModels(options.format);
+  const { acknowledge, note: why = '' } = options;
+  if (acknowledge !== undefined)
+    await acknowledgeBreaks(await verifyLog(options), acknowledge, why);
   const verification = await verificationOf(paymentId, options);
   show(verification, options);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
@@ -172,9 +177,11 @@ const verify = async (
   }
 };
 
-/** A stopped folder is verified whole where no payment is named. */
-const withAll = (paymentId: string | undefined, options: Options): Options =>
-  options.data === undefined || paymentId !== undefined ? options : { ...options, all: true };
+/** A stopped folder is verified whole where no payment is named, and so is a log with a break that may stay. */
+const withAll = (paymentId: string | undefined, options: Options): Options => {
+  const isOfLog = options.data !== undefined || options.acknowledge !== undefined;
+  return isOfLog && paymentId === undefined ? { ...options, all: true } : options;
+};
 
 /** The verb `verify`. */
 export const verifyCommand = (): Command =>
@@ -192,6 +199,13 @@ export const verifyCommand = (): Command =>
       '--key <file>',
       'with --file: a public key of the seals, of any time (payments keys show)',
     )
+    .addOption(
+      new Option(
+        '--acknowledge <break>',
+        'record that this break, <stream>@<revision> of --all, may stay, and verify again',
+      ).conflicts(['file', 'readModels', 'data', 'merchant', 'manifest']),
+    )
+    .option('--note <text>', 'with --acknowledge: why it may stay')
     .addOption(dataOption().conflicts(['file', 'readModels']))
     .addOption(
       new Option('--merchant <id>', 'only this merchant').conflicts(['file', 'readModels']),
@@ -199,7 +213,7 @@ export const verifyCommand = (): Command =>
     .addOption(formatOption())
     .addHelpText(
       'after',
-      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl --key sealing-key.public.pem\n  payments verify --read-models\n  payments verify --data ./data',
+      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl --key sealing-key.public.pem\n  payments verify --read-models\n  payments verify --data ./data\n  payments verify --acknowledge payment-other@0 --note "TICKET-17: written by a test client"',
     )
     .action((paymentId, options, command) =>
       verify(paymentId, withAll(paymentId, options), command),

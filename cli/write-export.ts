@@ -15,7 +15,12 @@ import {
   readBreakLine,
   readExportLine,
 } from '../audit/export-lines.ts';
-import { breakAt } from '../shared/event-store/verify-chain.ts';
+import {
+  breakOfForm,
+  judgeBreaks,
+  type LogBreaks,
+  meetBreaks,
+} from '../shared/event-store/breaks.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, manifestShape } from './export-manifest.ts';
@@ -27,8 +32,8 @@ type Written = {
   sha256: string;
   first?: ExportLine;
   last?: ExportLine;
-  /** The first line that does not verify. */
-  broken?: AuditBreak;
+  /** What does not verify: by its line, or as the service says. */
+  breaks: ReturnType<typeof meetBreaks>;
 };
 
 type Incoming = {
@@ -42,8 +47,9 @@ const completenessOf = ({ headers }: Incoming): Completeness =>
 const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written> => {
   const sha256 = createHash('sha256');
   const decoder = new TextDecoder();
-  const check = lineCheck(completenessOf(incoming));
-  const written: Written = { count: 0, bytes: 0, sha256: '' };
+  const log = incoming.headers.get(LOG_HEADER) ?? undefined;
+  const check = lineCheck(completenessOf(incoming), { log });
+  const written: Written = { count: 0, bytes: 0, sha256: '', breaks: meetBreaks() };
   let rest = '';
   for await (const chunk of incoming.body) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
@@ -65,7 +71,7 @@ type LineCheck = ReturnType<typeof lineCheck>;
 const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): boolean => {
   const named = readBreakLine(line);
   if (named !== undefined) {
-    written.broken ??= named;
+    noteOnce(written, named);
     return false;
   }
   const read = readExportLine(line);
@@ -73,10 +79,17 @@ const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): boo
   written.count += 1;
   written.first ??= read;
   written.last = read;
-  // After the first break every line may follow from it.
-  const reason = written.broken === undefined ? reasonFor(read) : undefined;
-  if (reason !== undefined) written.broken = breakAt(read, reason);
+  const reason = reasonFor(read);
+  if (reason === undefined) written.breaks.pass(read);
+  else written.breaks.note(breakOfForm(read, reason));
   return true;
+};
+
+/** The service names an event right after its line, which may have shown the break by itself. */
+const noteOnce = ({ breaks }: Written, named: AuditBreak): void => {
+  const last = breaks.met.kept.at(-1);
+  const isKnown = named.position !== '' && last?.position === named.position;
+  if (!isKnown) breaks.note(named);
 };
 
 const headOf = ({ last }: Written): Manifest['head'] => {
@@ -94,6 +107,14 @@ const scopeOf = (headers: Headers): Pick<Manifest, 'log' | 'merchantId'> => {
   };
 };
 
+/** What no line of the file shows. */
+const removedIn = ({ breaks }: Written): Pick<Manifest, 'removed'> => {
+  const removed = breaks.met.kept
+    .filter(({ position }) => position === '')
+    .map(({ stream, revision, reason }) => ({ stream, revision, reason }));
+  return removed.length === 0 ? {} : { removed };
+};
+
 const manifestOf = (written: Written, range: Manifest['range'], headers: Headers): Manifest =>
   manifestShape.parse({
     format: 'payments-export',
@@ -106,6 +127,7 @@ const manifestOf = (written: Written, range: Manifest['range'], headers: Headers
     count: written.count,
     first: written.first === undefined ? null : { position: written.first.position },
     head: headOf(written),
+    ...removedIn(written),
     chain: written.last?.chain ?? LINES_START,
     bytes: written.bytes,
     sha256: written.sha256,
@@ -135,21 +157,21 @@ const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => 
 };
 
 /**
- * Writes file and manifest, and gives the first line that does not verify, if any. Throws CommandFailed,
+ * Writes file and manifest, and gives what does not verify in them. Throws CommandFailed,
  * and leaves no file, when the export is cut off.
  */
 export const writeExport = async (
   incoming: Incoming,
   out: string,
   range: Manifest['range'],
-): Promise<{ manifest: Manifest; broken: AuditBreak | undefined }> => {
+): Promise<{ manifest: Manifest; breaks: LogBreaks }> => {
   const written = await writeDraft(incoming, out);
   const manifest = manifestOf(written, range, incoming.headers);
   // Before the file: after a crash in between there is no export without its kept head.
   await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);
   renameSync(draftOf(out), out);
   await syncPath(dirname(out));
-  return { manifest, broken: written.broken };
+  return { manifest, breaks: judgeBreaks(written.breaks.met) };
 };
 
 /** Undefined as well where nobody may look: to open the draft beside it fails then, and says why. */

@@ -169,6 +169,7 @@ const openParts = async (
   const verification = await openVerification({
     ...drivers,
     store,
+    readModels,
     metrics,
     projector,
     sealingKey: sealer.publicKey,

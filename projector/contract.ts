@@ -1,5 +1,7 @@
 /** The responses of the projector's routes, as schemas. */
 import { z } from 'zod';
+import { REQUIRED, requiredOr, requiredText } from '../shared/http/fields.ts';
+import { holdsLongNumber } from '../shared/runtime/card-numbers.ts';
 import { RELAY_STATES } from './relay/status.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
@@ -170,6 +172,49 @@ export const LogStatus = z
       .describe('The last seal that this process knows of; null where it has none.'),
   })
   .meta({ id: 'LogStatus' });
+export type LogStatus = z.infer<typeof LogStatus>;
+
+export const AcknowledgeBreakRequest = z
+  .strictObject(
+    {
+      stream: z
+        .string({ error: requiredOr('must be a string') })
+        .max(255, 'must be at most 255 characters'),
+      revision: z
+        .int({ error: requiredOr('must be an integer') })
+        .min(0, 'must be an integer from 0'),
+      reason: z
+        .string({ error: requiredOr('must be a string') })
+        .min(1, REQUIRED)
+        .max(1000, 'must be at most 1000 characters'),
+      digest: z
+        .string({ error: 'must be a string' })
+        .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+        .optional(),
+      note: requiredText()
+        .refine((text) => text.trim() !== '', REQUIRED)
+        .refine((text) => !holdsLongNumber(text), {
+          error: 'must not hold a run of 12 digits or more: no card number may be kept',
+        })
+        .meta({ description: 'Why the break may stay; recorded.' }),
+    },
+    {
+      error:
+        'the body must hold stream, revision, reason and note, and digest where the break has one',
+    },
+  )
+  .meta({ id: 'AcknowledgeBreakRequest' });
+
+export const BreakAcknowledged = z
+  .object({
+    stream: z.string(),
+    revision: z.int().min(0),
+    reason: z.string(),
+    note: z.string(),
+    actor: z.string(),
+    acknowledgedAt: time(),
+  })
+  .meta({ id: 'BreakAcknowledged' });
 
 export const RebuildStarted = z
   .object({

@@ -1,14 +1,28 @@
-/** The operator's route about the log as a whole: when it was last verified, and up to where it is sealed. */
+/**
+ * The operator's routes about the log as a whole: when it was last verified, up to where it is sealed, and
+ * to acknowledge one break of it.
+ */
+import type { FastifyRequest } from 'fastify';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
-import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { contextOf } from '../shared/http/event-context.ts';
+import { readJson } from '../shared/http/json-body.ts';
+import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
-import { LogStatus } from './contract.ts';
+import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from './contract.ts';
 import type { Sealer } from './seals/sealer.ts';
+import { acknowledgeBreak } from './verification/acknowledge.ts';
 import type { ScheduledVerification } from './verification/schedule.ts';
 
 export type LogStatusDeps = {
   verification: Pick<ScheduledVerification, 'status'>;
   sealer: Pick<Sealer, 'last'>;
+  store: Pick<EventStore, 'append'>;
+};
+
+const readBreak = (request: FastifyRequest) => {
+  const json = readJson(request);
+  return json.ok ? readBy(AcknowledgeBreakRequest, json.value) : json;
 };
 
 /** Milliseconds since 1970 as a time; null for 0, which means never. */
@@ -34,5 +48,21 @@ export const LOG_ROUTES = {
     responses: okJson(LogStatus),
     handle: (deps, _input, reply) =>
       sendJson(reply, { verification: verificationOf(deps), seal: sealOf(deps) }),
+  }),
+  acknowledgeBreak: route({
+    request: {
+      // A break is of the log, and so of every merchant.
+      allMerchants: true,
+      read: readBreak,
+      body: { schema: AcknowledgeBreakRequest, required: true },
+    },
+    responses: okJson(BreakAcknowledged),
+    handle: async ({ store }, { principal, content }, reply) => {
+      const { actor } = principal;
+      const context = contextOf({ actor, requestId: reply.request.id });
+      const { time: acknowledgedAt } = await acknowledgeBreak(store, content, context);
+      const { stream, revision, reason, note } = content;
+      return sendJson(reply, { stream, revision, reason, note, actor, acknowledgedAt });
+    },
   }),
 } satisfies Partial<RoutesOf<'projector', LogStatusDeps>>;

@@ -47,6 +47,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const verification = await openVerification({
     ...drivers,
     store,
+    readModels,
     metrics,
     projector,
     sealingKey: sealer.publicKey,

@@ -16,6 +16,7 @@ import type { Freshness } from './freshness.ts';
 import { createNewPayments, type Place, placeOf } from './new-payments.ts';
 import { createPaymentFolds, type Folded } from './payment-folds.ts';
 import { createTurns } from './turns.ts';
+import { forgetForeign } from './verification/acknowledge.ts';
 
 /** Parked payments kept in memory; any beyond are recognised by reading their stream again. */
 export const PARKED_KNOWN_MAX = 10_000;
@@ -151,11 +152,14 @@ export const createProjection = ({
   };
 
   /** Writes payments, and moves the checkpoint as far as no payment but these is held. */
-  const writeUpToHeld = async (payments: Map<string, Folded>): Promise<Parking[]> => {
+  const writeUpToHeld = async (
+    payments: Map<string, Folded>,
+    forgotten: ReadModelChange[] = [],
+  ): Promise<Parking[]> => {
     // seeded bug: held-before-checkpoint
     const { position, hash } = newPayments.before(payments) ?? end;
-    if (payments.size === 0 && position === checkpoint) return [];
-    return write(payments, position, hash);
+    if (payments.size + forgotten.length === 0 && position === checkpoint) return [];
+    return write(payments, position, hash, forgotten);
   };
 
   /** Nothing is held, and everything up to the checkpoint is written. */
@@ -171,7 +175,9 @@ export const createProjection = ({
     const payments = await folds.foldBatch(events);
     if (mayHold) newPayments.take(payments, events, end);
     end = placeOf(last);
-    const parkings = await writeUpToHeld(payments).catch((error: unknown) => {
+    const forgotten = await forgetForeign(events, lastOf);
+    for (const { paymentId } of forgotten) payments.delete(paymentId);
+    const parkings = await writeUpToHeld(payments, forgotten).catch((error: unknown) => {
       // Before the next start a write of held payments would move the checkpoint past this batch.
       // seeded bug: failed-batch-taken-back
       beAtCheckpoint();
@@ -185,7 +191,7 @@ export const createProjection = ({
       if (paymentId === undefined || newPayments.has(paymentId)) continue;
       freshness.applied(paymentId, revision);
     }
-    if (parkings.length > 0) await noteParked(parkings);
+    if (parkings.length + forgotten.length > 0) await noteParked(parkings);
     writeHeldSoon();
   };
 

@@ -34,6 +34,7 @@ export const registerProjectorApi = (
 ): void => {
   registerRoutes(app, authHooks, PROJECTOR_ROUTES, {
     ...openTopics({ store, relay, topicPrefix }),
+    store,
     relay,
     projector,
     readModels,

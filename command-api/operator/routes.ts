@@ -5,6 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
+import { readJson } from '../../shared/http/json-body.ts';
 import {
   asJson,
   okJson,
@@ -18,7 +19,6 @@ import type { Operation } from '../../shared/payment/payment-state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
-import { readJson } from '../request/read-request.ts';
 import { senderOf } from '../sender.ts';
 import {
   Resolution,

@@ -7,8 +7,6 @@ export const DETAILS_MAX = 100;
 
 export type Invalid = { ok: false; details: string[] };
 
-/** What `details` say of a body that is no JSON at all. */
-export const BODY_NOT_JSON = 'the body must be valid JSON';
 export const BODY_NOT_OBJECT = 'the body must be a JSON object';
 
 export const invalid = (...details: string[]): Invalid => ({ ok: false, details });

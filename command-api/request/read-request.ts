@@ -4,10 +4,11 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { soleHeader } from '../../shared/http/headers.ts';
+import { BODY_NOT_JSON, readJson, takeText } from '../../shared/http/json-body.ts';
 import type { Read } from '../../shared/http/route.ts';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { parseText } from '../../shared/runtime/exact-json.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
-import { BODY_NOT_JSON, type Invalid, invalid } from './invalid.ts';
+import { type Invalid, invalid } from './invalid.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 type Keyed = { key: string | undefined };
@@ -24,25 +25,6 @@ export const parseIdempotencyKey = (
   if (key === null) return invalid('Idempotency-Key must be given once');
   if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return { ok: true, key };
   return invalid('Idempotency-Key must be 1 to 255 visible ASCII characters');
-};
-
-const NO_BODY = Buffer.alloc(0);
-
-/**
- * The text of a body, whose bytes are then overwritten: they may hold a card number, and would lie in
- * memory until they are collected (gaps §4).
- */
-const takeText = ({ body }: FastifyRequest): string | undefined => {
-  const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
-  const text = textOf(bytes);
-  bytes.fill(0);
-  return text;
-};
-
-/** The body as JSON; undefined where there is none. */
-export const readJson = (request: FastifyRequest): Read<unknown> => {
-  const json = parseText(takeText(request));
-  return json.ok ? json : invalid(BODY_NOT_JSON);
 };
 
 export const readCreate = (request: FastifyRequest): Read<CreateContent> => {

@@ -5,6 +5,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { reject } from '../../shared/http/errors.ts';
+import { readJson } from '../../shared/http/json-body.ts';
 import {
   asJson,
   okJson,
@@ -20,7 +21,7 @@ import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { BODY_NOT_OBJECT, invalid } from '../request/invalid.ts';
 import { isObject, withoutNulls } from '../request/json.ts';
-import { parseIdempotencyKey, readJson } from '../request/read-request.ts';
+import { parseIdempotencyKey } from '../request/read-request.ts';
 import {
   AttemptParameters,
   urlDetails,

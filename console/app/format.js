@@ -64,7 +64,7 @@ export const counted = (count) => count.toLocaleString('en-US');
  * @param {{ position: string, stream: string, revision: number, reason: string }} broken
  */
 export const brokenPlace = ({ position, stream, revision, reason }) =>
-  `#${position}, ${stream} revision ${revision}: ${reason}`;
+  `${position === '' ? '' : `#${position}, `}${stream} revision ${revision}: ${reason}`;
 
 /**
  * A path with its query; empty and undefined parameters are left out.

@@ -13,6 +13,7 @@ import {
 export type OpenVerification = {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   store: VerificationOptions['store'];
+  readModels: VerificationOptions['readModels'];
   /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
   log: Logger;
@@ -29,9 +30,11 @@ export type OpenVerification = {
 export const openVerification = async (
   options: OpenVerification,
 ): Promise<ScheduledVerification> => {
-  const { config, store, log, metrics, projector, sealingKey, sealedHead } = options;
+  const { config, store, readModels, log, metrics, projector } = options;
+  const { sealingKey, sealedHead } = options;
   return startVerification({
     store,
+    readModels,
     sealingKey,
     sealedHead,
     metrics,

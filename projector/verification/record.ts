@@ -1,6 +1,6 @@
 /** What the verifications of the whole log came to, kept over restarts in one document. */
 import { z } from 'zod';
-import type { LogBreak } from '../../shared/event-store/verify-log.ts';
+import type { LogBreak } from '../../shared/event-store/breaks.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 
 const broken = z.object({
@@ -8,6 +8,7 @@ const broken = z.object({
   stream: z.string(),
   revision: z.int(),
   reason: z.string(),
+  digest: z.string().optional(),
 });
 
 const verificationRecord = z.object({

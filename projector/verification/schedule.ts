@@ -3,16 +3,18 @@
  * some minutes after the start, then at an interval. What came of it is kept over restarts, is in the
  * metrics, and a break is an error line.
  */
+import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
 import type { SealedHead } from '../../shared/event-store/seals.ts';
 import { verifyInShares } from '../../shared/event-store/verify-in-shares.ts';
-import { type LogBreak, type LogWalked, logBreak } from '../../shared/event-store/verify-log.ts';
+import { logBreak } from '../../shared/event-store/verify-log.ts';
 import {
   type SealedWalked,
   VERIFY_SCAN,
   type VerifyArgs,
 } from '../../shared/event-store/verify-scan.ts';
+import { type RemovalDeps, removedStreams } from '../../shared/read-models/removed-streams.ts';
 import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -29,7 +31,9 @@ const FIRST_MS = 600_000;
 const LOOK_MS = 30_000;
 
 export type VerificationOptions = {
-  store: LogReader & Pick<EventStore, 'claimMeta'>;
+  store: LogReader & Pick<EventStore, 'claimMeta' | 'subscribe'>;
+  /** Asked what the log lost where its store keeps no chain over it. */
+  readModels: RemovalDeps['readModels'];
   /** The public key whose seals are trusted. */
   sealingKey?: string | undefined;
   /** The last sealed head that is kept outside the log, as it is now; left out where this process has none. */
@@ -57,20 +61,30 @@ export type ScheduledVerification = {
   stop(): Promise<void>;
 };
 
+/** The events of the whole log, and its first break that nobody has acknowledged. */
+type Verified = { events: number; broken: LogBreak | undefined };
+
 /** Verifies the whole log once; undefined when `signal` is aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
   {
     store,
+    readModels,
     sealingKey,
     sealedHead,
-  }: Pick<VerificationOptions, 'store' | 'sealingKey' | 'sealedHead'>,
+  }: Pick<VerificationOptions, 'store' | 'readModels' | 'sealingKey' | 'sealedHead'>,
   signal: AbortSignal,
-): Promise<LogWalked | undefined> => {
+): Promise<Verified | undefined> => {
   const kept = sealedHead?.();
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const args: VerifyArgs = { end: await store.end(), seals };
   const order = { module: VERIFY_SCAN, args, signal };
-  return resultOf(verifyInShares<SealedWalked>(store, order));
+  const walked = await resultOf(verifyInShares<SealedWalked>(store, order));
+  if (walked === undefined) return undefined;
+  const isChained = store.stored.guarantee === 'log';
+  const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;
+  if (signal.aborted) return undefined;
+  const [broken] = judgeBreaks(walked.breaks, removed).named;
+  return { events: walked.events, broken };
 };
 
 /** Starts the schedule. Nothing is read before the first run, but what the last process kept. */

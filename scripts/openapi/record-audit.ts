@@ -50,6 +50,13 @@ const SECOND = { ...EVIDENCE, evidence: 'Letter of the provider of the same day'
 /** No payment here has a message of this type, so nothing is sent. */
 const ENDPOINT = { url: 'https://shop.example/webhooks', eventTypes: ['payment.void_failed'] };
 
+const FOREIGN_BREAK = {
+  stream: 'payment-other',
+  revision: 0,
+  reason: 'no event of this service',
+  note: 'TICKET-17: written by a test client',
+};
+
 const OPERATING: Step[] = [
   { faults: { execute: lost, lookUp: lost, fence: lost } },
   [CREATE, undefined, { body: smallest(), token, as: 'lost' }],
@@ -71,6 +78,8 @@ const OPERATING: Step[] = [
   [to('listAllWebhookAttempts', '$endpoint'), 'None'],
   [PROJECTIONS, 'Nothing is behind', { until: /"lagEvents":0,/ }],
   [to('logStatus'), 'Not verified yet'],
+  [to('acknowledgeBreak'), 'A note is missing', { body: {} }],
+  [to('acknowledgeBreak'), 'Acknowledged', { body: FOREIGN_BREAK }],
   [to('compareReadModels'), 'Nothing differs'],
   [to('rebuildProjections'), 'Begun'],
 ];

@@ -47,22 +47,38 @@ export const breakOf = <P>(
   reason: string | undefined,
 ): Break<P> | undefined => (reason === undefined ? undefined : breakAt(link, reason));
 
-/** One line that names the place of a break, for an operator. */
-export const describeBreak = ({ position, stream, revision, reason }: Break): string =>
-  `position ${position} (stream ${stream}, revision ${revision}): ${reason}`;
+/** One line that names the place of a break, as far as it has one, for an operator. */
+export const describeBreak = ({ position, stream, revision, reason }: Break): string => {
+  const inStream = stream === '' ? '' : `stream ${stream}, revision ${revision}`;
+  if (position === '') return inStream === '' ? reason : `${inStream}: ${reason}`;
+  return `position ${position}${inStream === '' ? '' : ` (${inStream})`}: ${reason}`;
+};
+
+/** The reason of an event that somebody else wrote. Acknowledgements name it: it never changes. */
+export const FOREIGN = 'no event of this service';
+
+const CHANGED = 'its text does not have its hash';
+const MOVED = 'its text belongs to another place';
 
 /** Why a text is not the one that was hashed; undefined where it is. */
-export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string | undefined =>
-  hashOf(text) === hash ? undefined : 'its text does not have its hash';
+export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string | undefined => {
+  if (hashOf(text) === hash) return undefined;
+  const { type, previousHash } = jsonFieldsOf(text);
+  // Every event of this service names the one before it, in each version of its form.
+  const isForeign = typeof type === 'string' && previousHash === undefined;
+  return isForeign ? FOREIGN : CHANGED;
+};
 
 const placeReason = (link: Link, named: Record<string, unknown>): string | undefined => {
   const { stream, revision, id = String(named.id) } = link;
   const isThere = named.stream === stream && named.revision === revision && named.id === id;
-  return isThere ? undefined : 'its text belongs to another place';
+  return isThere ? undefined : MOVED;
 };
 
-/** The last event of a stream that was verified. */
+/** The last event of a stream, and the hash that the event after it names. */
 export type StreamEnd = { revision: number; hash: string };
+/** In the place of a hash: nothing is known of what the event after it names. */
+const NOT_COMPARED = '';
 
 /**
  * Why an event does not come right after the end of its stream; `end` is undefined before the first
@@ -108,7 +124,7 @@ export const formReason = (
   form: Pick<Link, 'text' | 'hash' | 'logHash' | 'logHashBefore'>,
 ): string | undefined => hashReason(form) ?? linkReason(form);
 
-/** `end` is the last link that held, or was passed. */
+/** `end` is the last link. After one that does not hold, the next is compared with what is stored of it. */
 type LogCheck = {
   check: Check;
   /** Only whether the event is where it should be: its hash and its links are another reader's to check. */
@@ -134,13 +150,12 @@ export const logCheck = (from: LogEnd = LOG_START): LogCheck => {
   };
   const check: Check = (link, named = jsonFieldsOf(link.text), hashBefore = link.hashBefore) => {
     const reason = reasonFor(link, named, hashBefore);
-    if (reason === undefined)
-      end = { position: Number(link.position), logHash: link.logHash ?? '' };
+    end = { position: Number(link.position), logHash: link.logHash ?? '' };
     return reason;
   };
   const pass: LogCheck['pass'] = ({ position, logHash = '' }) => {
     const missing = missingBefore({ position });
-    if (missing === undefined) end = { position: Number(position), logHash };
+    end = { position: Number(position), logHash };
     return missing;
   };
   return { check, pass, end: () => end };
@@ -159,25 +174,34 @@ export const verifyLog = <P>(
   return broken === undefined ? { end: end() } : { broken };
 };
 
-/** The verified ends of streams. An end that a bounded map has dropped must be set again. */
+/** The ends of streams. An end that a bounded map has dropped must be set again. */
 type StreamEnds = {
   get(stream: string): StreamEnd | undefined;
   set(stream: string, end: StreamEnd): unknown;
 };
 
-/** Checks each stream alone; its events come in their order, with other streams' in between. */
-const streamsCheck =
+/**
+ * What the event after this one is compared with: what is stored of it. Where that was changed, one change
+ * is one break; after an event of somebody else nothing follows, for the service appends nothing there.
+ */
+const endAfter = ({ revision, hash }: Link, reason: string | undefined): StreamEnd => {
+  if (reason === FOREIGN) return { revision, hash: FOREIGN };
+  return { revision, hash: reason === CHANGED || reason === MOVED ? NOT_COMPARED : hash };
+};
+
+/** Checks each stream alone, past every break; its events come in their order, with other streams' in between. */
+export const streamsCheck =
   (ends: StreamEnds = new Map()): Check =>
   (link, named = jsonFieldsOf(link.text)) => {
-    const { stream, revision, hash } = link;
-    const end = ends.get(stream);
+    const end = ends.get(link.stream);
+    const hashBefore = end?.hash === NOT_COMPARED ? String(named.previousHash) : end?.hash;
     const reason =
-      revisionReason(revision, end) ??
+      revisionReason(link.revision, end) ??
       hashReason(link) ??
       placeReason(link, named) ??
-      previousReason(named.previousHash, end?.hash) ??
+      previousReason(named.previousHash, hashBefore) ??
       linkReason(link);
-    if (reason === undefined) ends.set(stream, { revision, hash });
+    ends.set(link.stream, endAfter(link, reason));
     return reason;
   };
 
@@ -185,12 +209,15 @@ const streamsCheck =
 export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   verifyLinks(links, streamsCheck());
 
+/** The hash before it in its stream, as an event itself names it. */
+const previousOf = ({ text }: Pick<Link, 'text'>): string =>
+  String(jsonFieldsOf(text).previousHash);
+
 /** The first break of a part of one stream, of which the events before it are not there; or undefined. */
 export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined => {
   const [first] = links;
   if (first === undefined || first.revision === 0) return verifyStream(links);
-  const before = String(jsonFieldsOf(first.text).previousHash);
-  const end = { revision: first.revision - 1, hash: before };
+  const end = { revision: first.revision - 1, hash: previousOf(first) };
   return verifyLinks(links, streamsCheck(new Map([[first.stream, end]])));
 };
 
@@ -221,7 +248,7 @@ export const storedCheck = (
     const forms = await formsLeft(stored, stream);
     const found = forms.find((one) => one.revision === revision - 1);
     // Not the form itself, which would keep its text in memory.
-    return found && { revision: found.revision, hash: found.hash };
+    return found && { revision: found.revision, hash: found.hash || FOREIGN };
   };
 
   if (guarantee === 'log') {
@@ -233,7 +260,8 @@ export const storedCheck = (
     ) => {
       const { stream, revision, hash } = form;
       const reason = check(form, named, hashBefore);
-      if (reason === undefined) ends.set(stream, { revision, hash });
+      // A hash that was changed is one break: what follows it in its stream is held by the log's chain.
+      ends.set(stream, { revision, hash: reason === undefined ? hash : NOT_COMPARED });
       return reason;
     };
     return (form, named) => {
@@ -243,7 +271,8 @@ export const storedCheck = (
         return checkAfter(form, hashBefore ?? null, named);
       const end = ends.get(stream);
       // seeded bug: known-end-of-stream
-      if (end?.revision === revision - 1) return checkAfter(form, end.hash, named);
+      if (end?.revision === revision - 1)
+        return checkAfter(form, end.hash || previousOf(form), named);
       return before(form).then((found) => checkAfter(form, found?.hash ?? null, named));
     };
   }

@@ -12,7 +12,7 @@ type VerifyOrder = ScanOrder & { args: { end: Position | null } };
 /**
  * Runs the verification that is ordered, in as many threads as are worth it. Yields how far it is and
  * returns its result; undefined when it was stopped. Where a thread meets a break, the log is gone through
- * again by one, which finds the first break there is, and what its seals came to before it. Throws
+ * again by one, which finds every break in the order of the log, and what its seals come to. Throws
  * StoreUnavailable.
  */
 export async function* verifyInShares<R extends SealedWalked>(
@@ -31,9 +31,10 @@ export async function* verifyInShares<R extends SealedWalked>(
     if (progress !== undefined) yield progress;
   }
   const ended = step.value.filter((walked) => walked !== undefined);
-  const met = ended.find(({ broken }) => broken !== undefined)?.broken;
+  const met = ended.find(({ breaks }) => breaks.count > 0);
   // seeded bug: break-in-a-share
   if (met === undefined) return ended.length === of ? ended[0] : undefined;
   const alone = yield* scanLog<LogProgress, R | undefined>(store, order);
-  return alone && { ...alone, broken: alone.broken ?? met };
+  // A break that is not found again was one all the same.
+  return alone?.breaks.count === 0 ? { ...alone, broken: met.broken, breaks: met.breaks } : alone;
 }

@@ -6,13 +6,15 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { pauseAt } from '../runtime/slices.ts';
+import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } from './breaks.ts';
 import { logHashes } from './chain.ts';
+import { unreadableAt } from './codec.ts';
 import { fieldsOfText } from './fields-of-text.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
 import { type Share, takes, WHOLE } from './shares.ts';
-import { breakAt, storedCheck } from './verify-chain.ts';
+import { storedCheck } from './verify-chain.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
 
 const PAGE = 250;
@@ -23,9 +25,6 @@ const PAGE = 250;
 const PROGRESS_PAGES = 16;
 /** Of a form that is only passed. */
 const NOT_READ = {};
-
-/** The first event that is not as it was written, and why. */
-export type LogBreak = { position: Position; stream: string; revision: number; reason: string };
 
 /** Writes the error line of a break: whoever verifies the whole log calls it. */
 export const logBreak = (
@@ -46,8 +45,10 @@ export type LogWalk = {
   includes?: (form: StoredForm) => Promise<boolean>;
   /** Whose events are checked; left out: everybody's. The others are passed, and counted. */
   share?: Share | undefined;
-  /** Checks an event that fits further: the break, or undefined. */
-  also?: (form: StoredForm) => LogBreak | undefined;
+  /** Why an event does not fit for another reason; called with every event in its order. */
+  also?: (form: StoredForm) => string | undefined;
+  /** The breaks that show at the end of the whole log alone; not called where it was not read to there. */
+  atEnd?: () => LogBreak[];
   /** Where the log ended when this was asked for (`end` of the store): so far it is verified. */
   end: Position | null;
   signal: AbortSignal;
@@ -66,10 +67,24 @@ const endIsGone = (position: Position): LogBreak => ({
 /** Events that were read so far, and how many there are in all. */
 export type LogProgress = EventTotal & { read: number };
 
-/** `events` were verified, `last` is the last of them; `broken` is the first that does not fit. */
-export type LogWalked = { events: number; last?: StoredForm; broken?: LogBreak };
+/** `events` fit, `last` is the last of them; `broken` is the first break that nobody has acknowledged. */
+export type LogWalked = {
+  events: number;
+  last?: StoredForm;
+  broken?: LogBreak;
+  breaks: BreaksMet;
+};
 
-/** The reason for a break at one form, or undefined: by the chain first, for it says whether the sums are to be believed. */
+/** What was gone through, with its first break. */
+const ended = (walked: Omit<LogWalked, 'broken'>): LogWalked => {
+  const [broken] = judgeBreaks(walked.breaks).named;
+  return broken === undefined ? walked : { ...walked, broken };
+};
+
+/**
+ * The reason for a break at one form, or undefined: by the chain first, for it says whether the sums are to
+ * be believed. After a break the sums of its payment are not known.
+ */
 const formCheck = ({ stored, guarantee, share = WHOLE }: LogWalk) => {
   const isOwn = takes(share);
   const chain = storedCheck(stored, guarantee, share);
@@ -77,28 +92,35 @@ const formCheck = ({ stored, guarantee, share = WHOLE }: LogWalk) => {
   return (form: StoredForm): string | undefined | Promise<string | undefined> => {
     if (!isOwn(form.stream)) return chain(form, NOT_READ);
     const named = fieldsOfText(form.text);
-    const sumsReason = () =>
-      paymentOf(form.stream) === undefined ? undefined : sums(sumsEventOf(form, named));
+    const sumsReason = (found: string | undefined) => {
+      if (paymentOf(form.stream) === undefined) return found;
+      if (found === undefined) return sums(sumsEventOf(form, named));
+      sums(unreadableAt(form, found));
+      return found;
+    };
     const reason = chain(form, named);
-    if (reason instanceof Promise) return reason.then((found) => found ?? sumsReason());
-    return reason ?? sumsReason();
+    return reason instanceof Promise ? reason.then(sumsReason) : sumsReason(reason);
   };
 };
 
 /**
- * Verifies page after page up to the end, and lets other work take its turn in between. Yields how far
- * it is after the first page, some times a second and at the end, and returns undefined when `signal` is
+ * Verifies page after page up to the end, past every break, and lets other work take its turn in between;
+ * of several shares each ends at its first break. Yields how far it is after the first page, some times a second and at the end, and returns undefined when `signal` is
  * aborted. Throws StoreUnavailable.
  */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
-  const { stored, includes, also, end, signal } = walk;
+  const { stored, includes, also, atEnd, end, share = WHOLE, signal } = walk;
   const check = formCheck(walk);
   const linked = logHashes();
-  const walked: LogWalked = { events: 0 };
+  const { met: breaks, note, pass } = meetBreaks();
+  const walked: LogWalked = { events: 0, breaks };
   let read = 0;
   let after: Position | null = null;
   for (let pages = 0; !signal.aborted; pages += 1) {
-    if (end === null || after === end) return walked;
+    if (end === null || after === end) {
+      for (const broken of atEnd?.() ?? []) note(broken);
+      return ended(walked);
+    }
     const { page, unreadable }: LogPage = await readPage(
       stored,
       signal,
@@ -113,15 +135,23 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
       if (includes !== undefined && !(await includes(form))) continue;
       const checked = check(form);
       // Most need no read: a promise for each would be a tenth of the whole.
-      const reason = checked instanceof Promise ? await checked : checked;
-      const broken = reason === undefined ? also?.(form) : breakAt(form, reason);
-      if (broken !== undefined) return { ...walked, broken };
-      walked.events += 1;
-      walked.last = form;
+      const inChain = checked instanceof Promise ? await checked : checked;
+      // The seals need every event's place, also that of one that does not fit.
+      const beside = also?.(form);
+      const reason = inChain ?? beside;
+      if (reason === undefined) {
+        walked.events += 1;
+        walked.last = form;
+        pass(form);
+        continue;
+      }
+      note(breakOfForm(form, reason));
+      if (share.of > 1) return ended(walked);
     }
-    if (unreadable !== undefined) return { ...walked, broken: unreadable };
+    if (unreadable !== undefined) note(unreadable);
     // seeded bug: verified-to-the-end
-    if (page.length === 0) return { ...walked, broken: endIsGone(end) };
+    if (page.length === 0 && unreadable === undefined) note(endIsGone(end));
+    if (page.length === 0 || unreadable !== undefined) return ended(walked);
     read += page.length;
     after = page.at(-1)?.position ?? after;
     if (after === end || pages % PROGRESS_PAGES === 0)

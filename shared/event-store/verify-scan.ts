@@ -2,7 +2,6 @@
 import type { Position } from './port.ts';
 import type { LogScan } from './scan-log.ts';
 import { isFirstShare, type Share } from './shares.ts';
-import { breakOf } from './verify-chain.ts';
 import { type LogProgress, type LogWalk, type LogWalked, walkLog } from './verify-log.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 
@@ -10,9 +9,9 @@ import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.t
 export type SealedWalked = LogWalked & { seals: SealsFound };
 
 /**
- * `walkLog` over a log whose seals are checked on the way. What `also` is for comes after them, and a seal
- * that should have come and did not is the break where there is no other. Of several shares the first
- * checks both, over the places of all events.
+ * `walkLog` over a log whose seals are checked on the way. What `also` is for comes after them, and so does
+ * `atEnd` after a seal that should have come and did not. Of several shares the first checks all of it, over
+ * the places of all events.
  */
 export async function* walkSealed(
   walk: LogWalk,
@@ -22,12 +21,15 @@ export async function* walkSealed(
   const isFirst = isFirstShare(walk.share);
   const walked = yield* walkLog({
     ...walk,
-    also: (form) =>
-      isFirst ? (breakOf(form, seals.reasonFor(form)) ?? walk.also?.(form)) : undefined,
+    also: (form) => {
+      if (!isFirst) return undefined;
+      const inSeals = seals.reasonFor(form);
+      const reason = walk.also?.(form);
+      return inSeals ?? reason;
+    },
+    atEnd: () => (isFirst ? [seals.missing() ?? [], walk.atEnd?.() ?? []].flat() : []),
   });
-  if (walked === undefined) return undefined;
-  const { broken = isFirst ? seals.missing() : undefined } = walked;
-  return { ...walked, ...(broken && { broken }), seals: seals.found() };
+  return walked && { ...walked, seals: seals.found() };
 }
 
 /** The address of this module, for who orders the scan. */

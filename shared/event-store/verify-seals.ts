@@ -51,7 +51,8 @@ export type SealsAgainst = Pick<SealedLog, 'log'> & {
 const STRIPPED = 'its seal is not in the log: the seals, or the end of the log, were taken out';
 
 /**
- * The check of one log, whose events come in their order, each already checked by the chain. Each seal
+ * The check of one log: every event of it, in their order, each already checked by the chain, also those
+ * that do not fit it. After a seal that does not fit the later ones are still checked. Each seal
  * seals a place after the seal before it, at most SEAL_SLACK_EVENTS before itself: where a copy of an
  * earlier seal would do, a copy would hide that the later ones were taken out.
  */
@@ -62,6 +63,8 @@ export const sealsCheck = (against: SealsAgainst) => {
   let read = 0;
   let seals = 0;
   let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
+  /** What the gap before the next seal is counted from: a seal that does not fit is none that is missing. Undefined once it was named. */
+  let gapFrom: number | undefined;
   const { publicKey: trusted } = against;
   const keys = new Set<string>();
   let first: { form: Form; key: string } | undefined;
@@ -70,7 +73,9 @@ export const sealsCheck = (against: SealsAgainst) => {
   const eventsAfter = (): number => (last === undefined ? read : read - last.sealedNth - 1);
 
   const gapReason = (): string | undefined => {
-    if (last === undefined || eventsAfter() <= unsealedEventsMax(last.seal)) return undefined;
+    if (last === undefined || gapFrom === undefined) return undefined;
+    if (read - gapFrom - 1 <= unsealedEventsMax(last.seal)) return undefined;
+    gapFrom = undefined;
     // seeded bug: seal-missing
     return `more than ${unsealedEventsMax(last.seal)} events follow the seal of position ${last.seal.position} without another: seals were taken out, or the service could make none`;
   };
@@ -87,6 +92,8 @@ export const sealsCheck = (against: SealsAgainst) => {
     const { data: seal } = event;
     const { before, after } = keysOf(event);
     const sealed = sealedEvent(seal.position);
+    gapFrom = read;
+    keptIsThere ||= against.kept !== undefined && isSameHead(seal, against.kept);
     const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
     // seeded bug: seal-verified
     const reason = sealEventReason(event, fit);
@@ -97,8 +104,8 @@ export const sealsCheck = (against: SealsAgainst) => {
     first ??= { form, key: before };
     keys.add(before).add(after);
     last = { seal, key: after, nth: read, sealedNth: sealed.nth };
+    gapFrom = sealed.nth;
     seals += 1;
-    keptIsThere ||= against.kept !== undefined && isSameHead(seal, against.kept);
     return undefined;
   };
 

@@ -90,6 +90,10 @@ export const sumsCheck = (
   };
   return (event) => {
     if (paymentOf(event.stream) === undefined) return undefined;
+    if (!isReadable(event)) {
+      places.set(event.stream, { revision: event.revision, sums: 'not known' });
+      return undefined;
+    }
     const known = places.get(event.stream) ?? (event.revision === 0 ? START : undefined);
     if (known !== undefined) return checkAfter(known, event);
     return readBefore(event).then((before) => checkAfter(before, event));

@@ -369,6 +369,15 @@ export const ROUTES = {
     summary: 'When the log was last verified, and up to where it is sealed',
     description: 'Nothing is read for it but what the process knows. For a token of all merchants.',
   },
+  acknowledgeBreak: {
+    method: 'POST',
+    path: '/ops/v1/log/acknowledge',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Acknowledge one break of the log',
+    description:
+      'As `GET /audit/v1/verify` named it in `breaks`. It is recorded with the actor and the note; from then on a verification lists it apart, and is not broken by it alone. Another break at the same place, or another text there, is none that was acknowledged. For a token of all merchants.',
+  },
   listTopics: {
     method: 'GET',
     path: '/ops/v1/topics',

@@ -48,6 +48,21 @@ export const auditSchemas = {
    * nothing about the secrets.
    */
   IdempotencySecretChanged: z.strictObject({ check: text, previousCheck: text }),
+  /**
+   * An operator has seen one break of the log, as a verification named it, and what stood there then:
+   * a verification lists it, and is not broken by it alone. `digest` is the SHA-256 in hex of the text
+   * of the event there, and is absent where the break is no event's. The context names the operator.
+   */
+  LogBreakAcknowledged: z.strictObject({
+    stream: z.string().max(255),
+    revision: z.int().min(0),
+    reason: z.string().min(1).max(1000),
+    digest: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .optional(),
+    note: text,
+  }),
 } as const;
 
 type AuditEventType = keyof typeof auditSchemas;
@@ -56,6 +71,7 @@ export const AUDIT_VERSIONS: Record<AuditEventType, number> = {
   AuditAccessed: 1,
   ProviderAheadAcknowledged: 2,
   IdempotencySecretChanged: 1,
+  LogBreakAcknowledged: 1,
 };
 
 /** One stored event of the family. Not to be mixed up with AuditEvent, which audit routes send (audit/contract.ts). */
@@ -71,3 +87,12 @@ export type AccessEvent = Extract<AuditLogEvent, { type: 'AuditAccessed' }>;
  * what all processes read has a fixed name.
  */
 export const auditStreamOf = (id: string): string => `audit-${id}`;
+
+const ACKNOWLEDGEMENTS = auditStreamOf('log-break-');
+
+/** The stream of one acknowledged break; `id` is a new ULID, so that nobody's event is in its way. */
+export const acknowledgementStreamOf = (id: string): string => `${ACKNOWLEDGEMENTS}${id}`;
+
+/** Whether a stream is one of those. */
+export const isAcknowledgementStream = (stream: string): boolean =>
+  stream.startsWith(ACKNOWLEDGEMENTS);

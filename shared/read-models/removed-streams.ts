@@ -1,57 +1,176 @@
 /**
- * The payments that the read models know and the log does not hold as far: what was taken out of a log
- * leaves no event there that could be named (findings are named by `verify`, ADR-0157).
+ * The streams that the store does not hold as far as something else knows them. A stream that somebody
+ * deleted or cut leaves no event in the log that could be named: its server announces it, the projector
+ * has parked it, and the read models have its document (ADR-0157).
  */
-import { StreamNotWhole } from '../shared/event-store/errors.ts';
-import type { EventStore } from '../shared/event-store/port.ts';
-import { streamOf } from '../shared/payment/payment-events.ts';
-import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import type { ReadModelsReader } from '../shared/read-models/port.ts';
-import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
+import type { LogBreak } from '../event-store/breaks.ts';
+import { StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';
+import type { EventStore } from '../event-store/port.ts';
+import { streamOf } from '../payment/payment-events.ts';
+import { fewAtOnce } from '../runtime/few-at-once.ts';
+import { ReadModelsUnavailable } from './errors.ts';
+import type { ReadModelsReader } from './port.ts';
 
-/** How many are named. */
+/** How many payments the read models name. */
 const NAMED_MAX = 100;
+/** How many removals are told of at most. */
+const REMOVED_MAX = 10_000;
 const PAGE = 250;
 
-type Deps = {
-  store: Pick<EventStore, 'lastRevision'>;
-  readModels: Pick<ReadModelsReader, 'idsAfter' | 'inspect'>;
+export type RemovalDeps = {
+  store: Pick<EventStore, 'readStream' | 'lastRevision' | 'subscribe'>;
+  readModels: Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'>;
 };
 
-const isMissing = async ({ store, readModels }: Deps, paymentId: string): Promise<boolean> => {
-  const { row } = await readModels.inspect(paymentId);
-  const last = await store.lastRevision(streamOf(paymentId)).catch((error: unknown) => {
-    if (error instanceof StreamNotWhole) return null;
+/** What is not whole, by stream, and the first 100 payments that the log does not hold as far as a document. */
+export type RemovedStreams = {
+  breaks: LogBreak[];
+  /** Left out where the read models cannot be asked. */
+  missing?: string[];
+};
+
+/** Why a stream is not whole; its name stands beside it. */
+const withoutName = ({ message }: Error, stream: string): string =>
+  message.replace(`${stream}: `, '');
+
+/** Why the store no longer holds a stream from its first event up to `known`; undefined where it does. */
+const whyNotWhole = async (
+  { store }: Pick<RemovalDeps, 'store'>,
+  stream: string,
+  known: number,
+): Promise<string | undefined> => {
+  try {
+    const events = await store.readStream(stream);
+    // Throws for one that was deleted, which may read like one that never was.
+    const last = events.at(-1)?.revision ?? (await store.lastRevision(stream)) ?? -1;
+    return last < known ? notHeld(known, last) : undefined;
+  } catch (error) {
+    if (error instanceof StreamNotWhole) return withoutName(error, stream);
+    // An event that cannot be read is there, and the verification of the log looks at it.
+    if (error instanceof UnreadableStream) return undefined;
     throw error;
-  });
-  // seeded bug: cut-payment-is-named
-  return row !== undefined && row.revision > (last ?? -1);
+  }
 };
 
-const missingOf = async (deps: Deps, ids: string[]): Promise<string[]> => {
-  const are = await fewAtOnce(ids, (paymentId) => isMissing(deps, paymentId));
-  return ids.filter((_, n) => are[n]);
+const notHeld = (known: number, last: number): string =>
+  last < 0
+    ? 'the log does not hold it, and the read models know it'
+    : `the log holds it up to revision ${last}, and the read models know it up to ${known}`;
+
+/** Every stream that the server has announced as deleted or cut, or whose metadata were set. */
+async function* announced(
+  { store }: Pick<RemovalDeps, 'store'>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const leaving = new AbortController();
+  try {
+    const until = AbortSignal.any([signal, leaving.signal]);
+    for await (const item of store.subscribe(null, until, [])) {
+      if (item.kind === 'caught-up') return;
+      if (item.kind === 'removal') yield item.stream;
+    }
+  } finally {
+    leaving.abort();
+  }
+}
+
+/** Each parked payment, with a revision that the log held once. */
+async function* parkedPayments({ readModels }: Pick<RemovalDeps, 'readModels'>) {
+  let page = await readModels.parked(PAGE);
+  while (page.length > 0) {
+    for (const { paymentId, revision } of page)
+      yield { stream: streamOf(paymentId), known: Math.max(revision - 1, 0) };
+    page = await readModels.parked(PAGE, page.at(-1));
+  }
+}
+
+/** The payments of a page that the log does not hold as far as their document, and why. */
+const missingOf = async (
+  { store, readModels }: RemovalDeps,
+  ids: readonly string[],
+): Promise<{ paymentId: string; reason: string }[]> => {
+  const found = await fewAtOnce(ids, async (paymentId) => {
+    const { row } = await readModels.inspect(paymentId);
+    const stream = streamOf(paymentId);
+    let removed: string | undefined;
+    const last = await store.lastRevision(stream).catch((error: unknown) => {
+      if (!(error instanceof StreamNotWhole)) throw error;
+      removed = withoutName(error, stream);
+      return null;
+    });
+    // seeded bug: cut-payment-is-named
+    const isMissing = row !== undefined && row.revision > (last ?? -1);
+    return isMissing ? [{ paymentId, reason: removed ?? notHeld(row.revision, last ?? -1) }] : [];
+  });
+  return found.flat();
+};
+
+/** Calls `note` with each payment that the log does not hold as far as its document. */
+const eachMissing = async (
+  deps: RemovalDeps,
+  signal: AbortSignal,
+  note: (missing: { paymentId: string; reason: string }) => boolean,
+): Promise<void> => {
+  for (let last: string | null = null; !signal.aborted; ) {
+    const ids: string[] = await deps.readModels.idsAfter(last, PAGE);
+    for (const one of await missingOf(deps, ids)) if (!note(one)) return;
+    last = ids.at(-1) ?? null;
+    if (ids.length < PAGE) return;
+  }
+};
+
+const unlessUnavailable = async (work: () => Promise<void>): Promise<boolean> => {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (error instanceof ReadModelsUnavailable) return false;
+    throw error;
+  }
 };
 
 /**
- * The first 100 of them, in the order of ids; undefined where the read models cannot be asked. Throws
- * StoreUnavailable.
+ * The first 100 payments that the read models know and the log does not hold as far, in the order of ids;
+ * undefined where the read models cannot be asked. Throws StoreUnavailable.
  */
 export const missingPayments = async (
-  deps: Deps,
+  deps: RemovalDeps,
   signal: AbortSignal,
 ): Promise<string[] | undefined> => {
   const missing: string[] = [];
-  try {
-    for (let last: string | null = null; missing.length < NAMED_MAX && !signal.aborted; ) {
-      const ids: string[] = await deps.readModels.idsAfter(last, PAGE);
-      missing.push(...(await missingOf(deps, ids)));
-      last = ids.at(-1) ?? null;
-      if (ids.length < PAGE) break;
-    }
-  } catch (error) {
-    if (!(error instanceof ReadModelsUnavailable)) throw error;
-    return undefined;
-  }
-  return missing.slice(0, NAMED_MAX);
+  const isKnown = await unlessUnavailable(() =>
+    eachMissing(deps, signal, ({ paymentId }) => missing.push(paymentId) < NAMED_MAX),
+  );
+  return isKnown ? missing : undefined;
+};
+
+/**
+ * What a store without a chain over the log has lost: the streams that its server announces, the parked
+ * payments and the documents, each looked up. Where the read models are out of reach, the first alone.
+ * Throws StoreUnavailable.
+ */
+export const removedStreams = async (
+  deps: RemovalDeps,
+  signal: AbortSignal,
+): Promise<RemovedStreams> => {
+  const breaks = new Map<string, LogBreak>();
+  const missing: string[] = [];
+  const note = (stream: string, reason: string): boolean => {
+    if (!breaks.has(stream)) breaks.set(stream, { position: '', stream, revision: 0, reason });
+    return breaks.size < REMOVED_MAX;
+  };
+  const look = async (stream: string, known: number): Promise<void> => {
+    if (breaks.has(stream) || breaks.size >= REMOVED_MAX) return;
+    const reason = await whyNotWhole(deps, stream, known);
+    if (reason !== undefined) note(stream, reason);
+  };
+  for await (const stream of announced(deps, signal)) await look(stream, -1);
+  const isKnown = await unlessUnavailable(async () => {
+    for await (const { stream, known } of parkedPayments(deps)) await look(stream, known);
+    await eachMissing(deps, signal, ({ paymentId, reason }) => {
+      if (missing.length < NAMED_MAX) missing.push(paymentId);
+      return note(streamOf(paymentId), reason);
+    });
+  });
+  return { breaks: [...breaks.values()], ...(isKnown && { missing }) };
 };

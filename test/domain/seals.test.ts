@@ -89,15 +89,21 @@ const sealAt = (position: number, sealed: number, eventsMax: number | undefined)
   ]);
   return { ...formAt(position), stream: SEALS_STREAM, revision: 0, text: encoded?.text ?? '' };
 };
-/** The first reason in a log of so many events, of which these are seals. */
-const firstReason = (events: number, seals: ReturnType<typeof sealAt>[]) => {
+/** Every reason in a log of so many events, of which these are seals. */
+const reasonsOf = (events: number, seals: ReturnType<typeof sealAt>[]) => {
   const check = sealsCheck({ log: head.log, publicKey });
   const byPosition = new Map(seals.map((form) => [form.position, form]));
+  const reasons: string[] = [];
   for (let position = 1; position <= events; position += 1) {
     const reason = check.reasonFor(byPosition.get(String(position)) ?? formAt(position));
-    if (reason !== undefined) return `#${position}: ${reason}`;
+    if (reason !== undefined) reasons.push(`#${position}: ${reason}`);
   }
-  return check.found();
+  return { reasons, found: check.found() };
+};
+/** The first of them, else what the seals come to. */
+const firstReason = (events: number, seals: ReturnType<typeof sealAt>[]) => {
+  const { reasons, found } = reasonsOf(events, seals);
+  return reasons[0] ?? found;
 };
 
 describe('F15: the seals of a log', () => {
@@ -126,6 +132,31 @@ describe('F15: the seals of a log', () => {
     const ahead = '#11: the log is not the one that was sealed at position';
     expect(firstReason(50, [sealAt(11, 11, 100)])).toBe(`${ahead} 11`);
     expect(firstReason(50, [sealAt(11, 30, 100)])).toBe(`${ahead} 30`);
+  });
+});
+
+describe('after a break in the seals of a log', () => {
+  const bound = 2 * 100 + SEAL_SLACK_EVENTS;
+
+  test('each later seal is still checked, and one that does not fit is none that is missing', () => {
+    const first = sealAt(11, 10, 100);
+    const misfit = sealAt(5_000, 5_001, 100);
+    const reason = '#5000: the log is not the one that was sealed at position 5001';
+    const { reasons, found } = reasonsOf(12 + bound, [first, misfit, sealAt(6_000, 5_999, 100)]);
+    expect([reasons, found]).toEqual([
+      [reason],
+      expect.objectContaining({ seals: 2, position: '5999' }),
+    ]);
+    expect(reasonsOf(12 + bound, [first, misfit]).reasons).toEqual([reason]);
+  });
+
+  test('a gap is named once, and again after the next seal', () => {
+    const seals = [sealAt(11, 10, 100), sealAt(20_000, 19_999, 100)];
+    const { reasons } = reasonsOf(45_000, seals);
+    expect(reasons.map((reason) => reason.split(':')[0])).toEqual([
+      `#${12 + bound}`,
+      `#${20_000 + bound + 1}`,
+    ]);
   });
 });
 

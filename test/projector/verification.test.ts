@@ -6,7 +6,7 @@ import { startVerification } from '../../projector/verification/schedule.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
-import { type LogUnderTest, openFilledLog, openRows } from '../support/tampering.ts';
+import { type LogUnderTest, noReadModels, openFilledLog, openRows } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
 
 const DAY_MS = 86_400_000;
@@ -27,6 +27,7 @@ const start = (everyMs = DAY_MS, mayRun = true) => {
   const metrics = createMetrics();
   const verification = startVerification({
     store: log.store,
+    readModels: noReadModels,
     document: fileDocument(`${log.folder}/log-verification.json`),
     everyMs,
     mayRun: () => mayRun,

@@ -1167,7 +1167,7 @@ const READ_MODELS: SeededBug[] = [
   {
     name: 'a log whose last events are gone verifies',
     at: 'verified-to-the-end',
-    change: { replace: /return .*/, by: 'return walked;' },
+    change: 'delete',
     test: 'test/audit/tampering.test.ts',
   },
   {

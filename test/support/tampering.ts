@@ -66,11 +66,12 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 };
 
 /** Whose an event is matters to no check of the whole log. */
-const noReadModels = {
+export const noReadModels = {
   getAny: async () => undefined,
   search: async () => ({ documents: [] }),
   idsAfter: async () => [],
   inspect: async () => ({ row: undefined, whole: true, parked: false }),
+  parked: async () => [],
 };
 
 export const verifyWhole = (
@@ -94,6 +95,7 @@ export const verifyOf = async (
   const deps = {
     store,
     readModels,
+    merchants: createMerchantLookup(store, readModels),
     sealingKey,
     sealedHead,
   };
@@ -334,7 +336,7 @@ export const openExport = (file: string) => {
 /** Makes so many changes, one at a time, and gives those that nobody noticed. */
 export const unnoticedInExport = async (
   log: LogUnderTest,
-  verify: (file: string) => Promise<{ ok: boolean; broken?: { line: number } }>,
+  verify: (file: string) => Promise<{ ok: boolean; broken?: { line?: number } }>,
   random: Random,
   changes: number,
 ): Promise<string[]> => {

@@ -1,7 +1,7 @@
 /** Verify: the whole log with progress, its seals, and a head that the reader kept. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { followToResult } from '../api.js';
-import { counted, pathOf } from '../format.js';
+import { brokenPlace, counted, pathOf } from '../format.js';
 import { html } from '../html.js';
 import { BrokenBox, Fact, Finding, PaymentLink, ProblemBox, Raw, StreamLink } from '../parts.js';
 
@@ -77,6 +77,7 @@ const Result = ({ result }) => {
     events,
     head,
     broken,
+    breaks = { count: 0, named: [], acknowledged: [] },
     keptHead,
     sealed,
     missingPayments = [],
@@ -85,6 +86,14 @@ const Result = ({ result }) => {
     <p>${GUARANTEES[guarantee]}</p>
     ${head !== null && html`<p>The last event that was verified: <a href=${SOURCE}>#${head.position}</a>, <span class="id">${head.stream}</span> revision <a href=${SOURCE}>${head.revision}</a>, with the hash <code>${head.hash.slice(0, 12)}…</code> <${StreamLink} place=${head} /></p>`}
     <${BrokenBox} broken=${broken} />
+    ${
+      breaks.count > 1 &&
+      html`<h2>Breaks: ${counted(breaks.count)}</h2><ul>${breaks.named.map((one) => html`<li>${brokenPlace(one)} <${StreamLink} place=${one} /></li>`)}</ul>`
+    }
+    ${
+      breaks.acknowledged.length > 0 &&
+      html`<h2>Acknowledged</h2><ul>${breaks.acknowledged.map((one) => html`<li>${brokenPlace(one)} <${StreamLink} place=${one} />, by ${one.actor}: ${one.note}</li>`)}</ul>`
+    }
     <dl class="figures">
       ${keptHead && html`<${Fact} name="Kept head" href=${SOURCE} isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}
       ${

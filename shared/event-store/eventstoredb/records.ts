@@ -7,7 +7,7 @@ import { SEALS_STREAM } from '../../payment/seals-stream.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
-import { hashReason } from '../verify-chain.ts';
+import { FOREIGN, hashReason } from '../verify-chain.ts';
 
 /** The streams that hold events of ours; no reader sees any other, such as a system stream. */
 export const STREAM_PREFIXES = [
@@ -132,7 +132,7 @@ export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent 
   const place = { stream: event.streamId, revision: Number(event.revision) };
   const position = positionText(event.position);
   const hash = hashOfRecord(event);
-  if (hash === '') return { ...place, position, unreadable: 'has no hash' };
+  if (hash === '') return { ...place, position, unreadable: FOREIGN };
   return decodeParsed({ ...place, position, hash }, hashed(event));
 }
 

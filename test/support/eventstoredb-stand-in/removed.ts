@@ -39,7 +39,8 @@ export function createRemoved(lengthOf: (stream: string) => number) {
       if (type === '$streamDeleted') return true;
       if (stream.startsWith('$$'))
         return inForce.get(stream) === event && !tombstoned.has(stream.slice(2));
-      return !tombstoned.has(stream) && revision >= beginOf(stream);
+      // The server keeps the last event of a stream that it could go on with.
+      return !tombstoned.has(stream) && revision >= Math.min(beginOf(stream), lengthOf(stream) - 1);
     },
   };
 }

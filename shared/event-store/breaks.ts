@@ -1,0 +1,92 @@
+/**
+ * The breaks of a log: all are counted, the first are named, and those that a person has acknowledged are
+ * listed apart. An acknowledgement is an event of the log itself, so that an export holds it as well.
+ */
+import { isAcknowledgementStream } from '../payment/audit-events.ts';
+import { hashOf } from './chain.ts';
+import { decode } from './codec.ts';
+import type { Position, StoredForm } from './port.ts';
+import { breakAt } from './verify-chain.ts';
+
+/**
+ * A place of the log that is not as it was written, and why. The position is empty where it is no event's.
+ * `digest` is the hash of the text that stands there, so that an acknowledgement is of that alone.
+ */
+export type LogBreak = {
+  position: Position;
+  stream: string;
+  revision: number;
+  reason: string;
+  digest?: string | undefined;
+};
+
+/** What a person has said of a break: who, when (RFC 3339), and why it may stay. */
+export type Acknowledgement = { actor: string; time: string; note: string };
+
+/** What a reader of the log has met, as plain data. `kept` are the first breaks of `count`. */
+export type BreaksMet<B extends LogBreak = LogBreak> = {
+  count: number;
+  kept: B[];
+  acknowledgements: [break_: string, by: Acknowledgement][];
+};
+
+/** `count` breaks nobody has acknowledged; `named` are the first of them. */
+export type LogBreaks<B extends LogBreak = LogBreak> = {
+  count: number;
+  named: B[];
+  acknowledged: (B & Acknowledgement)[];
+};
+
+/** How many breaks can be acknowledged: a log with more of them stays broken. */
+const KEPT_MAX = 10_000;
+/** How many are named. */
+const NAMED_MAX = 100;
+
+/** The break of an event as it is stored. */
+export const breakOfForm = (
+  form: Pick<StoredForm, 'position' | 'stream' | 'revision' | 'text'>,
+  reason: string,
+): LogBreak => ({ ...breakAt(form, reason), digest: hashOf(form.text) });
+
+type Named = Pick<LogBreak, 'stream' | 'revision' | 'reason' | 'digest'>;
+
+const keyOf = ({ stream, revision, reason, digest = '' }: Named): string =>
+  JSON.stringify([stream, revision, reason, digest]);
+
+/** Gathers what is met on the way through a log. */
+export const meetBreaks = <B extends LogBreak = LogBreak>() => {
+  const met: BreaksMet<B> = { count: 0, kept: [], acknowledgements: [] };
+  return {
+    met,
+    note: (broken: B): void => {
+      met.count += 1;
+      if (met.kept.length < KEPT_MAX) met.kept.push(broken);
+    },
+    /** An event that fits: it may be an acknowledgement. */
+    pass: (form: Omit<StoredForm, 'id'>): void => {
+      if (!isAcknowledgementStream(form.stream)) return;
+      const recorded = decode(form);
+      if ('unreadable' in recorded || recorded.event.type !== 'LogBreakAcknowledged') return;
+      const { time, context, event } = recorded;
+      const { note } = event.data;
+      if (met.acknowledgements.length < KEPT_MAX)
+        met.acknowledgements.push([keyOf(event.data), { actor: context.actor, time, note }]);
+    },
+  };
+};
+
+/** What the breaks come to, with those that were found beside the log's own events. */
+export const judgeBreaks = <B extends LogBreak = LogBreak>(
+  { count, kept, acknowledgements }: BreaksMet<B>,
+  beside: readonly B[] = [],
+): LogBreaks<B> => {
+  const by = new Map(acknowledgements);
+  const named: B[] = [];
+  const acknowledged: LogBreaks<B>['acknowledged'] = [];
+  for (const broken of [...kept, ...beside]) {
+    const said = by.get(keyOf(broken));
+    if (said !== undefined) acknowledged.push({ ...broken, ...said });
+    else if (named.length < NAMED_MAX) named.push(broken);
+  }
+  return { count: count + beside.length - acknowledged.length, named, acknowledged };
+};

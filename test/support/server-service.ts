@@ -1,0 +1,128 @@
+/** The service in this process on a stand-in for EventStoreDB, and the command line beside it. */
+import { join } from 'node:path';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { type CliRun, runCli } from './cli.ts';
+import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
+import {
+  type CommandResponse,
+  type InProcess,
+  idOf,
+  openInProcess,
+  SECRET,
+  signToken,
+} from './in-process.ts';
+import { until } from './until.ts';
+
+export type ServerService = {
+  standIn: StandIn;
+  service: InProcess;
+  /** Captured payments: what is done at the server is done to the first. */
+  hit: string;
+  other: string;
+  /** The environment of the commands. */
+  env: Record<string, string>;
+  /** A command of an operator or auditor of all merchants, to its end. */
+  cli(...args: string[]): Promise<CliRun>;
+  /** A request with such a token. */
+  ask(method: string, path: string, body?: unknown): Promise<CommandResponse>;
+  /** Resolves when so many payments are parked. */
+  parked(count: number): Promise<void>;
+  gauge(name: string): Promise<number>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+const capture = async (service: InProcess): Promise<string> =>
+  idOf(await service.create({ captureNow: true }));
+
+/** Opens it with two captured payments, both in the read models. */
+export const openServerService = async (
+  settings: Record<string, string> = {},
+): Promise<ServerService> => {
+  const standIn = await startStandIn();
+  const service = await openInProcess({
+    EVENTSTOREDB_URL: standIn.url,
+    IDEMPOTENCY_SECRET: SECRET,
+    WEBHOOK_SECRET: SECRET,
+    ...settings,
+  });
+  const url = await service.listen();
+  const token = await signToken({
+    merchant_id: '*',
+    sub: 'ann@example.com',
+    scope: 'audit:read ops:admin',
+  });
+  const ask: ServerService['ask'] = (method, path, body) =>
+    service.ask(method, path, body, { token });
+  const parkedNow = async (): Promise<number> => {
+    const { text } = await service.ask('GET', '/health/ready', undefined, { token: null });
+    return JSON.parse(text).engines.readModels.parked;
+  };
+  const [hit, other] = [await capture(service), await capture(service)];
+  await until('both are in the read models', async () => {
+    const { text } = await ask('GET', '/ops/v1/projections');
+    return JSON.parse(text).projections[0].lagEvents === 0;
+  });
+  const env = {
+    PAYMENTS_URL: url,
+    PAYMENTS_TOKEN: token,
+    DATA_DIR: service.dataDir,
+    EVENTSTOREDB_URL: standIn.url,
+    IDEMPOTENCY_SECRET: SECRET,
+    WEBHOOK_SECRET: SECRET,
+  };
+  return {
+    standIn,
+    service,
+    hit,
+    other,
+    ask,
+    env,
+    cli: (...args) => runCli(args, env),
+    parked: (count) => until(`${count} are parked`, async () => (await parkedNow()) === count),
+    gauge: async (name) => {
+      const { text } = await service.ask('GET', '/metrics', undefined, { token: null });
+      return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await service[Symbol.asyncDispose]();
+      await standIn.close();
+    },
+  };
+};
+
+/** Exports the log; gives the run of the export and that of a verification of the file. */
+export const exportAndVerify = async ({ cli, service }: ServerService, name: string) => {
+  const out = join(service.dataDir, `${name}.jsonl`);
+  const exported = await cli('export', '--out', out);
+  return { exported, verified: await cli('verify', '--file', out) };
+};
+
+/** What somebody may do at the server with the rights of its administrator, or to append alone. */
+export const AT_SERVER = {
+  softDelete: ({ standIn, hit }: ServerService) => standIn.softDelete(streamOf(hit)),
+  tombstone: ({ standIn, hit }: ServerService) => standIn.tombstone(streamOf(hit)),
+  maxCount: ({ standIn, hit }: ServerService) => standIn.metadata(streamOf(hit), { $maxCount: 1 }),
+  truncate: ({ standIn, hit }: ServerService) => standIn.truncate(streamOf(hit), 1),
+  scavenge: ({ standIn }: ServerService) => standIn.scavenge(),
+  /** Takes also the event by which the server says that a stream is gone for good. */
+  scavengeTombstone: ({ standIn }: ServerService) => {
+    standIn.scavenge();
+    standIn.edit((events) => events.filter(({ type }) => type !== '$streamDeleted'));
+  },
+  foreignIn: ({ standIn }: ServerService, stream: string) =>
+    standIn.append(stream, { type: 'Other', data: '{"amount":1}' }),
+  copyOfLast: ({ standIn, hit }: ServerService) => {
+    let last = { type: '', data: '', metadata: '' };
+    standIn.edit((events) => {
+      const found = events.findLast(({ stream }) => stream === streamOf(hit));
+      const text = (base64 = '') => Buffer.from(base64, 'base64').toString();
+      last = {
+        type: found?.type ?? '',
+        data: text(found?.data),
+        metadata: text(found?.metadata),
+      };
+      return [...events];
+    });
+    standIn.append(streamOf(hit), last);
+  },
+};
