@@ -17,6 +17,7 @@ import type { Principal } from '../shared/http/auth/principal.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
 import { whyOf } from './why.ts';
@@ -33,9 +34,9 @@ export type History = {
 };
 
 /**
- * The first event of a payment's stream that does not verify: by its hashes, or by a sum that cannot be,
- * for the hashes of a forged amount can be made right. Undefined where all do. In an export, `verify`
- * takes streams that begin in their middle.
+ * The first event of a payment's stream that does not verify: by its hashes, by a sum that cannot be, for
+ * the hashes of a forged amount can be made right, or because nothing can be made of it. Undefined where
+ * all do. In an export, `verify` takes streams that begin in their middle.
  */
 export const streamBreak = (
   forms: readonly StoredForm[],
@@ -44,8 +45,24 @@ export const streamBreak = (
 ): AuditBreak | undefined => {
   const broken = verify(forms);
   if (broken !== undefined || events[0]?.revision !== 0) return broken;
-  const found = sumsBreak(events);
+  const found = sumsBreak(events) ?? unreadableIn(events);
   return found && breakAt(found.event, found.reason);
+};
+
+/** The first event that cannot be read, or cannot follow the one before it. */
+const unreadableIn = (
+  events: readonly LogEvent[],
+): { event: LogEvent; reason: string } | undefined => {
+  let readModel: PaymentReadModel | undefined;
+  for (const event of events) {
+    if ('unreadable' in event) return { event, reason: `it cannot be read: ${event.unreadable}` };
+    try {
+      readModel = project(readModel, asPaymentEvent(event));
+    } catch (error) {
+      return { event, reason: `it cannot be read: ${reasonOf(error)}` };
+    }
+  }
+  return undefined;
 };
 
 /** The merchant of a stream; one that does not verify may name any, so the read model is believed first. */
@@ -61,23 +78,38 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
-/** Throws StreamNotWhole where the read models know the payment, and the actor may see it. */
-const rejectRemoved = async (
-  { readModels }: AuditDeps,
+/** Why the store has nothing of a stream; undefined where it knows of none that was removed. */
+const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string | undefined> => {
+  try {
+    await store.lastRevision(stream);
+    return undefined;
+  } catch (error) {
+    if (error instanceof StreamNotWhole) return error.message.replace(`${stream}: `, '');
+    throw error;
+  }
+};
+
+/** The history of a payment of which the log has nothing, and that the actor may see; undefined for none. */
+const removedHistory = async (
+  deps: AuditDeps,
   principal: Principal,
   paymentId: string,
-): Promise<void> => {
-  const document = await readModels.getAny(paymentId);
+): Promise<History | undefined> => {
+  const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);
   // seeded bug: removed-of-merchant
-  if (document === undefined || (only !== undefined && document.merchantId !== only)) return;
-  throw new StreamNotWhole(`payment ${paymentId}: the read models have it, the log does not`);
+  if (document === undefined || (only !== undefined && document.merchantId !== only))
+    return undefined;
+  const stream = streamOf(paymentId);
+  const reason = (await removalOf(deps, stream)) ?? 'the read models have it, the log does not';
+  const broken = { position: '', stream, revision: 0, reason };
+  return { merchantId: document.merchantId, events: [], forms: [], broken };
 };
 
 /**
  * The history of a payment that the actor may see; undefined for another merchant's payment as for one
- * that does not exist. Throws StoreUnavailable and ReadModelsUnavailable, and StreamNotWhole where the
- * log has nothing of a payment that the read models know.
+ * that does not exist. Where the log has nothing of a payment that the read models know, `broken` says why.
+ * Throws StoreUnavailable and ReadModelsUnavailable.
  */
 export const historyOf = async (
   deps: AuditDeps,
@@ -86,10 +118,7 @@ export const historyOf = async (
 ): Promise<History | undefined> => {
   const forms = await formsLeft(deps.store.stored, streamOf(paymentId));
   const [first] = forms;
-  if (first === undefined) {
-    await rejectRemoved(deps, principal, paymentId);
-    return undefined;
-  }
+  if (first === undefined) return removedHistory(deps, principal, paymentId);
   const events = forms.map((form) => decode(form));
   // seeded bug: history-verified
   const broken = streamBreak(forms, events);

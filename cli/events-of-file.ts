@@ -3,10 +3,9 @@ import type { AuditBreak } from '../audit/contract.ts';
 import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
-import { type NoState, type State, stateOf } from '../audit/state.ts';
+import { type State, stateOf } from '../audit/state.ts';
 import { GENESIS_HASH } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
-import { UnreadableStream } from '../shared/event-store/errors.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyPart, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
@@ -50,22 +49,10 @@ const partOf = async (file: string, stream: string, manifest: Manifest): Promise
     : upTo(undefined, NOT_ITS_END);
 };
 
-/** Throws CommandFailed where an event cannot be read, or cannot follow the one before it. */
-const orUnreadable = (fold: () => State | NoState): State | NoState => {
-  try {
-    return fold();
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    throw new CommandFailed(`the payment has no state to show: ${error.message}`);
-  }
-};
-
 const stateAt = (history: Pick<History, 'events' | 'broken'>, at: At): State => {
   const parameters = StateParameters.safeParse(at);
   if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
-  const state = orUnreadable(() =>
-    foldProven(history, (proven) => stateOf(proven, parameters.data, history.broken)),
-  );
+  const state = foldProven(history, (proven) => stateOf(proven, parameters.data, history.broken));
   if (!('none' in state)) return state;
   throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);
 };

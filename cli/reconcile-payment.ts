@@ -37,9 +37,12 @@ const showPayment = ({ operations, notCompared }: PaymentReconciliation): void =
   if (notCompared > 0) print(`${count(notCompared, 'older operation')} not compared: add --limit`);
 };
 
-/** Exit code 3 where the two differ, 1 where it is not known whether they do. */
-const failUnlessEqual = ({ ok, paymentId, operations }: PaymentReconciliation): void => {
+/** Exit code 3 where the two differ or the log cannot be read, 1 where it is not known whether they do. */
+const failUnlessEqual = (compared: PaymentReconciliation): void => {
+  const { ok, paymentId, operations, unreadable } = compared;
   if (ok) return;
+  if (unreadable !== undefined)
+    throw new CommandFailed(`payment ${paymentId} cannot be compared: ${unreadable}`, 3);
   const differing = operations.filter(({ finding }) => finding === 'DIFFERS').length;
   if (differing > 0)
     throw new CommandFailed(
@@ -60,6 +63,6 @@ export const reconcilePayment = async (
   const path = paymentPath(paymentId, 'reconcile', { limit });
   const result = await jsonOf<PaymentReconciliation>(client.get(path));
   if (format === 'json') printJson(result);
-  else showPayment(result);
+  else if (result.unreadable === undefined) showPayment(result);
   failUnlessEqual(result);
 };

@@ -17,7 +17,8 @@ const wordsOf = (why: string): string[] => {
 const rowOf = (event: ShownEvent): string[] => {
   const place = [`r${event.revision}`, `#${event.position}`];
   if ('unreadable' in event) {
-    const why = [...brokenIn(event), event.unreadable].join('; ');
+    const isSaid = event.broken?.includes(event.unreadable) === true;
+    const why = [...brokenIn(event), ...(isSaid ? [] : [event.unreadable])].join('; ');
     return ['', ...place, 'cannot be read', '', '', '', '', why];
   }
   const { time, type, status = '', actor, requestId, why = '' } = event;

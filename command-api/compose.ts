@@ -28,6 +28,7 @@ import { type ResilientProvider, resilient } from './provider/resilience.ts';
 import { tracedProvider } from './provider/traced.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
+import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { confirmByAsking } from './recovery/confirm.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
@@ -49,6 +50,7 @@ export type CommandSideOptions = {
   /** Other processes append to it as well: a call of theirs may still run (gaps §7). */
   sharedStore: boolean;
   readModels: CommandApi['readModels'] &
+    ReconcilePaymentDeps['readModels'] &
     SweepOptions['readModels'] &
     Pick<ReadModelsReader, 'search'>;
   identities: Identities;
@@ -207,6 +209,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
           deliveries: readableDeliveries(options.webhooks.deliveries),
           store,
         },
+        store,
         readModels,
         requestBudgetMs: config.requestBudgetMs,
         waiting,

@@ -32,6 +32,7 @@ import {
   RECONCILE_PAYMENT_ROUTES,
   RECONCILE_ROUTES,
   type ReconcileDeps,
+  type ReconcilePaymentDeps,
 } from './reconcile/routes.ts';
 import {
   CaptureRequest,
@@ -146,7 +147,13 @@ const PAYMENT_ROUTES = {
 /** Every route of the command API. */
 export const COMMAND_ROUTES: RoutesOf<
   'command-api',
-  CommandApi & OperatorDeps & ReconcileDeps & AcknowledgeDeps & WebhookDeps & StripeWebhookDeps
+  CommandApi &
+    OperatorDeps &
+    ReconcileDeps &
+    ReconcilePaymentDeps &
+    AcknowledgeDeps &
+    WebhookDeps &
+    StripeWebhookDeps
 > = joinRoutes(
   PAYMENT_ROUTES,
   OPERATOR_ROUTES,

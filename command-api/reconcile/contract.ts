@@ -98,6 +98,10 @@ export const PaymentReconciliation = z
       }),
     ),
     notCompared: z.int().min(0).describe('Older operations that the provider was not asked about.'),
+    unreadable: z
+      .string()
+      .optional()
+      .describe('Why the events of the payment cannot be read: then nothing was compared.'),
   })
   .meta({ id: 'PaymentReconciliation' });
 /** What the provider says of a payment's operations, as the route sends it. */

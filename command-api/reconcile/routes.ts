@@ -7,6 +7,7 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { errorBody, RETRY_LATER, reject } from '../../shared/http/errors.ts';
@@ -18,8 +19,10 @@ import {
   type Streams,
   serverSent,
 } from '../../shared/http/server/streams.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { LoadedPayment } from '../loaded-payment.ts';
+import { notInLog } from '../loaded-payment.ts';
 import * as contract from './contract.ts';
 import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
 import { reconcilePayment } from './reconcile-payment.ts';
@@ -84,22 +87,62 @@ export const RECONCILE_ROUTES = {
 export type ReconcilePaymentDeps = {
   record: Recorder;
   commands: Pick<CommandDeps, 'provider' | 'paymentLog'>;
+  store: Pick<EventStore, 'lastRevision'>;
+  readModels: Pick<ReadModelsReader, 'getAny'>;
 };
 
-/** The payment; undefined where the token's merchant may not see it, also one that cannot be read. */
-const paymentFor = async (
-  { paymentLog }: ReconcilePaymentDeps['commands'],
-  { merchantId }: Principal,
+/** Nothing of it was compared, for `unreadable` says why its events cannot be read. */
+const notCompared = (unreadable: string) => ({
+  ok: false,
+  operations: [],
+  notCompared: 0,
+  unreadable,
+});
+
+/** A payment whose events cannot be read, with the merchant that the read models name, else its first event. */
+const unreadableFor = async (
+  { readModels }: ReconcilePaymentDeps,
+  { merchantId: only }: Principal,
   paymentId: string,
-): Promise<LoadedPayment | undefined> => {
+  error: UnreadableStream,
+) => {
+  const document = await readModels.getAny(paymentId);
+  const isOwn = document?.merchantId === only || isUnreadableOf(error, only);
+  if (only !== '*' && !isOwn) return undefined;
+  const merchantId = document?.merchantId ?? (isOwn ? only : '');
+  return { merchantId, ...notCompared(error.message) };
+};
+
+/** Throws StreamNotWhole where the stream was deleted, or the log has nothing of what the read models know. */
+const rejectRemoved = async (
+  { store, readModels }: ReconcilePaymentDeps,
+  paymentId: string,
+): Promise<void> => {
+  await store.lastRevision(streamOf(paymentId));
+  if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
+};
+
+/** The payment compared; undefined where there is none, or the token's merchant may not see it. */
+const comparedFor = async (
+  deps: ReconcilePaymentDeps,
+  principal: Principal,
+  paymentId: string,
+  limit: number,
+) => {
+  const { provider, paymentLog } = deps.commands;
   try {
     const payment = await paymentLog.load(paymentId, 'store');
+    if (payment === undefined) await rejectRemoved(deps, paymentId);
+    const { merchantId } = principal;
     // seeded bug: reconciled-payment-of-merchant
-    return merchantId === '*' || payment?.state.merchantId === merchantId ? payment : undefined;
+    const own =
+      merchantId === '*' || payment?.state.merchantId === merchantId ? payment : undefined;
+    if (own === undefined) return undefined;
+    const compared = await reconcilePayment(provider, own, limit);
+    return { merchantId: own.state.merchantId, ...compared };
   } catch (error) {
-    const isHidden = error instanceof UnreadableStream && merchantId !== '*';
-    if (isHidden && !isUnreadableOf(error, merchantId)) return undefined;
-    throw error;
+    if (!(error instanceof UnreadableStream)) throw error;
+    return unreadableFor(deps, principal, paymentId, error);
   }
 };
 
@@ -112,14 +155,12 @@ export const RECONCILE_PAYMENT_ROUTES = {
       paymentId: 'INVALID_PAYMENT_ID',
     },
     responses: okJson(contract.PaymentReconciliation),
-    handle: async ({ record, commands }, { principal, paymentId, query }, reply) => {
-      await record(reply.request, { action: 'RECONCILE', paymentId });
-      const payment = await paymentFor(commands, principal, paymentId);
-      if (payment === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
-      const { merchantId } = payment.state;
+    handle: async (deps, { principal, paymentId, query }, reply) => {
+      await deps.record(reply.request, { action: 'RECONCILE', paymentId });
+      const compared = await comparedFor(deps, principal, paymentId, query.limit);
+      if (compared === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
       reply.request.paymentId = paymentId;
-      const compared = await reconcilePayment(commands.provider, payment, query.limit);
-      return sendJson(reply, { paymentId, merchantId, ...compared });
+      return sendJson(reply, { paymentId, ...compared });
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', ReconcilePaymentDeps>>;

@@ -59,10 +59,11 @@ export const Timeline = ({ address, events, chosen, choose, reconciliation }) =>
    */
   const row = (event, at) => {
     const isBroken = event.broken !== undefined;
+    const isUnread = 'unreadable' in event && event.broken?.includes(event.unreadable) === true;
     const kind = 'unreadable' in event ? '' : byHand(event) === undefined ? '' : ' by-hand';
     return html`<a href=${pathOf(address, { revision: at })} class=${`event${kind}${isBroken ? ' is-broken' : ''}`} aria-current=${at === chosen ? 'true' : undefined} tabindex=${at === chosen ? 0 : -1}>
       <span class="revision">r${event.revision}</span>
-      ${isBroken && html`<strong class="bad-text">✕ does not match its hash: ${event.broken}</strong>`}
+      ${isBroken && !isUnread && html`<strong class="bad-text">✕ does not match its hash: ${event.broken}</strong>`}
       ${
         'unreadable' in event
           ? html`<strong class="bad-text">✕ cannot be read: ${event.unreadable}</strong>`

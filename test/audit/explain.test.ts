@@ -137,17 +137,28 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
     test.each([
       ['has a type that nobody knows', unknownType, 'PaymentTeleported'],
       ['cannot follow the one before it', noFollower, 'PaymentOutcomeConfirmed'],
-    ])('gaps §9: it is 503, as the command, where an event %s', async (_what, paymentId, type) => {
-      const timeline = await read(`/payments/${paymentId}/events`);
-      expect(timeline.json.broken).toBeUndefined();
-      expect(JSON.stringify(timeline.json.events)).toContain(type);
-      const command = await service.change('capture', paymentId);
-      for (const path of ['explain?command=capture', 'state', 'state?revision=0']) {
-        const response = await read(`/payments/${paymentId}/${path}`);
-        expectError(response, 503, 'SERVICE_UNAVAILABLE', command.json.details);
-        expect(response.headers['retry-after']).toBe('30');
-      }
-    });
+    ])(
+      'an auditor is told which event %s, and a merchant gets 503',
+      async (_what, paymentId, type) => {
+        const timeline = await read(`/payments/${paymentId}/events`);
+        expect(JSON.stringify(timeline.json.events)).toContain(type);
+        const broken = { revision: 2, reason: expect.stringMatching(/^it cannot be read: /) };
+        expect(timeline.json.broken).toMatchObject(broken);
+        const verified = await read(`/payments/${paymentId}/verify`);
+        expect(verified.json).toMatchObject({ ok: false, finding: 'BROKEN', broken });
+        const explained = await explain(paymentId, 'command=capture');
+        expect(explained).toMatchObject({ allowed: false, code: 'SERVICE_UNAVAILABLE', broken });
+        const state = await read(`/payments/${paymentId}/state`);
+        expect(state.json).toMatchObject({ paymentId, broken });
+        expect(state.json).not.toHaveProperty('payment');
+        const command = await service.change('capture', paymentId);
+        const get = await service.get(paymentId);
+        for (const response of [command, get]) {
+          expectError(response, 503, 'SERVICE_UNAVAILABLE', command.json.details);
+          expect(response.headers['retry-after']).toBe('30');
+        }
+      },
+    );
 
     test('ADR-0247: what another provider was sent than the one that is set is said to be there', async () => {
       const refused = await service.change('capture', elsewhere);

@@ -67,12 +67,12 @@ describe('F13: an export of a log that was changed', () => {
     const text = 'no "JSON"\n at all';
     write(rows.map((row) => (row.position === 8 ? { ...row, text } : row)));
     const out = join(log.folder, 'changed.jsonl');
-    const { manifest, broken } = await exportLog(log, out);
+    const { manifest, breaks } = await exportLog(log, out);
     restore();
     close();
     const place = { position: '8', stream: 'payment-pay_1', revision: 1 };
     const reason = 'its text does not have its hash';
-    expect(broken).toEqual({ ...place, reason });
+    expect(breaks).toMatchObject({ count: 1, named: [{ ...place, reason }], acknowledged: [] });
     expect(manifest.count).toBe(36);
     const lines = readFileSync(out, 'utf8').trimEnd().split('\n').map(readExportLine);
     expect(lines).toHaveLength(36);
@@ -120,11 +120,11 @@ describe('F12: the events of a payment in an export', () => {
     close();
     const { timeline, state } = await openFileSource('pay_5', out);
     const { events, broken } = await timeline();
-    expect([events.length, broken]).toEqual([6, undefined]);
+    const reason = 'it cannot be read: has the unknown type PaymentTeleported';
+    expect([events.length, broken?.reason]).toEqual([6, reason]);
     await expect(state({})).rejects.toMatchObject({
-      exitCode: 1,
-      message:
-        'the payment has no state to show: payment-pay_5, revision 5: has the unknown type PaymentTeleported',
+      exitCode: 3,
+      message: `position 36 (stream payment-pay_5, revision 5): ${reason}`,
     });
   });
 

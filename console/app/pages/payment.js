@@ -130,6 +130,6 @@ export const PaymentPage = ({ place: { id = '', query } }) => {
       }}>Read again</button> <${Download} paymentId=${id} path=${path} /></div>
         <${BrokenBox} broken=${history.broken} />
         ${history.broken === undefined && html`<${Verified} verification=${/** @type {Verification | undefined} */ (verified.value)} />`}
-        <${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`
+        ${history.events.length > 0 && html`<${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`}`
     }`;
 };
