@@ -147,7 +147,7 @@ const rejectOddities = ({ served, money, parked }: Rebuilt): void => {
   }
   if (parked.length > 0) {
     throw new CommandFailed(
-      `${parked.length} payments are parked: the new read models could not take their events; payments verify --all, then payments parked list`,
+      `${parked.length} payments are parked: the new read models could not take their events; payments verify --read-models says the same, payments parked list since when, payments verify --all whether the log was changed`,
       3,
     );
   }

@@ -1,10 +1,12 @@
 /**
  * Compares all read models with the log: each document with its stream, then each payment of the log
- * with the documents, so that a missing one is found as well. Changes nothing.
+ * with the documents, so that a missing one is found as well; and names those that are parked. Changes
+ * nothing.
  */
+import { isReadable } from '../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
-import type { ReadModels } from '../shared/read-models/port.ts';
+import type { ParkedPayment, ReadModels } from '../shared/read-models/port.ts';
 import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
 import { comparePayment, type Difference, type DifferenceKind } from './compare-payment.ts';
 
@@ -28,7 +30,7 @@ export type Comparison = {
 
 export type CompareAllOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end'>;
-  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'parked'>;
   onProgress?: ((progress: ComparisonProgress) => void) | undefined;
   signal?: AbortSignal;
 };
@@ -56,9 +58,23 @@ const eachInLog = async (
     signal?.throwIfAborted();
     const events = await store.readAll(last, PAGE, end);
     if (events.length === 0) return;
-    const begun = events.filter(({ revision }) => revision === 0);
+    // What somebody else wrote begins no payment, and a payment whose first event cannot be read is parked.
+    const begun = events.filter((event) => event.revision === 0 && isReadable(event));
     await step(begun.flatMap(({ stream }) => paymentOf(stream) ?? []));
     last = events.at(-1)?.position ?? end;
+  }
+};
+
+/** Calls `step` with all parked payments, page by page. */
+const eachParked = async (
+  { readModels, signal }: CompareAllOptions,
+  step: (parked: ParkedPayment[]) => Promise<void>,
+) => {
+  let page = await readModels.parked(PAGE);
+  while (page.length > 0) {
+    signal?.throwIfAborted();
+    await step(page);
+    page = await readModels.parked(PAGE, page.at(-1));
   }
 };
 
@@ -98,6 +114,12 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
     await compare(ids.filter((_, at) => stored[at]?.row === undefined));
     found.payments += ids.length;
     report();
+  });
+  await eachParked(options, async (parked) => {
+    for (const { paymentId, reason } of parked) {
+      const isNamed = (await comparePayment(options, paymentId)) !== undefined;
+      if (!isNamed) note({ paymentId, kind: 'parked', detail: reason });
+    }
   });
   return found;
 };

@@ -21,7 +21,9 @@ export type DifferenceKind =
   /** The document is of a revision that the log does not have, or of a payment it does not have. */
   | 'not in the log'
   /** The document is there, and the events that it was made of cannot be read. */
-  | 'unreadable';
+  | 'unreadable'
+  /** The projector has parked the payment: what GET and lists are served from is not brought up to date. */
+  | 'parked';
 
 export type Difference = { paymentId: string; kind: DifferenceKind; detail: string };
 

@@ -128,7 +128,9 @@ export const startSampler = (options: SamplerOptions): Sampler => {
     counts: () => ({ samples, differences: differences.size }),
     known: (found) => {
       differences.clear();
-      for (const { paymentId, kind } of found.slice(0, DIFFERENCES_MAX))
+      // Parked payments have a gauge of their own.
+      const differing = found.filter(({ kind }) => kind !== 'parked');
+      for (const { paymentId, kind } of differing.slice(0, DIFFERENCES_MAX))
         differences.set(paymentId, kind);
     },
     stop: () => clearInterval(timer),
