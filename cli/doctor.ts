@@ -7,6 +7,7 @@
 import { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { CommandFailed } from './command-failed.ts';
+import { type Attention, type AttentionItem, lookForAttention } from './doctor-attention.ts';
 import { type DataFolderFinding, lookAtDataFolder } from './doctor-data.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import {
@@ -33,6 +34,10 @@ type Finding = {
   engines: EngineFinding[];
   /** The server that EVENTSTOREDB_URL of this shell names; null where none is named, or it is down. */
   eventStoreServer: EventStoreServerFinding | null;
+  /** What was not looked at, and why, one line each. */
+  notLookedAt: string[];
+  /** What waits for a person: with any of it the exit code is 3 where nothing is wrong else. */
+  attention: AttentionItem[];
 };
 
 const isHere = ({ url }: ServiceFinding): boolean =>
@@ -62,6 +67,25 @@ const serverOf = async (
   return url !== undefined && isUp ? lookAtEventStoreServer(url) : null;
 };
 
+/** The service runs on a server that this shell has no address of: what it is shown of it hides the password. */
+const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFinding): boolean =>
+  eventStoreDbUrl === undefined &&
+  settings?.settings.some(
+    ({ name, value }) => name === 'EVENTSTOREDB_URL' && value.includes('://'),
+  ) === true;
+
+const SERVER_UNKNOWN =
+  'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';
+
+const notLookedAt = (config: Config, service: ServiceFinding, attention: Attention): string[] => [
+  ...(isServerUnknown(config, service) ? [SERVER_UNKNOWN] : []),
+  ...(attention.unknown === undefined
+    ? []
+    : [`parked payments and the last verification of the log: ${attention.unknown}`]),
+];
+
+const NO_ATTENTION: Attention = { items: [] };
+
 const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
   const service = await lookAtService(config);
   const { url, state, reason, settings } = service;
@@ -69,7 +93,9 @@ const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<F
   const engines = isStopped ? await lookAtEngines(config) : service.engines;
   const dataFolder = folderOf(config, service);
   const eventStoreServer = await serverOf(config, engines);
+  const attention = settings === null ? NO_ATTENTION : await lookForAttention();
   const isWell =
+    attention.unknown === undefined &&
     dataFolder?.problem === undefined &&
     engines.every(({ fault }) => !fault) &&
     (eventStoreServer?.faults ?? []).length === 0;
@@ -84,6 +110,8 @@ const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<F
     dataFolder,
     engines,
     eventStoreServer,
+    notLookedAt: notLookedAt(config, service, attention),
+    attention: attention.items,
   };
 };
 
@@ -94,6 +122,8 @@ const NOTHING = {
   dataFolder: null,
   engines: [],
   eventStoreServer: null,
+  notLookedAt: [],
+  attention: [],
 };
 
 const examine = async (): Promise<Finding> => {
@@ -158,6 +188,7 @@ const show = (finding: Finding): void => {
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
   if (eventStoreServer !== null) showServer(eventStoreServer);
+  for (const part of finding.notLookedAt) print('', styled('yellow', `not looked at: ${part}`));
 };
 
 const whyStopped = ({ service, dataFolder }: Finding): string =>
@@ -182,14 +213,20 @@ const failures = (finding: Finding): string[] => {
         ]),
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
     ...(dataFolder?.problem === undefined ? [] : [dataFolder.problem]),
+    ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
+    ...attentionLines(finding),
   ];
 };
+
+const attentionLines = ({ attention }: Finding): string[] =>
+  attention.map(({ what, next }) => `${what}; next: ${next}`);
 
 const doctor = async ({ format }: { format: Format }): Promise<void> => {
   const finding = await examine();
   if (format === 'json') printJson(finding);
   else show(finding);
-  if (!finding.ok) throw new CommandFailed(failures(finding).join('\npayments: '));
+  const lines = finding.ok ? attentionLines(finding) : failures(finding);
+  if (lines.length > 0) throw new CommandFailed(lines.join('\npayments: '), finding.ok ? 3 : 1);
   if (format === 'pretty')
     note(
       '',
