@@ -1,0 +1,228 @@
+/**
+ * What is taken out of a log on EventStoreDB, or put into it, past the service: by each command that an
+ * auditor or an operator runs, and over HTTP.
+ */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { runCli } from '../support/cli.ts';
+import {
+  AT_SERVER,
+  exportAndVerify,
+  openServerService,
+  type ServerService,
+} from '../support/server-service.ts';
+import { until } from '../support/until.ts';
+
+const DELETED = 'deleted at the server of the event store';
+const FOREIGN = 'no event of this service';
+
+type Case = {
+  name: string;
+  settings?: Record<string, string>;
+  done(at: ServerService): void;
+  /** Of the payment that it is done to: what an auditor is told of it; left out where it is not touched. */
+  ofPayment?: string;
+  /** How the whole log breaks. */
+  ofLog: string;
+  parked: number;
+  /** Waited for before anything is done. */
+  before?(at: ServerService): Promise<void>;
+};
+
+const sealed = (at: ServerService) =>
+  until('it is sealed', async () => (await at.ask('GET', '/ops/v1/log')).json.seal !== null);
+
+const CASES: Case[] = [
+  {
+    name: 'a soft delete',
+    done: AT_SERVER.softDelete,
+    ofPayment: DELETED,
+    ofLog: DELETED,
+    parked: 1,
+  },
+  { name: 'a tombstone', done: AT_SERVER.tombstone, ofPayment: DELETED, ofLog: DELETED, parked: 1 },
+  {
+    name: '$maxCount',
+    done: AT_SERVER.maxCount,
+    ofPayment: 'revision 0 is missing',
+    ofLog: 'begins at revision 2',
+    parked: 1,
+  },
+  {
+    name: '$tb',
+    done: AT_SERVER.truncate,
+    ofPayment: 'revision 0 is missing',
+    ofLog: 'begins at revision 1',
+    parked: 1,
+  },
+  {
+    name: 'an event of somebody else in its stream',
+    done: (at) => AT_SERVER.foreignIn(at, streamOf(at.hit)),
+    ofPayment: FOREIGN,
+    ofLog: FOREIGN,
+    parked: 1,
+  },
+  {
+    name: 'a copy of its last event',
+    done: AT_SERVER.copyOfLast,
+    ofPayment: 'its text does not have its hash',
+    ofLog: 'its text does not have its hash',
+    parked: 1,
+  },
+  {
+    name: 'a stream of somebody else',
+    done: (at) => AT_SERVER.foreignIn(at, 'payment-other'),
+    ofLog: `(stream payment-other, revision 0): ${FOREIGN}`,
+    parked: 1,
+  },
+  {
+    name: 'a soft delete and a scavenge',
+    done: (at) => {
+      AT_SERVER.softDelete(at);
+      AT_SERVER.scavenge(at);
+    },
+    ofPayment: DELETED,
+    ofLog: DELETED,
+    parked: 1,
+  },
+  {
+    name: 'a tombstone and a scavenge, without a seal',
+    done: (at) => {
+      AT_SERVER.tombstone(at);
+      AT_SERVER.scavenge(at);
+    },
+    ofPayment: DELETED,
+    ofLog: DELETED,
+    parked: 1,
+  },
+  {
+    name: 'the same with nothing left of the tombstone in the log',
+    done: (at) => {
+      AT_SERVER.tombstone(at);
+      AT_SERVER.scavengeTombstone(at);
+    },
+    ofPayment: DELETED,
+    ofLog: DELETED,
+    parked: 1,
+  },
+  {
+    name: 'a tombstone and a scavenge, under a seal',
+    settings: { SEAL_EVENTS_MAX: '1' },
+    before: sealed,
+    done: (at) => {
+      AT_SERVER.tombstone(at);
+      AT_SERVER.scavenge(at);
+    },
+    ofPayment: DELETED,
+    ofLog: 'the log is not the one that was sealed',
+    parked: 1,
+  },
+];
+
+describe.each(CASES)('after $name', ({ settings, done, before, ofPayment, ofLog, parked }) => {
+  let at: ServerService;
+  const nameOfHit = (): string => (ofPayment === undefined ? 'payment-other' : streamOf(at.hit));
+  beforeAll(async () => {
+    at = await openServerService(settings);
+    await before?.(at);
+    done(at);
+    await at.parked(parked);
+  });
+  afterAll(() => at?.[Symbol.asyncDispose]());
+
+  test('a merchant gets 503 for it, and other payments go on', async () => {
+    const { service, hit, other } = at;
+    const status = ofPayment === undefined ? 200 : 503;
+    expect((await service.get(hit)).status).toBe(status);
+    expect((await service.change('refund', hit, { refundAmount: 100 })).status).toBe(status);
+    expect((await service.get(other)).status).toBe(200);
+    expect((await service.change('refund', other, { refundAmount: 100 })).status).toBe(200);
+  });
+
+  test('an auditor is told why by each verb about it', async () => {
+    const verbs = [['verify'], ['events'], ['explain', 'refund'], ['reconcile']];
+    for (const [verb = '', ...more] of verbs) {
+      const { code, stdout, stderr } = await at.cli(verb, at.hit, ...more);
+      expect([verb, code]).toEqual([verb, ofPayment === undefined ? 0 : 3]);
+      if (ofPayment === undefined) continue;
+      const reason = verb === 'reconcile' ? streamOf(at.hit) : ofPayment;
+      expect(stdout + stderr).toContain(reason);
+    }
+    const { json } = await at.ask('GET', `/audit/v1/payments/${at.hit}/verify`);
+    const broken = { reason: expect.stringContaining(ofPayment ?? '') };
+    expect(json).toMatchObject(ofPayment === undefined ? { finding: 'INTACT' } : { broken });
+  });
+
+  test('the log is not intact, and what it lost or was given is named', async () => {
+    const { code, stdout, stderr } = await at.cli('verify', '--all');
+    expect([code, stdout.includes('intact')]).toEqual([3, false]);
+    expect(stderr + stdout).toContain(ofLog);
+    expect(stderr + stdout).toContain(nameOfHit());
+    expect(await at.gauge('payments_log_broken')).toBe(1);
+    const { json } = await at.ask('GET', '/audit/v1/verify');
+    expect(json).toMatchObject({ ok: false, finding: 'BROKEN' });
+    const named = expect.arrayContaining([expect.objectContaining({ stream: nameOfHit() })]);
+    expect(json.breaks).toMatchObject({ named });
+  });
+
+  test('an export is not intact, neither when it is written nor later', async () => {
+    const { exported, verified } = await exportAndVerify(at, 'log');
+    for (const { code, stdout, stderr } of [exported, verified]) {
+      expect([code, stdout.includes('intact')]).toEqual([3, false]);
+      expect(stderr).toContain('verification');
+    }
+    expect(verified.stderr + verified.stdout).toContain(nameOfHit());
+  });
+
+  test('the read models are not the same, and a rebuild says no other', async () => {
+    const paymentId = ofPayment === undefined ? 'other' : at.hit;
+    const compared = await at.cli('verify', '--read-models');
+    expect(compared).toMatchObject({
+      code: 3,
+      stdout: expect.stringMatching(new RegExp(`^${paymentId} +parked +`, 'm')),
+    });
+    const rebuilt = await at.cli('projections', 'rebuild', '--yes');
+    expect(rebuilt.code).toBe(3);
+    expect(rebuilt.stderr).toContain(`parked: ${paymentId}`);
+    expect(rebuilt.stderr).toContain('payments verify --read-models');
+  });
+
+  test('doctor says what stands there, and which command shows it', async () => {
+    const { code, stderr } = await at.cli('doctor');
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/1 payment parked: .*; next: payments parked list/);
+    expect(stderr).toMatch(/the log is broken, .*; next: payments verify --all/);
+    expect(stderr).not.toContain('Nothing is wrong');
+  });
+});
+
+test('events of another prefix are passed over', async () => {
+  await using at = await openServerService();
+  AT_SERVER.foreignIn(at, 'payments-other');
+  expect((await at.cli('verify', '--all')).code).toBe(0);
+  expect((await at.cli('verify', '--read-models')).code).toBe(0);
+  expect(await at.cli('doctor')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('Nothing is wrong'),
+  });
+});
+
+test('doctor says that it did not look at a server whose address this shell does not have', async () => {
+  await using at = await openServerService();
+  const { EVENTSTOREDB_URL: _, ...env } = at.env;
+  const { code, stdout } = await runCli(['doctor'], env);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringContaining('not looked at: EventStoreDB: version, leader and rights'),
+  ]);
+  expect((await at.cli('doctor')).stdout).not.toContain('not looked at');
+});
+
+test('a removal is found by the verification that nobody starts', async () => {
+  await using at = await openServerService({ VERIFY_INTERVAL_MS: '200' });
+  AT_SERVER.softDelete(at);
+  await until('the log is broken', async () => (await at.gauge('payments_log_broken')) === 1);
+  const { json } = await at.ask('GET', '/ops/v1/log');
+  const broken = { stream: streamOf(at.hit), reason: DELETED };
+  expect(json).toMatchObject({ verification: { broken } });
+});
