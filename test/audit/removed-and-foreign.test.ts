@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from '../support/cli.ts';
+import { signToken } from '../support/in-process.ts';
 import {
   AT_SERVER,
   exportAndVerify,
@@ -194,6 +195,28 @@ describe.each(CASES)('after $name', ({ settings, done, before, ofPayment, ofLog,
     expect(stderr).toMatch(/the log is broken, .*; next: payments verify --all/);
     expect(stderr).not.toContain('Nothing is wrong');
   });
+});
+
+test('an auditor is told why also after a restart, which has seen nothing of a soft delete', async () => {
+  await using at = await openServerService();
+  AT_SERVER.softDelete(at);
+  await at.parked(1);
+  await at.service.create();
+  await at.service.restart();
+  const reason = expect.stringContaining(DELETED);
+  for (const [verb, told] of [
+    ['verify', { broken: expect.objectContaining({ reason }) }],
+    ['events', { broken: expect.objectContaining({ reason }) }],
+    ['explain?command=refund', { broken: expect.objectContaining({ reason }) }],
+    ['reconcile', { ok: false, operations: [], unreadable: reason }],
+  ] as const) {
+    const { status, json } = await at.ask('GET', `/audit/v1/payments/${at.hit}/${verb}`);
+    expect([verb, status, json]).toEqual([verb, 200, expect.objectContaining(told)]);
+  }
+  const { status } = await at.service.ask('GET', `/audit/v1/payments/${at.hit}/reconcile`, '', {
+    token: await signToken({ merchant_id: 'm_2', sub: 'auditor', scope: 'audit:read' }),
+  });
+  expect(status).toBe(404);
 });
 
 test('events of another prefix are passed over', async () => {
