@@ -109,6 +109,8 @@ export async function* linesOf(
     yield `${made.line}\n`;
     if (form.position === broken?.position) yield `${breakLine(broken)}\n`;
   }
+  // Of a removed stream there is no line that it could follow.
+  if (broken?.position === '') yield `${breakLine(broken)}\n`;
 }
 
 /** The lines of an export of the log, up to its end when the export began. Throws Error once `signal` is aborted. */

@@ -27,11 +27,13 @@ export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'ackn
     ),
   );
 
+const rowOf = (broken: Shown): string[] => ['BREAK', nameOf(broken), placeOf(broken)];
+
 /** Prints the breaks by name where there are several, and what was acknowledged. */
 export const printBreaks = ({ count, named, acknowledged }: LogBreaks<Shown>): void => {
   printAcknowledged({ acknowledged });
   if (count < 2) return;
-  print(...columns(named.map((one) => ['BREAK', nameOf(one), placeOf(one)])));
+  print(...columns(named.map(rowOf)));
   if (count > named.length) print(`and ${counted(count - named.length)} more`);
 };
 
@@ -48,6 +50,7 @@ export const failOnBreaks = (what: string, breaks: LogBreaks<Shown>): void => {
   for (const one of breaks.acknowledged)
     note(`acknowledged by ${one.actor}: ${placeOf(one)}: ${one.note}`);
   if (broken === undefined) return;
+  if (breaks.count > 1) note(...columns(breaks.named.map(rowOf)));
   throw new CommandFailed(
     `${what} failed verification at ${placeOf(broken)}${othersOf(breaks)}`,
     3,

@@ -32,7 +32,8 @@ export const manifestShape = z.strictObject({
       position: z.string(),
       stream: z.string(),
       revision: z.int(),
-      hash,
+      /** Empty where the last event is none of this service. */
+      hash: hash.or(z.literal('')),
       logHash: hash.optional(),
     })
     .nullable(),

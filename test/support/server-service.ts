@@ -90,10 +90,14 @@ export const openServerService = async (
   };
 };
 
-/** Exports the log; gives the run of the export and that of a verification of the file. */
-export const exportAndVerify = async ({ cli, service }: ServerService, name: string) => {
+/** Exports the log, or one payment; gives the run of the export and that of a verification of the file. */
+export const exportAndVerify = async (
+  { cli, service }: ServerService,
+  name: string,
+  ...paymentId: string[]
+) => {
   const out = join(service.dataDir, `${name}.jsonl`);
-  const exported = await cli('export', '--out', out);
+  const exported = await cli('export', ...paymentId, '--out', out);
   return { exported, verified: await cli('verify', '--file', out) };
 };
 
