@@ -30,6 +30,7 @@ import { createProviderAhead, type ProviderAhead } from './provider-ahead/provid
 import { openReconciling } from './reconcile/reconciling.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { confirmByAsking } from './recovery/confirm.ts';
+import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
@@ -97,7 +98,11 @@ const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 
-const createDeps = (options: CommandSideOptions, provider: Provider): CommandDeps => {
+const createDeps = (
+  options: CommandSideOptions,
+  provider: Provider,
+  { isLevel }: Pick<ProviderAhead, 'isLevel'>,
+): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
   const { onAppended, onConflict } = recordMetrics(options.metrics);
   const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
@@ -126,6 +131,7 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
     queues,
     inFlight,
     unresolved,
+    isLevel,
     identities,
     claims: createReferenceClaims({ store, identities, nowMs }),
     sharedStore,
@@ -157,20 +163,21 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const onReason = noteRejections({ onRejection, logger: log, nowMs });
   const own = resilient(spansAround(options.provider, config), { onCall, onReason });
   const provider = forOwnOperations(own, config.provider.names);
-  const deps = createDeps(options, provider);
+  const { names: providers } = config.provider;
+  const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
+  const deps = createDeps(options, provider, providerAhead);
   const { inFlight, unresolved } = deps;
   const reconciling = openReconciling({
     store,
     provider,
-    providers: config.provider.names,
+    providers,
     everyMs: config.reconcileIntervalMs,
     metrics,
     logger: log,
+    onNeverSent: (difference) => askAboutNeverSent(deps, difference),
   });
   const waiting: Waiting = new Set();
   const stop = createStop(deps, waiting);
-  const { names: providers } = config.provider;
-  const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
   let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;

@@ -14,6 +14,8 @@ export type CommandDeps = {
   queues: Queues;
   inFlight: InFlight;
   unresolved: Unresolved;
+  /** See ProviderAhead (gaps §17). */
+  isLevel(): boolean;
   identities: Identities;
   claims: ReferenceClaims;
   /**

@@ -75,7 +75,7 @@ export type UnresolvedOptions = {
 const STILL = {
   UNRESOLVED: 'the outcome is still unknown',
   UNCONFIRMED: 'the provider has not confirmed what was resolved by hand',
-  CONTRADICTED: 'the provider still contradicts what was resolved by hand',
+  CONTRADICTED: 'the provider still contradicts what is recorded',
 } as const;
 
 /** Somebody has to act on it; what was resolved by hand can wait for its confirmation. */

@@ -33,7 +33,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   FORBIDDEN: {
     means:
-      'The token is good and does not allow this: it lacks the scope that `details` name, or it is for all merchants where one has to be named.',
+      'The token is good and does not allow this: it lacks the scope that `details` name, or a `sub` where two persons have to agree, or it is for all merchants where one has to be named.',
     todo: 'Ask for a token with that scope: `payments:read` for GET, `payments:write` for POST, `webhooks:write` to register and change webhook endpoints, `audit:read` for auditors, `ops:admin` for operators, and `ops:resolve` to resolve an operation by hand.',
     stored: NOTHING,
   },
@@ -112,8 +112,8 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   PROVIDER_UNAVAILABLE: {
     means:
-      'The card provider could not be reached, or its answer was lost. `details` name the paymentId and say which: `nothing was charged` is certain; an outcome that is `not known yet` may have moved money. Or the payment was made at another provider than the one in use now: `details` say so, and no paymentId.',
-    todo: 'Where nothing was charged: try again. Where the outcome is not known: read the payment at `Location` until it has one, or repeat with the same `Idempotency-Key`. Never send a new payment in its place. Where it was made at another provider, ask the operator: it cannot be changed here until that one is in use again.',
+      'The card provider could not be reached, or its answer was lost. `details` name the paymentId and say which: `nothing was charged` is certain; an outcome that is `not known yet` may have moved money; so may an earlier attempt of which the provider cannot say now whether it was carried out. Or the payment was made at another provider than the one in use now: `details` say so, and no paymentId.',
+    todo: 'Where nothing was charged: try again. Where the outcome is not known: read the payment at `Location` until it has one, or repeat with the same `Idempotency-Key`. Never send a new payment in its place. Where `details` say that an operator has to resolve it, the provider has carried it out and the log has it as never sent: wait for the operator. Where it was made at another provider, ask the operator: it cannot be changed here until that one is in use again.',
     stored:
       'The intent. Its outcome is looked up at the provider and recorded; until then a new payment is PENDING, any other keeps its status. Nothing where the payment was made at another provider.',
   },
