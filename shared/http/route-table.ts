@@ -187,7 +187,7 @@ export const ROUTES = {
     service: 'query-api',
     summary: 'The messages of the own payments, live',
     description:
-      'Server-sent events: the very bodies that a webhook endpoint is sent, in order; the id of each is its position. The first, `ready`, has the secret that `payments listen --forward-to` signs with.',
+      'Server-sent events: the very bodies that a webhook endpoint is sent, in order; the id of each is its position. The first, `ready`, has the secret that `payments listen --forward-to` signs with, where the token has the scope `webhooks:write`.',
   },
   stripeWebhook: {
     method: 'POST',
