@@ -10,7 +10,7 @@ import { type Input, type RequestForm, sendJson } from '../../shared/http/route.
 import type { RequestIdentity } from '../../shared/payment/event-fields.ts';
 import type { Recognised } from '../../shared/payment/payment-state.ts';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
-import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
+import { type EndpointCommand, TEST_MS } from '../../shared/webhooks/decide.ts';
 import type { DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import {
@@ -77,6 +77,8 @@ const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
   reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 };
 
+const TESTED = `an endpoint is sent one test in ${TEST_MS / 1000} seconds; try again later`;
+
 const rejectOutcome = (
   outcome: Exclude<Handled, Stored>,
   { kind }: EndpointCommand,
@@ -84,6 +86,10 @@ const rejectOutcome = (
 ): FastifyReply => {
   if (outcome.kind === 'key reused') return reject(reply, 'IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
   if (outcome.kind === 'unknown endpoint') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+  if (outcome.kind === 'too soon')
+    return reject(reply, 'RATE_LIMITED', [TESTED], {
+      'retry-after': String(Math.ceil(outcome.againMs / 1000)),
+    });
   // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
   const code = kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
   return reject(reply, code, [outcome.why]);

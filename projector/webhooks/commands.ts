@@ -23,6 +23,14 @@ const withSingle = (
   return { ...delivery, row: { ...delivery.row, singles: [...delivery.row.singles, added] } };
 };
 
+/** One that waits gives way to a later one, so that no more wait than there are endpoints. */
+const withTest = (delivery: Delivery, recorded: RecordedEvent, nowMs: number): Delivery => {
+  const { row, busy } = delivery;
+  const singles = row.singles.filter(({ id, kind }) => kind !== 'test' || busy.has(id));
+  const others = { ...delivery, row: { ...row, singles } };
+  return withSingle(others, recorded, { kind: 'test' }, nowMs);
+};
+
 /** The log is gone through again from where the endpoint began, or from its start. */
 const rewound = (delivery: Delivery, endpoint: Endpoint, sinceMs: number): Delivery => {
   const { row } = delivery;
@@ -73,7 +81,7 @@ const follow = (
   if (isOther) return delivery;
   switch (event.type) {
     case 'WebhookTestRequested':
-      return withSingle(delivery, recorded, { kind: 'test' }, nowMs);
+      return withTest(delivery, recorded, nowMs);
     case 'WebhookResendRequested': {
       const { since, event: one } = event.data;
       if (since !== undefined) return rewound(delivery, endpoint, Date.parse(since));

@@ -100,7 +100,8 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     stored: 'Nothing by this request. What the first one did stands.',
   },
   RATE_LIMITED: {
-    means: 'Too many requests: of the merchant, or without a valid token from this address.',
+    means:
+      'Too many requests: of the merchant, or without a valid token from this address. Or the webhook endpoint had a test within the last 15 seconds; `details` say so.',
     todo: 'Wait for as many seconds as `Retry-After` says, then send less at once.',
     stored: NOTHING,
   },

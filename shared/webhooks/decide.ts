@@ -21,13 +21,14 @@ export type EndpointCommand =
   | { kind: 'rotate'; endpointId: string; oldExpiresAt: string }
   | { kind: 'disable'; endpointId: string; reason: DataOf<'WebhookEndpointDisabled'>['reason'] }
   | { kind: 'delete'; endpointId: string }
-  | { kind: 'test'; endpointId: string }
+  | { kind: 'test'; endpointId: string; nowMs: number }
   | ({ kind: 'resend' } & DataOf<'WebhookResendRequested'>);
 
 /** The events of a command, none where nothing changes; or why it is rejected. */
 export type Decided =
   | { kind: 'events'; events: WebhookEvent[] }
   | { kind: 'unknown endpoint' }
+  | { kind: 'too soon'; againMs: number }
   | { kind: 'rejected'; why: string };
 
 const decided = (...events: WebhookEvent[]): Decided => ({ kind: 'events', events });
@@ -66,6 +67,13 @@ const changed = (
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
+/** A test may take so long, and until then its endpoint has no other one. In milliseconds. */
+export const TEST_MS = 15_000;
+
+/** Until the endpoint may be tested; a clock that was put back by more than a test makes none wait. */
+const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number =>
+  testedAt === undefined ? 0 : TEST_MS - Math.abs(nowMs - Date.parse(testedAt));
+
 /** Decides a command over a merchant's endpoints; `identity` of a request with an `Idempotency-Key`. */
 export const decideEndpoint = (
   endpoints: readonly Endpoint[],
@@ -98,8 +106,11 @@ export const decideEndpoint = (
     }
     case 'delete':
       return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
-    case 'test':
+    case 'test': {
+      const againMs = testAgainMs(endpoint, command.nowMs);
+      if (againMs > 0) return { kind: 'too soon', againMs };
       return decided({ type: 'WebhookTestRequested', data: { endpointId, ...keyed } });
+    }
     case 'resend': {
       if (endpoint.disabled !== undefined)
         return rejected('the endpoint is DISABLED; enable it first');

@@ -17,6 +17,8 @@ export type Endpoint = {
   apiVersion: 'v1';
   createdAt: string;
   updatedAt: string;
+  /** When its last test was requested. */
+  testedAt: string | undefined;
   /** What was stored after this position is sent; null: from the start of the log. */
   after: string | null;
   /** Of the secret that signs; see `endpointKey`. */
@@ -60,6 +62,7 @@ const created = (
   apiVersion,
   createdAt: time,
   updatedAt: time,
+  testedAt: undefined,
   after: after ?? null,
   secretNumber: 1,
   oldSecretExpiresAt: undefined,
@@ -102,7 +105,10 @@ export const foldEndpoints = (events: readonly RecordedEvent[]): Endpoint[] => {
     if (event.type === 'WebhookEndpointDeleted') endpoints.delete(endpointId);
     const before = endpoints.get(endpointId);
     const changed = changes(event, time);
-    if (before === undefined || changed === undefined) continue;
+    if (before === undefined) continue;
+    if (event.type === 'WebhookTestRequested')
+      endpoints.set(endpointId, { ...before, testedAt: time });
+    if (changed === undefined) continue;
     endpoints.set(endpointId, { ...before, ...changed, updatedAt: time });
   }
   return [...endpoints.values()];

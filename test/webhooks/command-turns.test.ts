@@ -11,6 +11,7 @@ import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
@@ -71,6 +72,25 @@ test('a request whose turn comes too late is 503 and stores nothing', async () =
   first.resolve();
   await queues.idle();
   expect(await store.end()).toBeNull();
+});
+
+test('of tests that several processes request at a time, one is stored in 15 seconds', async () => {
+  const store = memoryEventStore();
+  const context = { actor: 'tester', requestId: 'r', correlationId: 'r', causationId: 'r' };
+  const { endpointId } = endpoint;
+  await handleEndpointCommand(store, 'm_1', { kind: 'create', endpoint }, context);
+  const requested = (nowMs: number) =>
+    handleEndpointCommand(store, 'm_1', { kind: 'test', endpointId, nowMs }, context);
+  const nowMs = Date.now();
+  const kinds = (await Promise.all([0, 1, 2].map(() => requested(nowMs)))).map(({ kind }) => kind);
+  expect(kinds.toSorted()).toEqual(['stored', 'too soon', 'too soon']);
+  const storedMs = Date.parse((await store.readStream(endpointStreamOf('m_1'))).at(-1)?.time ?? '');
+  const after = async (ms: number) => requested(storedMs + ms);
+  expect(await after(14_000)).toEqual({ kind: 'too soon', againMs: 1_000 });
+  // A process whose clock is behind waits as well; one that was put back for hours does not.
+  expect(await after(-5_000)).toMatchObject({ kind: 'too soon' });
+  expect(await after(-3_600_000)).toMatchObject({ kind: 'stored' });
+  expect(await after(15_100)).toMatchObject({ kind: 'stored' });
 });
 
 test('ADR-0105: a repeat is recognised by the older secret', async () => {

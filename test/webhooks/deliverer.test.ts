@@ -145,7 +145,7 @@ test('a disabled endpoint is sent its test, though the notice of another one wai
   const ids = [await world.register(), await world.register(MERCHANT, 'https://second.example')];
   for (const endpointId of ids)
     await world.command(MERCHANT, { kind: 'change', endpointId, status: 'DISABLED', end: null });
-  await world.command(MERCHANT, { kind: 'test', endpointId: ids[0] ?? '' });
+  await world.command(MERCHANT, { kind: 'test', endpointId: ids[0] ?? '', nowMs: 0 });
   await untilSent(world, 1);
   await world.clock.advance(MINUTE);
   expect(world.sent.map(({ body }) => JSON.parse(body).type)).toEqual(['webhook.test']);
