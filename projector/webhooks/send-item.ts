@@ -10,7 +10,7 @@ import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoint
 import type { Message } from '../../shared/webhooks/message.ts';
 import { signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
-import type { Delivery, Item } from './delivery.ts';
+import { type Delivery, type Item, isTest } from './delivery.ts';
 import { type Messages, NoMessage } from './messages.ts';
 import { accepted, failed, passed } from './outcomes.ts';
 import type { Permits } from './permits.ts';
@@ -113,7 +113,9 @@ const noteFailure = async (
   const isOver = nextAt === null;
   record(state, made, outcome, { nextAt, outcome: isOver ? 'GIVEN_UP' : 'RETRYING' }, deps);
   if (isOver)
-    deps.logger.error(
+  // A test is tried once, and its merchant sees what came of it: no operator has anything to do.
+  const level = isTest(item) ? 'info' : 'error';
+    deps.logger[level](
       { endpointId, eventId: message.id, ...paymentOfItem(item) },
       'webhook message given up',
     );

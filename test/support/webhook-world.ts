@@ -70,6 +70,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     store,
     deliveries,
     sender: {
+  const infos: string[] = [];
       send: async (url, headers, body) => {
         const one = { url, headers, body, atMs: nowMs() };
         sent.push(one);
@@ -83,7 +84,10 @@ export const webhookWorld = (options: WorldOptions = {}) => {
       close: async () => undefined,
     },
     secret: async () => WORLD_SECRET,
-    logger: { ...silent, error: write, warn: write },
+    logger: {
+      ...{ ...silent, error: write, warn: write },
+      info: (_fields, message) => void infos.push(message),
+    },
     turn: options.turn ?? (() => 'own'),
     nowMs,
     startTimer: clock.startTimer,
@@ -120,7 +124,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     );
   };
   return Object.assign(world, {
-    ...{ store, deliveries, clock, nowMs, sent, lines, deliverer, command, register, pay },
+    ...{ store, deliveries, clock, nowMs, sent, lines, infos, deliverer, command, register, pay },
     [Symbol.asyncDispose]: () => deliverer.stop(),
   });
 };

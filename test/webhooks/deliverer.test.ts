@@ -151,6 +151,14 @@ test('a disabled endpoint is sent its test, though the notice of another one wai
   expect(world.sent.map(({ body }) => JSON.parse(body).type)).toEqual(['webhook.test']);
 });
 
+test('a test that is not accepted is a line for those who look for it, and no error', async () => {
+  await using world = webhookWorld({ outcome: () => ({ status: 500 }) });
+  const endpointId = await world.register();
+  await world.command(MERCHANT, { kind: 'test', endpointId, nowMs: world.nowMs() });
+  await until('it is given up', () => world.infos.length > 0);
+  expect([world.infos, world.lines]).toEqual([['webhook message given up'], []]);
+});
+
 test('what a crash would repeat is bounded: outcomes wait for their save in small numbers', async () => {
   await using world = webhookWorld();
   const endpointId = await world.register();
