@@ -65,6 +65,7 @@ export const startEndpointLoop = (
     delivery: followCommands(deliveryOf(row.value()), first, events, nowMs()),
     attempts: [],
     changed: true,
+    lastHeard: undefined,
     keyOf: keysOf(deps.secret, first.endpointId),
   };
   let savedAtMs = Number.NEGATIVE_INFINITY;

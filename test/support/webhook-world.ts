@@ -43,7 +43,13 @@ export const memoryDeliveries = () => {
   return { ...store, rows };
 };
 
-export type Sent = { url: string; headers: Record<string, string>; body: string; atMs: number };
+export type Sent = {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  atMs: number;
+  totalMs: number;
+};
 
 export type WorldOptions = {
   store?: MemoryEventStore;
@@ -64,15 +70,15 @@ export const webhookWorld = (options: WorldOptions = {}) => {
   const sent: Sent[] = [];
   const world = { outcome: options.outcome };
   const lines: string[] = [];
+  const infos: string[] = [];
   const write = (_fields: object, message: string) => void lines.push(message);
 
   const deliverer = startDeliverer({
     store,
     deliveries,
     sender: {
-  const infos: string[] = [];
-      send: async (url, headers, body) => {
-        const one = { url, headers, body, atMs: nowMs() };
+      send: async (url, headers, body, { totalMs }) => {
+        const one = { url, headers, body, atMs: nowMs(), totalMs };
         sent.push(one);
         return {
           status: 200,

@@ -78,11 +78,11 @@ describe('connections', () => {
     connections = 0;
   });
 
-  const signal = new AbortController().signal;
+  const until = { totalMs: 9_000, signal: new AbortController().signal };
   const send = async (url: string, options: Partial<SenderOptions> = {}) => {
     const sender = createSender({ kindOf: nobody, resolve: async () => ['127.0.0.1'], ...options });
     try {
-      return await sender.send(url, {}, '{}', signal);
+      return await sender.send(url, {}, '{}', until);
     } finally {
       await sender.close();
     }
@@ -141,9 +141,9 @@ describe('connections', () => {
       resolve: async () => addressesInTurn.shift() ?? [],
     });
     const url = `http://shop.example:${port}/`;
-    expect(await sender.send(url, {}, '{}', signal)).toMatchObject({ status: 200 });
+    expect(await sender.send(url, {}, '{}', until)).toMatchObject({ status: 200 });
     server.closeAllConnections();
-    expect(await sender.send(url, {}, '{}', signal)).toMatchObject({ error: 'ADDRESS_REFUSED' });
+    expect(await sender.send(url, {}, '{}', until)).toMatchObject({ error: 'ADDRESS_REFUSED' });
     expect(connections).toBe(1);
     await sender.close();
   });
@@ -181,8 +181,8 @@ const ownCertificate = (): { cert: string; key: string } => {
     const sendTo = async (host: string, ca?: string) => {
       const own = { kindOf: loopback, resolve: async () => ['127.0.0.1'] };
       const sender = createSender({ ...own, ...(ca !== undefined && { ca }) });
-      const signal = AbortSignal.timeout(9_000);
-      const { status, error } = await sender.send(`https://${host}:${port}/`, {}, '{}', signal);
+      const until = { totalMs: 9_000, signal: new AbortController().signal };
+      const { status, error } = await sender.send(`https://${host}:${port}/`, {}, '{}', until);
       await sender.close();
       return status ?? error;
     };
@@ -213,15 +213,13 @@ describe('a receiver that misbehaves', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const sender = createSender({ kindOf: loopback, totalMs });
+    const sender = createSender({ kindOf: loopback });
     const began = performance.now();
     try {
-      const sent = await sender.send(
-        `http://127.0.0.1:${port}/`,
-        {},
-        '{}',
-        AbortSignal.timeout(30_000),
-      );
+      const sent = await sender.send(`http://127.0.0.1:${port}/`, {}, '{}', {
+        totalMs,
+        signal: AbortSignal.timeout(30_000),
+      });
       return { ...sent, times, ms: performance.now() - began };
     } finally {
       await sender.close();
