@@ -10,7 +10,7 @@ import { type Input, type RequestForm, sendJson } from '../../shared/http/route.
 import type { RequestIdentity } from '../../shared/payment/event-fields.ts';
 import type { Recognised } from '../../shared/payment/payment-state.ts';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
-import { type EndpointCommand, TEST_MS } from '../../shared/webhooks/decide.ts';
+import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
 import type { DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import {
@@ -18,7 +18,7 @@ import {
   handleEndpointCommand,
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
-import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
+import { type Endpoint, endpointStreamOf, TESTS } from '../../shared/webhooks/endpoints.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -77,7 +77,7 @@ const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
   reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 };
 
-const TESTED = `an endpoint is sent one test in ${TEST_MS / 1000} seconds; try again later`;
+const TESTED = `an endpoint is sent ${TESTS.max} tests a minute; try again later`;
 
 const rejectOutcome = (
   outcome: Exclude<Handled, Stored>,

@@ -9,6 +9,7 @@ import {
   type Endpoint,
   isOfWebhooks,
   type RecordedWebhookEvent,
+  TESTS,
 } from '../../shared/webhooks/endpoints.ts';
 import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message-types.ts';
 import type { Delivery } from './delivery.ts';
@@ -23,10 +24,12 @@ const withSingle = (
   return { ...delivery, row: { ...delivery.row, singles: [...delivery.row.singles, added] } };
 };
 
-/** One that waits gives way to a later one, so that no more wait than there are endpoints. */
+/** The oldest that wait give way to later ones, so that a row that was lost does not send them all again. */
 const withTest = (delivery: Delivery, recorded: RecordedEvent, nowMs: number): Delivery => {
   const { row, busy } = delivery;
-  const singles = row.singles.filter(({ id, kind }) => kind !== 'test' || busy.has(id));
+  const waiting = row.singles.filter(({ id, kind }) => kind === 'test' && !busy.has(id));
+  const dropped = waiting.slice(0, Math.max(0, waiting.length + 1 - TESTS.max));
+  const singles = row.singles.filter((single) => !dropped.includes(single));
   const others = { ...delivery, row: { ...row, singles } };
   return withSingle(others, recorded, { kind: 'test' }, nowMs);
 };

@@ -101,7 +101,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   RATE_LIMITED: {
     means:
-      'Too many requests: of the merchant, or without a valid token from this address. Or the webhook endpoint had a test within the last 15 seconds; `details` say so.',
+      'Too many requests: of the merchant, or without a valid token from this address. Or the webhook endpoint had four tests within the last minute; `details` say so.',
     todo: 'Wait for as many seconds as `Retry-After` says, then send less at once.',
     stored: NOTHING,
   },

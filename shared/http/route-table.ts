@@ -145,7 +145,7 @@ export const ROUTES = {
     service: 'command-api',
     summary: 'Send a test message',
     description:
-      'One message of type `webhook.test`, once, also to a disabled endpoint. Its attempt has the `eventId` of the response. An endpoint is sent one test in 15 seconds, another one is 429.',
+      'One message of type `webhook.test`, once, also to a disabled endpoint. Its attempt has the `eventId` of the response. An endpoint is sent four tests a minute, one more is 429.',
   },
   resendWebhookEvents: {
     method: 'POST',

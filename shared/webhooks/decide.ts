@@ -1,7 +1,7 @@
 /** What may be done with a merchant's endpoints, as events. Pure: clock, ids and positions are given. */
 import type { RequestIdentity } from '../payment/event-fields.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
-import { ENDPOINTS_MAX, type Endpoint } from './endpoints.ts';
+import { ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
 
 type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
 
@@ -67,12 +67,12 @@ const changed = (
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/** A test may take so long, and until then its endpoint has no other one. In milliseconds. */
-export const TEST_MS = 15_000;
-
-/** Until the endpoint may be tested; a clock that was put back by more than a test makes none wait. */
-const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number =>
-  testedAt === undefined ? 0 : TEST_MS - Math.abs(nowMs - Date.parse(testedAt));
+/** Until the endpoint may be tested again; a clock that was put back by more than that makes none wait. */
+const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number => {
+  const agesMs = testedAt.map((at) => Math.abs(nowMs - Date.parse(at)));
+  const recent = agesMs.filter((ageMs) => ageMs < TESTS.inMs);
+  return recent.length < TESTS.max ? 0 : TESTS.inMs - Math.max(...recent);
+};
 
 /** Decides a command over a merchant's endpoints; `identity` of a request with an `Idempotency-Key`. */
 export const decideEndpoint = (
