@@ -11,7 +11,15 @@ import type {
 import type { RowCheck } from '../row-check.ts';
 import { oneOf } from './batch-writes.ts';
 import { type Database, type Generation, quick, type Served } from './database.ts';
-import { filtersOf, foundOf, isWhole, rowIn, type StoredPayment, text } from './documents.ts';
+import {
+  filtersOf,
+  foundOf,
+  isParked,
+  isWhole,
+  rowIn,
+  type StoredPayment,
+  text,
+} from './documents.ts';
 import { shareLookUps } from './look-ups.ts';
 
 /** Timeout of reading a page of documents. */
@@ -48,9 +56,14 @@ export const inspectIn = async (
   const [stored, parking] = await read(() =>
     Promise.all([payments.findOne({ _id }, quick), parked.findOne({ _id }, quick)]),
   );
-  const isParked = parking !== null;
-  if (stored === null) return { row: undefined, whole: true, parked: isParked };
-  return { row: rowIn(stored), whole: isWhole(stored, rowCheck), parked: isParked };
+  const isListed = parking !== null;
+  if (stored === null) return { row: undefined, whole: true, parked: isListed };
+  return {
+    row: rowIn(stored),
+    whole: isWhole(stored, rowCheck),
+    // GET goes by the mark, operators by the list: a document with one of them alone has to be told.
+    parked: isListed && isParked(stored),
+  };
 };
 
 /** What a reader needs beside the database. */
@@ -132,7 +145,8 @@ export const createReader = (
     parked: (limit, after) => served((from) => parkedIn({ read }, from, limit, after)),
     inspect: (paymentId) => served((from) => inspectIn(database, from, paymentId, rowCheck)),
     idsAfter: async (paymentId, limit) => {
-      const filter = paymentId === null ? {} : { _id: { $gt: text(paymentId) } };
+      // Of texts alone, also at first: no other id is a payment's.
+      const filter = { _id: { $gt: text(paymentId ?? '') } };
       const found = await served(({ payments }) =>
         read(() =>
           payments
