@@ -172,7 +172,7 @@ const openParts = async (
     metrics,
     projector,
     sealingKey: sealer.publicKey,
-    sealedHead: sealer.sealedHead,
+    keptHeads: sealer.keptHeads,
   });
   const sides = {
     webhookSecret: secret,
@@ -215,7 +215,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     providers: config.provider.names,
     onVerified: verification.note,
     sealingKey: sealer.publicKey,
-    sealedHead: sealer.sealedHead,
+    keptHeads: sealer.keptHeads,
   });
   registerQueryApi(app, authHooks, {
     store,

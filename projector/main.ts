@@ -50,7 +50,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     metrics,
     projector,
     sealingKey: sealer.publicKey,
-    sealedHead: sealer.sealedHead,
+    keptHeads: sealer.keptHeads,
   });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);

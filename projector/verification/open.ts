@@ -19,8 +19,8 @@ export type OpenVerification = {
   metrics: Metrics;
   /** The public key whose seals are trusted; left out where this process has none. */
   sealingKey?: string | undefined;
-  /** The last sealed head that is kept outside the log, as it is now. */
-  sealedHead?: VerificationOptions['sealedHead'];
+  /** The heads that are kept outside the log, as they are now. */
+  keptHeads?: VerificationOptions['keptHeads'];
   /** The process whose projector has the lease verifies. */
   projector: Pick<Projector, 'status'>;
 };
@@ -29,11 +29,11 @@ export type OpenVerification = {
 export const openVerification = async (
   options: OpenVerification,
 ): Promise<ScheduledVerification> => {
-  const { config, store, log, metrics, projector, sealingKey, sealedHead } = options;
+  const { config, store, log, metrics, projector, sealingKey, keptHeads } = options;
   return startVerification({
     store,
     sealingKey,
-    sealedHead,
+    keptHeads,
     metrics,
     logger: log,
     document: await openKeyDocument(options, 'log-verification'),

@@ -5,7 +5,7 @@
  */
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
-import type { SealedHead } from '../../shared/event-store/seals.ts';
+import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { verifyInShares } from '../../shared/event-store/verify-in-shares.ts';
 import { type LogBreak, type LogWalked, logBreak } from '../../shared/event-store/verify-log.ts';
 import {
@@ -32,8 +32,8 @@ export type VerificationOptions = {
   store: LogReader & Pick<EventStore, 'claimMeta'>;
   /** The public key whose seals are trusted. */
   sealingKey?: string | undefined;
-  /** The last sealed head that is kept outside the log, as it is now; left out where this process has none. */
-  sealedHead?: (() => SealedHead | undefined) | undefined;
+  /** The heads that are kept outside the log, as they are now; left out where this process has none. */
+  keptHeads?: (() => HeadFile | undefined) | undefined;
   /** Where the result is kept. */
   document: KeyDocument;
   /** Between two runs, in milliseconds; 0: none but those that somebody starts. */
@@ -59,14 +59,10 @@ export type ScheduledVerification = {
 
 /** Verifies the whole log once; undefined when `signal` is aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
-  {
-    store,
-    sealingKey,
-    sealedHead,
-  }: Pick<VerificationOptions, 'store' | 'sealingKey' | 'sealedHead'>,
+  { store, sealingKey, keptHeads }: Pick<VerificationOptions, 'store' | 'sealingKey' | 'keptHeads'>,
   signal: AbortSignal,
 ): Promise<LogWalked | undefined> => {
-  const kept = sealedHead?.();
+  const kept = keptHeads?.();
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const args: VerifyArgs = { end: await store.end(), seals };
   const order = { module: VERIFY_SCAN, args, signal };

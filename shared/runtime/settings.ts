@@ -336,7 +336,7 @@ export const settings = {
   ),
   SEALING_KEY_FILE: setting(
     'made in `DATA_DIR`, with a warning',
-    'Ed25519 key (PEM) that seals heads of the log, made where the file is missing; a file that others can read (mode above 0600) is taken with a warning; with the setting, the last sealed head is kept beside it, in `<file>.head`; on a volume that the log is not on. In several processes the projector reads it, the same key in each; without it nothing is sealed',
+    'Ed25519 key (PEM) that seals heads of the log, made where the file is missing; a file that others can read (mode above 0600) is taken with a warning; with the setting, the signed head of the log is kept beside it, each second while anything is written, in `<file>.head`; on a volume that the log is not on. In several processes the projector reads it, the same key in each; without it nothing is sealed',
     file,
   ),
   SEAL_EVENTS_MAX: setting(
