@@ -1,6 +1,7 @@
 /**
  * Compares all read models with the log: each document with its stream, then each payment of the log
- * with the documents, so that a missing one is found as well. Changes nothing.
+ * with the documents, so that a missing one is found as well, and each index of the documents with
+ * them. Changes nothing.
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
@@ -11,6 +12,8 @@ import { comparePayment, type Difference, type DifferenceKind } from './compare-
 /** How many differences are named. */
 const NAMED_MAX = 100;
 const PAGE = 250;
+/** Stands for the payment where a whole index differs. */
+const NO_PAYMENT = '-';
 
 /** Documents and payments of the log that were compared, and about how many there are of both. */
 export type ComparisonProgress = { done: number; total: number };
@@ -28,7 +31,7 @@ export type Comparison = {
 
 export type CompareAllOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end'>;
-  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'indexDamage'>;
   onProgress?: ((progress: ComparisonProgress) => void) | undefined;
   signal?: AbortSignal;
 };
@@ -99,5 +102,7 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
     found.payments += ids.length;
     report();
   });
+  const detail = await readModels.indexDamage?.(options.signal);
+  if (detail !== undefined) note({ paymentId: NO_PAYMENT, kind: 'unlisted', detail });
   return found;
 };

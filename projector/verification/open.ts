@@ -22,7 +22,7 @@ export type OpenVerification = {
   /** The heads that are kept outside the log, as they are now. */
   keptHeads?: VerificationOptions['keptHeads'];
   /** The process whose projector has the lease verifies. */
-  projector: Pick<Projector, 'status'>;
+  projector: Pick<Projector, 'status' | 'checkIndexes'>;
 };
 
 /** Starts the schedule. An engine out of reach does not delay the start. */
@@ -38,6 +38,7 @@ export const openVerification = async (
     logger: log,
     document: await openKeyDocument(options, 'log-verification'),
     everyMs: config.verifyEveryMs,
+    checkIndexes: projector.checkIndexes,
     mayRun: () => projector.status().state !== 'standing-by',
   });
 };

@@ -1,7 +1,7 @@
 /**
  * Verifies the whole log again and again, so that a change is found though nobody asks: a first time
  * some minutes after the start, then at an interval. What came of it is kept over restarts, is in the
- * metrics, and a break is an error line.
+ * metrics, and a break is an error line. The indexes of the read models are looked at each time as well.
  */
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
@@ -40,6 +40,8 @@ export type VerificationOptions = {
   everyMs: number;
   /** True while this process verifies, where several processes could. */
   mayRun(): boolean;
+  /** See Sampler. */
+  checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   logger: Logger;
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
@@ -96,6 +98,14 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     } catch (error) {
       logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
     }
+    await options
+      .checkIndexes?.(stopping.signal)
+      .catch((error) =>
+        logger.warn(
+          { reason: reasonOf(error) },
+          'the indexes of the read models could not be looked at',
+        ),
+      );
   };
 
   const schedule = (waitMs: number): void => {

@@ -43,6 +43,8 @@ export type StoredDocument = {
   row: DocumentRow | undefined;
   /** Whether the row has its check; true where there is no row. */
   whole: boolean;
+  /** The index that does not lead to the row, where the store is a file: a list leaves the payment out. */
+  unlisted?: string | undefined;
   parked: boolean;
 };
 
@@ -125,6 +127,11 @@ export type ReadModelsReader = {
   parked(limit: number, after?: ParkedPlace): Promise<ParkedPayment[]>;
   /** What is stored of a payment, damaged or not. */
   inspect(paymentId: string): Promise<StoredDocument>;
+  /**
+   * Which index does not lead to every document, or leads to others as well, in words; undefined where none
+   * does so, and once `signal` is aborted. Left out by MongoDB, whose server keeps its indexes by itself.
+   */
+  indexDamage?(signal?: AbortSignal): Promise<string | undefined>;
   /** The next payments with a document after this id (null: from the start), in the order of ids. */
   idsAfter(paymentId: string | null, limit: number): Promise<string[]>;
   /**
