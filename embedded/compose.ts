@@ -116,7 +116,7 @@ const openParts = async (
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
-  const opened = await openEventStore(drivers);
+  const opened = await openEventStore({ ...drivers, metrics });
   const own = config.idempotencySecret ?? (await idempotencySecret(folder));
   const secrets = secretsOf(config, own);
   const identities = createIdentities(secrets);
