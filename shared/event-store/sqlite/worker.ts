@@ -32,7 +32,7 @@ import { versionOf } from './schema.ts';
 
 const TAIL_EVENTS = 100;
 /** A page for each write in the write-ahead log. */
-const PROBE_PAGES = 64;
+const PROBE_PAGES = 8;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
@@ -87,8 +87,9 @@ function appendGroup(jobs: AppendJob[]): AppendOutcome[] {
 }
 
 /**
- * Writes more than most appends do: a disk with room for a page and not for an event would be ready now
- * and reject the next append. It stores nothing, so it need not be durable. Throws SQLite's errors.
+ * Writes as many pages as a payment takes: a disk with room for one page and not for an event would be
+ * ready now and reject the next append. With many more it would itself take the room that a small disk has.
+ * It stores nothing, so it need not be durable. Throws SQLite's errors.
  */
 function probe(): void {
   const write = `PRAGMA user_version = ${versionOf(database)}`;
