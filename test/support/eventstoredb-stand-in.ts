@@ -74,9 +74,10 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   let port = 0;
   const server = new grpc.Server();
   const faults = makeFaults(server, () => port);
-  const reads = makeReads(log, faults, (kind) => {
+  const countRead = (kind: 'read' | 'readAll' | 'subscribe' | 'sent'): void => {
     calls[kind] += 1;
-  });
+  };
+  const reads = makeReads(log, faults, countRead, options.marksEachEvent);
   const append = makeAppends(log, faults, () => {
     calls.append += 1;
   });

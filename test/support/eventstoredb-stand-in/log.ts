@@ -9,6 +9,11 @@ export type StandInOptions = {
   file?: string;
   /** After each append the server adds an event of its own, as statistics do. */
   noisy?: boolean;
+  /**
+   * It says "caught up" after each live event, also between two of one append, and sends each in a part of
+   * its own, as KurrentDB 26 was seen to.
+   */
+  marksEachEvent?: boolean;
   /** It names so many followers, which nobody can connect to. */
   followers?: number;
   /** Its user may not delete streams. */
