@@ -2,7 +2,7 @@
  * A stand-in for EventStoreDB on a real socket: the gRPC services that our driver calls, built on
  * the client's own generated stubs, with the log in memory.
  *
- * It answers as a real server was seen to (23.10.6): exact revisions, the odd rules for repeated
+ * It answers as a real server was seen to (23.10.6, 24.10.9 and 26.1.0): exact revisions, the odd rules for repeated
  * appends, positions that are not counted, events of its own in the log, inclusive reads and
  * exclusive subscriptions. And it goes wrong on demand.
  *
@@ -98,7 +98,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   };
 
   server.addService(streamsGrpc.StreamsService as never, handlers as never);
-  addIdentity(server, () => port, options.followers ?? 0);
+  addIdentity(server, () => port, options);
   port = await new Promise<number>((resolve, reject) => {
     const address = `127.0.0.1:${options.port ?? 0}`;
     server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error, bound) =>

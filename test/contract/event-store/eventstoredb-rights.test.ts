@@ -14,7 +14,7 @@ describe('F43: doctor asks the server', () => {
     const finding = await lookAtEventStoreServer(server.url);
     const [address = ''] = /127\.0\.0\.1:\d+/.exec(server.url) ?? [];
     expect(serverRows(finding)).toEqual([
-      ['  version', '23.10.6.0'],
+      ['  version', '24.10.9, supported'],
       [`  ${address}`, 'leader'],
       ['  read $all', 'allowed'],
       ['  append', 'allowed'],
@@ -27,6 +27,30 @@ describe('F43: doctor asks the server', () => {
         'the server checks no user: whoever reaches it may delete streams and rewrite their metadata, so the log is append-only by our word alone',
       ],
     ]);
+  });
+
+  test.each([
+    ['24.10.9', '24.10.9, supported', []],
+    ['26.1.0', '26.1.0, supported', []],
+    [
+      '23.10.6.0',
+      '23.10.6.0',
+      [
+        'its maker no longer supports 23.10, which works as measured: EventStoreDB 24.10 and KurrentDB 26 are supported',
+      ],
+    ],
+    [
+      '27.0.0',
+      '27.0.0',
+      [
+        'the service was never measured on this version: EventStoreDB 24.10 and KurrentDB 26 are supported',
+      ],
+    ],
+  ])('and says of %s whether it is supported', async (version, row, warnings) => {
+    server = await startStandIn({ version, refusesDeletes: true });
+    const finding = await lookAtEventStoreServer(server.url);
+    expect(serverRows(finding)[0]).toEqual(['  version', row]);
+    expect(finding.warnings.filter((warning) => /measured/.test(warning))).toEqual(warnings);
   });
 
   test('and sees that a delete is refused, on a stream of its own alone', async () => {

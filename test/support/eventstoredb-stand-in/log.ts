@@ -14,6 +14,8 @@ export type StandInOptions = {
    * its own, as KurrentDB 26 was seen to.
    */
   marksEachEvent?: boolean;
+  /** What it says that it is: 24.10.9. */
+  version?: string;
   /** It names so many followers, which nobody can connect to. */
   followers?: number;
   /** Its user may not delete streams. */
