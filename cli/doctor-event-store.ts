@@ -18,11 +18,13 @@ const versionWarnings = (version: string | null): string[] => {
     : [`the service was never measured on this version: ${SUPPORTED} are supported`];
 };
 
+const GIVE_RIGHTS = '`npm run eventstoredb:rights -- <user>` gives it that right';
+
 const faultsOf = ({ readAll, append }: ServerFacts): string[] => [
   ...(readAll === 'refused'
-    ? ['the user may not read $all, so no read model can follow: give it that right']
+    ? [`the user may not read $all, so no read model can follow: ${GIVE_RIGHTS}`]
     : []),
-  ...(append === 'refused' ? ['the user may not append: give it that right'] : []),
+  ...(append === 'refused' ? [`the user may not append: ${GIVE_RIGHTS}`] : []),
 ];
 
 const warningsOf = (facts: ServerFacts): string[] => {

@@ -2,17 +2,14 @@
  * A message leaves for public addresses alone (ADR-0222): every way around that is tried against a
  * listener which counts connections.
  */
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createSender, type SenderOptions } from '../../projector/webhooks/send.ts';
 import { addressKinds, urlProblem } from '../../shared/webhooks/addresses.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { hasOpenssl, ownCertificate } from '../support/own-certificate.ts';
 
 const nobody = addressKinds([]);
 const loopback = addressKinds(['127.0.0.0/8']);
@@ -149,27 +146,11 @@ describe('connections', () => {
   });
 });
 
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
-/** A certificate of its own making for shop.example, and its key. */
-const ownCertificate = (): { cert: string; key: string } => {
-  const folder = temporaryFolder();
-  try {
-    const [certFile, keyFile] = ['cert.pem', 'key.pem'].map((name) => join(folder.path, name));
-    const names = ['-subj', '/CN=shop.example', '-addext', 'subjectAltName=DNS:shop.example'];
-    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    const files = ['-keyout', keyFile ?? '', '-out', certFile ?? ''];
-    spawnSync('openssl', ['req', '-x509', '-days', '2', ...kind, ...files, ...names]);
-    return { cert: readFileSync(certFile ?? '', 'utf8'), key: readFileSync(keyFile ?? '', 'utf8') };
-  } finally {
-    folder.remove();
-  }
-};
-
 // Where the machine has no openssl, there is no certificate to try.
 (hasOpenssl ? test : test.skip)(
   'an https endpoint is sent something only with a certificate of its name by an authority that is trusted',
   async () => {
-    const { cert, key } = ownCertificate();
+    const { cert, key } = ownCertificate('DNS:shop.example');
     let requests = 0;
     const server = createTlsServer({ cert, key }, (_request, response) => {
       requests += 1;

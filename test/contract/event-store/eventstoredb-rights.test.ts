@@ -60,6 +60,14 @@ describe('F43: doctor asks the server', () => {
     expect(own).toEqual([expect.stringMatching(/^doctor-[0-9a-f-]{36}$/)]);
   });
 
+  test('and names the command that gives a user the right to read the log', async () => {
+    server = await startStandIn({ refusesDeletes: true });
+    server.refuseAll(true);
+    expect((await lookAtEventStoreServer(server.url)).faults).toEqual([
+      'the user may not read $all, so no read model can follow: `npm run eventstoredb:rights -- <user>` gives it that right',
+    ]);
+  });
+
   test('and says that an address names one node of a cluster', async () => {
     server = await startStandIn({ followers: 2, refusesDeletes: true });
     const { warnings, members } = await lookAtEventStoreServer(server.url);

@@ -18,6 +18,10 @@ export type StandInOptions = {
   version?: string;
   /** It names so many followers, which nobody can connect to. */
   followers?: number;
+  /** It speaks TLS, with this certificate and its key. */
+  certificate?: { cert: string; key: string };
+  /** `name:password` of the one user that it knows; left out: it checks none. */
+  user?: string;
   /** Its user may not delete streams. */
   refusesDeletes?: boolean;
   /** False: as a server of before 21.10, which has no stream of appends. */

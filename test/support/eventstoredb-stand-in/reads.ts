@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import grpc, { type ServerWritableStream } from '@grpc/grpc-js';
 import {
+  accessDenied,
   type Drop,
   type Fault,
   type Faults,
@@ -73,6 +74,7 @@ export function makeReads(
   marksEachEvent = false,
 ) {
   const subscribers = new Map<ReadCall, () => void>();
+  let refusesAll = false;
 
   function responseRead(call: ReadCall, page: Stored[] | undefined): void {
     if (page === undefined) {
@@ -140,6 +142,7 @@ export function makeReads(
       count(kind);
       if (kind === 'read' && !request.hasStream()) count('readAll');
       call.on('error', () => undefined);
+      if (refusesAll && !request.hasStream()) return void call.emit('error', accessDenied());
       faults.whenThawed(() => {
         const fault = faults.next(kind) as Fault | undefined;
         if (failedRead(call, fault)) return;
@@ -156,6 +159,10 @@ export function makeReads(
         if (fault === 'slow') setTimeout(response, SLOW_MS);
         else response();
       });
+    },
+    /** Whether $all, read or subscribed to, is refused from now on. */
+    refuseAll(on: boolean): void {
+      refusesAll = on;
     },
     /** Ends the running subscriptions. */
     drop(how: Drop): void {
