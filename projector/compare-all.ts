@@ -84,10 +84,14 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
     const look = (paymentId: string) => comparePayment(options, paymentId);
     for (const one of await fewAtOnce(paymentIds, look)) note(one);
   };
+  let expected = 0;
+  await eachDocument(options, async (ids) => {
+    expected += ids.length;
+  });
   const report = (): void => {
     const done = found.documents + found.payments;
     // Every payment has a document, and begins in the log: both are met once.
-    onProgress?.({ done, total: Math.max(done, 2 * found.documents) });
+    onProgress?.({ done, total: Math.max(done, 2 * expected) });
   };
 
   report();
