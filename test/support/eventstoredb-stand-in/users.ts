@@ -14,10 +14,10 @@ export const forUser = <H extends Record<string, Handler>>(
 ): Record<string, unknown> => {
   if (user === undefined) return handlers;
   const known = `Basic ${Buffer.from(user).toString('base64')}`;
-  const guarded = (handler: Handler) => (call: Call, callback?: (error: object) => void) => {
+  const checked = (handler: Handler) => (call: Call, callback?: (error: object) => void) => {
     if (call.metadata.get('authorization')[0] === known) handler(call as never, callback as never);
     else if (callback === undefined) call.emit('error', unauthenticated());
     else callback(unauthenticated());
   };
-  return Object.fromEntries(Object.entries(handlers).map(([name, own]) => [name, guarded(own)]));
+  return Object.fromEntries(Object.entries(handlers).map(([name, own]) => [name, checked(own)]));
 };
