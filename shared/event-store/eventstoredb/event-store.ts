@@ -30,9 +30,8 @@ import {
   positionText,
   storedFormOf,
 } from './records.ts';
-import { createRefusals } from './refusals.ts';
 import { createRemovals } from './removals.ts';
-import { sourceOf } from './source.ts';
+import { createRefusals, sourceOf } from './source.ts';
 import { createStreamReader, knownEnds } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
 
