@@ -4,11 +4,18 @@
  */
 import { CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
+import { type ParsedJson, parseText } from '../../shared/runtime/exact-json.ts';
 
 export type JsonObject = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point. */
+const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
+
+/** The value of a request's body (`parseText`); an amount with a decimal point is NaN (gaps §3). */
+export const parseBody = (text: string | undefined): ParsedJson => parseText(text, AMOUNTS);
 
 /** Nothing deeper than this is ever read. */
 const READ_DEPTH_MAX = 8;

@@ -5,9 +5,10 @@
 import type { FastifyRequest } from 'fastify';
 import { soleHeader } from '../../shared/http/headers.ts';
 import type { Read } from '../../shared/http/route.ts';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { textOf } from '../../shared/runtime/exact-json.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
 import { BODY_NOT_JSON, type Invalid, invalid } from './invalid.ts';
+import { parseBody } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 type Keyed = { key: string | undefined };
@@ -41,7 +42,7 @@ const takeText = ({ body }: FastifyRequest): string | undefined => {
 
 /** The body as JSON; undefined where there is none. */
 export const readJson = (request: FastifyRequest): Read<unknown> => {
-  const json = parseText(takeText(request));
+  const json = parseBody(takeText(request));
   return json.ok ? json : invalid(BODY_NOT_JSON);
 };
 
@@ -49,7 +50,7 @@ export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
   if (!keyed.ok) return keyed;
   const text = takeText(request);
-  const json = parseText(text);
+  const json = parseBody(text);
   if (!json.ok) return invalid(BODY_NOT_JSON);
   const parsed = parseCreate(json.value, keyed.key, text);
   if (!parsed.ok) return parsed;

@@ -16,7 +16,7 @@ const NOTHING = 'Nothing.';
 export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   INVALID_REQUEST: {
     means:
-      'The body is no JSON object, a field is missing or malformed, a header is malformed, or (on capture and refund) the paymentId is. `details` has one entry per field. The transport says it too: 408 the request came too slowly, 413 it is above 64 KiB, 417 an `Expect` that is not known, 431 the headers are above 16 KiB.',
+      'The body is no JSON object, a field is missing or malformed, a header is malformed, or (on capture and refund) the paymentId is. `details` has one entry per field. An amount is written without a decimal point: 25.00 is refused, 2500 is 25 dollars. On create a name that differs from a field only in upper and lower case, `_` or `-` is refused as well (`captureNow is misspelled`). The transport says it too: 408 the request came too slowly, 413 it is above 64 KiB, 417 an `Expect` that is not known, 431 the headers are above 16 KiB.',
     todo: 'Mend what `details` name and send it again. Sent again as it is, it is refused again.',
     stored: NOTHING,
   },

@@ -40,7 +40,7 @@ export const ROUTES = {
     service: 'command-api',
     summary: 'Create a payment',
     description:
-      'Authorizes, or with `captureNow` authorizes and captures in one step. The response is a 200 or a 402 only when the provider has responded.',
+      'Authorizes, or with `captureNow` authorizes and captures in one step. The response is a 200 or a 402 only when the provider has responded. Amounts are written without a decimal point: 25.00 is 400. An unknown field is ignored, but a name that differs from a field of this request only in upper and lower case, `_` or `-` is 400, `captureNow is misspelled`.',
   },
   listPayments: {
     method: 'GET',
