@@ -49,7 +49,7 @@ export const ROUTES = {
     service: 'query-api',
     summary: 'List payments',
     description:
-      'An addition. The own payments, newest first. A page ends with `nextCursor` while there may be more, also one with fewer payments than `limit`; payments made meanwhile do not move the pages that follow.',
+      'An addition. The own payments, newest first. A page ends at `limit` payments or at 256 KiB of them, and with `nextCursor` while there may be more, also one with fewer payments than `limit`; payments made meanwhile do not move the pages that follow.',
   },
   getPayment: {
     method: 'GET',

@@ -73,8 +73,8 @@ export type PaymentSearch = {
 export type PaymentSearchPage = {
   documents: PaymentDocument[];
   /**
-   * Given where more may be found, since `documents` holds as many as it may, or the search looked at as
-   * many payments as it may: all up to this place are in `documents`, and the search goes on with it as
+   * Given where more may be found, since `documents` holds as many or as large ones as it may, or the
+   * search looked at as many payments as it may: all up to this place are in `documents`, and the search goes on with it as
    * its `after`. The place is the one that the store has: that of a damaged document is no other.
    */
   searchedTo?: { createdAt: string; paymentId: string };
@@ -112,8 +112,9 @@ export type ReadModelsReader = {
   /** The document of any merchant's payment: for auditors and operators. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
   /**
-   * At most `limit` documents, by createdAt and then by id, newest first. However many payments there
-   * are, it holds no other call up.
+   * At most `limit` documents, by createdAt and then by id, newest first, and no more than 256 KiB of
+   * bodies (PAGE_BYTES_MAX) where more than one. However many payments there are, it holds no other call
+   * up.
    */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
   /**

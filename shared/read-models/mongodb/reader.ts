@@ -1,6 +1,6 @@
 /** Reading a generation of read models; each kind of query has its own index. */
 import type { DamageReports } from '../damage-reports.ts';
-import { documentsOf, type Found, newestOf, pageOf } from '../found.ts';
+import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../found.ts';
 import type {
   ParkedPayment,
   ParkedPlace,
@@ -24,6 +24,8 @@ import { shareLookUps } from './look-ups.ts';
 
 /** Timeout of reading a page of documents. */
 export const SEARCH_MS_MAX = 5000;
+/** Documents that the server sends at once: a page may be full after a few large ones. */
+const SEARCH_BATCH = 32;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
 const afterPlace = (after: ParkedPlace | undefined): object => {
@@ -112,18 +114,23 @@ export const createReader = (
       const found = await served(({ payments }) =>
         call(SEARCH_MS_MAX, () =>
           Promise.all(
-            filtersOf(search).map((filter) =>
-              payments
-                .find(filter, { maxTimeMS: SEARCH_MS_MAX - 500 })
+            filtersOf(search).map(async (filter) => {
+              const page = gathered(limit);
+              const options = { maxTimeMS: SEARCH_MS_MAX - 500, batchSize: SEARCH_BATCH };
+              const cursor = payments
+                .find(filter, options)
                 .sort(NEWEST_FIRST)
-                .limit(limit + 1)
-                .toArray(),
-            ),
+                .limit(limit + 1);
+              for await (const stored of cursor) {
+                gather(page, limit, foundOf(stored, rowCheck));
+                if (page.isFull) break;
+              }
+              return page.found;
+            }),
           ),
         ),
       );
-      const documents = found.flat().map((stored) => foundOf(stored, rowCheck));
-      return pageOf(newestOf(noteDamaged(documents), limit + 1), limit);
+      return pageOf(newestOf(noteDamaged(found.flat()), limit).found, limit);
     },
     unresolved: async (limit) => {
       const projection = { merchantId: 1, unresolvedSince: 1 };
