@@ -4,9 +4,11 @@
  * the provider is asked until the outcome is known (ask.ts); and no less where the outcome was
  * resolved by hand, until the provider is definite (confirm.ts).
  */
+
 import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { InFlight, Queues } from '../in-flight.ts';
+import type { Queues } from '../../shared/runtime/queues.ts';
+import type { InFlight } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import type { PaymentLog } from '../payment-log.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';

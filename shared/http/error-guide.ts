@@ -120,7 +120,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   SERVICE_UNAVAILABLE: {
     means:
-      'The service cannot take the request now: overload, a shutdown, one of its stores is out of reach, or the stored events of this payment are not whole (`details` say so).',
+      'The service cannot take the request now: overload, too many of your own requests at once or responses that you have not read, a shutdown, one of its stores is out of reach, or the stored events of this payment are not whole (`details` say so).',
     todo: 'Wait for as many seconds as `Retry-After` says and send the same request with the same `Idempotency-Key`.',
     stored: 'Nothing, unless `details` say that this is not known.',
   },

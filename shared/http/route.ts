@@ -208,6 +208,7 @@ export const registerRoutes = <Deps>(
             if (rejectAtOnce?.(deps, reply) === undefined) done();
           },
           limitUnsignedBodies(app.lifecycle.maxInFlight),
+          app.takePlace,
         ],
         handler: (_request, reply) => handle(deps, undefined as never, reply),
       });
@@ -216,7 +217,7 @@ export const registerRoutes = <Deps>(
     app.route({
       method,
       url: path,
-      onRequest: authHooks(scope),
+      onRequest: [...authHooks(scope), app.takePlace],
       handler: (request, reply) => {
         const input = inputOf(form, request, reply);
         // The form that was read is the form that the handler was written for.

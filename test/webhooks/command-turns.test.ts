@@ -4,13 +4,13 @@
  */
 import { expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
-import { createQueues, type Queues } from '../../command-api/in-flight.ts';
 import { handled, type WebhookDeps } from '../../command-api/webhooks/endpoint-requests.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { createQueues, type Queues } from '../../shared/runtime/queues.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 
