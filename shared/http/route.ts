@@ -8,7 +8,6 @@ import type { z } from 'zod';
 import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
-import { limitUnsignedBodies } from './auth/unsigned-bodies.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
 import { fieldName } from './fields.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
@@ -207,7 +206,6 @@ export const registerRoutes = <Deps>(
           (_request, reply, done) => {
             if (rejectAtOnce?.(deps, reply) === undefined) done();
           },
-          limitUnsignedBodies(app.lifecycle.maxInFlight),
           app.takePlace,
         ],
         handler: (_request, reply) => handle(deps, undefined as never, reply),

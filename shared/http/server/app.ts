@@ -224,10 +224,8 @@ const serverOf = (
 /** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
-  const { maxInFlight } = options;
   const lifecycle: Lifecycle = {
-    maxInFlight,
-    places: createShares(maxInFlight),
+    places: createShares(options.maxInFlight),
     unread: createShares(UNREAD_BYTES_MAX),
     closing: false,
   };

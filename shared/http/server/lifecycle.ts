@@ -5,8 +5,7 @@ import type { Shares } from './shares.ts';
 
 /** What requests share, and whether the server is on its way out. */
 export type Lifecycle = {
-  readonly maxInFlight: number;
-  /** Of `maxInFlight`. */
+  /** Of MAX_IN_FLIGHT. */
   readonly places: Shares;
   /** Of the bytes of responses that are on their way. */
   readonly unread: Shares;

@@ -6,7 +6,10 @@
 
 /** Of all there is, one merchant has at most one part in so many. */
 const OF_A_MERCHANT = 2;
-/** All requests without a token together: anybody can send those, a merchant included. */
+/**
+ * All requests without a token together: anybody can send those, a merchant included. A notice is known
+ * to be signed only once its body is there (ADR-0256).
+ */
 const OF_NOBODY = 4;
 
 /** `merchantId` is undefined for a request without a token. */
@@ -25,6 +28,7 @@ export const createShares = (max: number): Shares => {
   let taken = 0;
   return {
     isFull: (merchantId) => {
+      // seeded bug: unsigned-bodies
       const part = merchantId === undefined ? OF_NOBODY : OF_A_MERCHANT;
       return taken >= max || (byMerchant.get(merchantId) ?? 0) >= Math.ceil(max / part);
     },
