@@ -331,7 +331,7 @@ export const settings = {
   ),
   MAX_IN_FLIGHT: setting(
     '2048',
-    'requests at once, from the check of the token until the response is out; half of them at most of one merchant; above it 503 with `Retry-After`',
+    'requests at once, from the check of the token until the response is out; of more than 128 one merchant has half at most; above it 503 with `Retry-After`',
     wholeNumber(1, 1_000_000),
   ),
   SEALING_KEY_FILE: setting(

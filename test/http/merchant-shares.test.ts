@@ -11,7 +11,7 @@ import {
 import { until } from '../support/until.ts';
 
 /** One merchant has half of it. */
-const MAX_IN_FLIGHT = 8;
+const MAX_IN_FLIGHT = 160;
 
 let service: InProcess;
 let port: number;

@@ -57,10 +57,13 @@ declare module 'fastify' {
   }
 }
 
+/** Below twice of it the places are so few that one merchant may need them all. */
+const PLACES_OF_ONE_MIN = 64;
+
 export type AppOptions = {
   log: Log;
   metrics: Metrics;
-  /** Requests at once, half of them of one merchant; above it 503. */
+  /** Requests at once; of more than 128 one merchant has half; above it 503. */
   maxInFlight: number;
   /** What other processes serve under the same base URL (known-routes.ts). */
   servedElsewhere?: readonly string[];
@@ -225,7 +228,7 @@ const serverOf = (
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
   const lifecycle: Lifecycle = {
-    places: createShares(options.maxInFlight),
+    places: createShares(options.maxInFlight, PLACES_OF_ONE_MIN),
     unread: createShares(UNREAD_BYTES_MAX),
     closing: false,
   };

@@ -22,15 +22,19 @@ export type Shares = {
   taken(): number;
 };
 
-/** Shares of `max` in all; each merchant, and the requests without a token, may have one place at least. */
-export const createShares = (max: number): Shares => {
+/**
+ * Shares of `max` in all; each merchant, and the requests without a token, may have one place at least. A
+ * merchant may have `ofOneMin` in any case, so that a small limit is not halved.
+ */
+export const createShares = (max: number, ofOneMin = 1): Shares => {
+  const ofOneMax = Math.max(Math.ceil(max / OF_A_MERCHANT), ofOneMin);
   const byMerchant = new Map<string | undefined, number>();
   let taken = 0;
   return {
     isFull: (merchantId) => {
       // seeded bug: unsigned-bodies
-      const part = merchantId === undefined ? OF_NOBODY : OF_A_MERCHANT;
-      return taken >= max || (byMerchant.get(merchantId) ?? 0) >= Math.ceil(max / part);
+      const ownMax = merchantId === undefined ? Math.ceil(max / OF_NOBODY) : ofOneMax;
+      return taken >= max || (byMerchant.get(merchantId) ?? 0) >= ownMax;
     },
     take: (merchantId, amount) => {
       const own = (byMerchant.get(merchantId) ?? 0) + amount;
