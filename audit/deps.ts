@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import type { LogBreak } from '../shared/event-store/breaks.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import type { SealedHead } from '../shared/event-store/seals.ts';
-
+import type { HeadFile } from '../shared/event-store/seals.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
@@ -25,8 +24,8 @@ export type AuditDeps = {
   onVerified: (broken: LogBreak | undefined) => void;
   /** The public key whose seals are trusted; undefined where this process has none. */
   sealingKey: string | undefined;
-  /** The last sealed head that is kept outside the log, as it is now; undefined where there is none. */
-  sealedHead: () => SealedHead | undefined;
+  /** The heads that are kept outside the log, as they are now; undefined where there is none. */
+  keptHeads: () => HeadFile | undefined;
   /** `now` is true while the log is verified: for one client at a time. */
   verifying: { now: boolean };
 };

@@ -3,7 +3,8 @@ import type { FastifyReply } from 'fastify';
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
-import { EVENT_STREAM, KEEP_ALIVE, type Streams, whenGone } from '../shared/http/server/streams.ts';
+import { EVENT_STREAM, KEEP_ALIVE, type Streams } from '../shared/http/server/streams.ts';
+import { whenGone } from '../shared/http/server/unread.ts';
 import { rejectBeginning, startOf } from './positions.ts';
 import { untilExpiry } from './token-expiry.ts';
 
@@ -52,7 +53,7 @@ export const sendLive = async (
   const place = lastId ?? from;
   const after = place === 'now' ? await store.end() : startOf(place);
   const opening = new AbortController();
-  whenGone(reply, () => opening.abort());
+  whenGone(reply.raw, () => opening.abort());
   try {
     const items = await openSubscription(store, after, opening.signal);
     const source = (signal: AbortSignal) => {

@@ -13,8 +13,8 @@ import {
   KEEP_ALIVE,
   NDJSON,
   serverSent,
-  whenGone,
 } from '../shared/http/server/streams.ts';
+import { whenGone } from '../shared/http/server/unread.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
@@ -186,7 +186,7 @@ export const AUDIT_LOG_ROUTES = {
       if (deps.verifying.now) return rejectBusy(reply, VERIFYING);
       deps.verifying.now = true;
       const leaving = new AbortController();
-      whenGone(reply, () => {
+      whenGone(reply.raw, () => {
         deps.verifying.now = false;
         leaving.abort();
       });

@@ -14,6 +14,7 @@ import { readPage } from '../shared/event-store/read-page.ts';
 import { formReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
+import { PAGE_BYTES_MAX } from '../shared/runtime/page-bytes.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 import type { AuditBreak } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
@@ -67,6 +68,8 @@ export const logPage = async (
 ) => {
   const limit = requested.limit ?? LIMIT;
   const events: ReturnType<typeof checked>[] = [];
+  let bytes = 0;
+  const isFull = (): boolean => events.length >= limit || bytes >= PAGE_BYTES_MAX;
   let broken: AuditBreak | undefined;
   let next = startOf(requested.from);
   const end = await log.end();
@@ -74,14 +77,15 @@ export const logPage = async (
   const take = (form: StoredForm): void => {
     const event = checked(form);
     events.push(event);
+    bytes += Buffer.byteLength(form.text);
     if (event.broken !== undefined) broken ??= breakOfForm(form, event.broken);
   };
   let atEnd = next === end;
-  for (let read = 0; read < READ_MAX && events.length < limit && !atEnd; read += PAGE) {
+  for (let read = 0; read < READ_MAX && !isFull() && !atEnd; read += PAGE) {
     const size = isPart ? PAGE : Math.min(PAGE, limit - events.length);
     const page = await log.stored.readAll(next, size, end);
     for (const [index, form] of page.entries()) {
-      if (events.length === limit) break;
+      if (isFull()) break;
       const pause = pauseAt(index);
       if (pause !== undefined) await pause;
       const isVisible = only === undefined || (await merchants.ofForm(form)) === only;

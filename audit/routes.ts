@@ -23,8 +23,8 @@ export type AuditApi = {
   record?: Recorder;
   /** The public key whose seals are trusted, in base64url; left out where this process has none. */
   sealingKey?: string | undefined;
-  /** The last sealed head that is kept outside the log, as it is now. */
-  sealedHead?: AuditDeps['sealedHead'];
+  /** The heads that are kept outside the log, as they are now. */
+  keptHeads?: AuditDeps['keptHeads'];
   /** Tests set shorter times. */
   limits?: StreamLimits;
 };
@@ -48,7 +48,7 @@ export const registerAuditApi = (
     limits,
     onVerified = () => undefined,
     sealingKey,
-    sealedHead = () => undefined,
+    keptHeads = () => undefined,
   }: AuditApi,
 ): void => {
   registerRoutes(app, authHooks, AUDIT_ROUTES, {
@@ -61,7 +61,7 @@ export const registerAuditApi = (
     providers,
     onVerified,
     sealingKey,
-    sealedHead,
+    keptHeads,
     verifying: { now: false },
   });
 };

@@ -72,13 +72,13 @@ const guaranteeOf = (
  * or undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
-  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'sealedHead'>,
+  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
   { only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const { store, sealingKey: publicKey } = deps;
   const guarantee = only === undefined ? store.stored.guarantee : 'stream';
   const logId = await logIdOf(store);
-  const kept = only === undefined ? deps.sealedHead() : undefined;
+  const kept = only === undefined ? deps.keptHeads() : undefined;
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
   const order = { module: AUDIT_VERIFY_SCAN, args, calls: scanCalls(deps), signal };

@@ -133,7 +133,7 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
 /** What to do next, by the code of an error body. */
 const NEXT: Record<string, string> = {
   FORBIDDEN:
-    'set PAYMENTS_TOKEN to a token with that scope: payments token --merchant "*" --scope …',
+    'set PAYMENTS_TOKEN to such a token: payments token --merchant "*" --scope … --subject <your name>',
   PAYMENT_NOT_FOUND: 'look for it: payments find',
   INVALID_REQUEST: 'see the options: the same command with --help',
   SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',

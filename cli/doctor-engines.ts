@@ -139,7 +139,7 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
       const store = await openEventStoreDb({ url, logger: log });
       await store.ping().finally(() => void store.close());
     },
-    hint: 'does the server use TLS? Without it the address must end in ?tls=false; with it, are user and password right?',
+    hint: 'docs/eventstoredb.md shows the address for each kind of server',
   });
 };
 

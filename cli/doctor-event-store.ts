@@ -7,14 +7,24 @@ import type { Right, ServerFacts } from '../shared/event-store/eventstoredb/serv
 /** The server, and what to mend: `faults` keep the service from its work, `warnings` do not. */
 export type EventStoreServerFinding = ServerFacts & { faults: string[]; warnings: string[] };
 
-/** The version that the rules of the driver were measured on. */
-const MEASURED_VERSION = '23.10';
+/** Measured, and served by their maker (docs/eventstoredb.md). */
+const SUPPORTED = 'EventStoreDB 24.10 and KurrentDB 26';
+const isSupported = (version: string): boolean => /^(24\.10|26)\./.test(version);
+
+const versionWarnings = (version: string | null): string[] => {
+  if (version === null || isSupported(version)) return [];
+  return version.startsWith('23.10.')
+    ? [`its maker no longer supports 23.10, which works as measured: ${SUPPORTED} are supported`]
+    : [`the service was never measured on this version: ${SUPPORTED} are supported`];
+};
+
+const GIVE_RIGHTS = '`npm run eventstoredb:rights -- <user>` gives it that right';
 
 const faultsOf = ({ readAll, append }: ServerFacts): string[] => [
   ...(readAll === 'refused'
-    ? ['the user may not read $all, so no read model can follow: give it that right']
+    ? [`the user may not read $all, so no read model can follow: ${GIVE_RIGHTS}`]
     : []),
-  ...(append === 'refused' ? ['the user may not append: give it that right'] : []),
+  ...(append === 'refused' ? [`the user may not append: ${GIVE_RIGHTS}`] : []),
 ];
 
 const warningsOf = (facts: ServerFacts): string[] => {
@@ -32,9 +42,7 @@ const warningsOf = (facts: ServerFacts): string[] => {
     ...(members.length > 0 && members.every(({ state }) => state !== 'leader')
       ? ['no node leads, so nothing can be appended: wait for the election, or start the others']
       : []),
-    ...(version !== null && !version.startsWith(`${MEASURED_VERSION}.`)
-      ? [`the driver was measured on ${MEASURED_VERSION}, and this is ${version}`]
-      : []),
+    ...versionWarnings(version),
   ];
 };
 
@@ -53,9 +61,14 @@ const RIGHTS: readonly [name: 'readAll' | 'append' | 'remove' | 'rewriteMetadata
     ['rewriteMetadata', 'rewrite metadata'],
   ];
 
+const versionText = (version: string | null): string => {
+  if (version === null) return 'unknown: the server does not say';
+  return isSupported(version) ? `${version}, supported` : version;
+};
+
 /** Rows of two texts: the version, each node, each right. */
 export const serverRows = (finding: EventStoreServerFinding): [string, string][] => [
-  ['  version', finding.version ?? 'unknown: the server does not say'],
+  ['  version', versionText(finding.version)],
   ...finding.members.map(({ address, state, isAlive }): [string, string] => [
     `  ${address}`,
     isAlive ? state : `${state}, not alive`,

@@ -13,20 +13,29 @@ import { CommandFailed } from './command-failed.ts';
 import type { At, Source } from './events-source.ts';
 import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
 import { type Manifest, readManifestOf } from './export-manifest.ts';
+import { exportSeals, requireSeals, requireWholeLog } from './export-seals.ts';
 import { NOT_ITS_CHAIN } from './line-check.ts';
+import { noteMisfit } from './log-misfit.ts';
+import { publicKeyIn } from './sealing-key.ts';
 
 /**
  * The events of one stream up to the first line of the file that is not as it was exported. `misfit` is
  * that line: at its own event where it is of the stream, else at the stream's next event, which nobody knows.
  */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
+type Seals = ReturnType<typeof exportSeals>;
 
 const lineReason = (line: ExportLine | undefined, before: string): string | undefined => {
   if (line === undefined) return NOT_A_LINE;
   return line.chain === expectedChain(line, before) ? undefined : NOT_ITS_CHAIN;
 };
 
-const partOf = async (file: string, stream: string, manifest: Manifest): Promise<Part> => {
+const partOf = async (
+  file: string,
+  stream: string,
+  manifest: Manifest,
+  seals: Seals,
+): Promise<Part> => {
   const forms: StoredForm[] = [];
   let last: ExportLine | undefined;
   let number = 0;
@@ -41,7 +50,8 @@ const partOf = async (file: string, stream: string, manifest: Manifest): Promise
     // Where the export is of the whole log, the line before it is the event before it in the log.
     const logHashBefore = manifest.completeness === 'log' ? (last?.logHash ?? GENESIS_HASH) : null;
     if (line?.stream === stream) forms.push({ ...line, logHashBefore });
-    if (reason !== undefined) return upTo(line, reason);
+    if (line === undefined || reason !== undefined) return upTo(line, reason ?? NOT_A_LINE);
+    seals.pass(line);
     last = line;
   }
   return (last?.chain ?? LINES_START) === manifest.chain
@@ -58,12 +68,28 @@ const stateAt = (history: Pick<History, 'events' | 'broken'>, at: At): State => 
 };
 
 /**
- * Reads one payment's events from an export up to the first line that is not as it was exported. Throws
- * CommandFailed when the file or its manifest cannot be read, or holds no event of the payment.
+ * Reads one payment's events from an export up to the first line that is not as it was exported. An export
+ * of the whole log that does not fit its seals is shown all the same, and ends the verb with 3; `key` names
+ * the file of a public key that they must lead to or from. Throws CommandFailed when the file, its manifest
+ * or the key cannot be read, or it holds no event of the payment, or no seal for the key.
  */
-export const openFileSource = async (paymentId: string, file: string): Promise<Source> => {
+export const openFileSource = async (
+  paymentId: string,
+  file: string,
+  key?: string,
+): Promise<Source> => {
   const manifest = readManifestOf(file);
-  const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest);
+  requireWholeLog(file, manifest, key);
+  const seals = exportSeals(manifest, publicKeyIn(key));
+  const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest, seals);
+  if (misfit === undefined) {
+    const unsealed = seals.misfit();
+    if (unsealed === undefined) requireSeals(file, key, seals.count());
+    noteMisfit(
+      unsealed &&
+        `${file} does not fit its seals, so it is not proven what the payment was: ${unsealed}; next: payments verify --file ${file}`,
+    );
+  }
   const events = forms.map((form) => decode(form));
   const verify = manifest.completeness === 'range' ? verifyPart : verifyStream;
   const broken = streamBreak(forms, events, verify) ?? misfit;

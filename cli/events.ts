@@ -15,6 +15,7 @@ import {
   printJson,
   styled,
 } from './output.ts';
+import { keyOption } from './sealing-key.ts';
 import { timeOrRevision } from './time-option.ts';
 import { timelineLines } from './timeline.ts';
 
@@ -23,6 +24,7 @@ type Options = {
   state?: true;
   diff?: true;
   file?: string;
+  key?: string;
   data?: string;
   merchant?: string;
   format: Format;
@@ -74,13 +76,15 @@ const showDiff = ({ differences, revision, now }: State): void => {
   print(...columns(differences.map(({ path, was, now: is }) => [path, text(was), '->', text(is)])));
 };
 
-const showEvents = async (paymentId: string, options: Options): Promise<void> => {
-  const { file, state, diff } = options;
+const showEvents = async (paymentId: string, options: Options, command: Command): Promise<void> => {
+  const { file, key, state, diff } = options;
+  if (key !== undefined && file === undefined)
+    command.error('error: --key goes with --file: a service has its own key');
   const source =
     file === undefined
       ? await serviceSource(paymentId, options)
       : // Loaded only here: decoding stored events needs modules that are slow to load.
-        await (await import('./events-of-file.ts')).openFileSource(paymentId, file);
+        await (await import('./events-of-file.ts')).openFileSource(paymentId, file, key);
   const at = atOf(options.at);
   const isState = state === true || diff === true;
   const { broken } = isState
@@ -118,6 +122,7 @@ export const eventsCommand = (): Command =>
     .option('--state', 'the state of the payment then; left out: its events up to then')
     .option('--diff', 'what has changed from then to now')
     .option('--file <file>', 'read the events from an export; no service is needed')
+    .addOption(keyOption())
     .addOption(dataOption().conflicts('file'))
     .addOption(new Option('--merchant <id>', 'as this merchant sees it').conflicts('file'))
     .addOption(formatOption())

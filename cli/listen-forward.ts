@@ -116,6 +116,15 @@ const pass = async (
   place.rejected = !accepted;
 };
 
+/** Throws CommandFailed where the token may read and no more. */
+const secretOf = (ready: string): string => {
+  const { secret } = JSON.parse(ready) as { secret?: string };
+  if (secret !== undefined) return secret;
+  throw new CommandFailed(
+    'PAYMENTS_TOKEN lacks the scope webhooks:write, so the service gives it no secret to sign messages with',
+  );
+};
+
 /** Forwards until the connection ends; undefined where only the secret was wanted. */
 const follow = async (
   client: Client,
@@ -130,7 +139,7 @@ const follow = async (
     const after = place.last;
     place.last = id ?? after;
     if (event === 'ready') {
-      place.secret = String((JSON.parse(data) as { secret: string }).secret);
+      place.secret = secretOf(data);
       if (options.printSecret) {
         print(place.secret);
         return undefined;
@@ -151,7 +160,7 @@ export const listenAndForward = async (options: ForwardOptions): Promise<void> =
   if (!/^https?:\/\//i.test(options.forwardTo) || !URL.canParse(options.forwardTo))
     throw new CommandFailed('--forward-to must be an http or https address', 2);
   const { merchant } = options;
-  const client = await openClient({ scope: 'payments:read', merchant });
+  const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
   const place: ForwardPlace = { last: undefined, secret: '', connected: false, rejected: false };
   await followAgain(place, () => follow(client, options, place));
 };

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { LogMisfit } from '../projector/errors.ts';
 import { lastKeyOf, rejectUnsealed, sealsOf } from '../projector/seals/check.ts';
-import { headFileOf, isNextKey, readSealedHead, readSealingKey } from '../projector/seals/key.ts';
+import { headFileOf, isNextKey, readHeadFile, readSealingKey } from '../projector/seals/key.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -15,7 +15,7 @@ import { keyPlaceOf } from './sealing-key.ts';
 /** The key that is trusted, and why the log does not fit its seals; both undefined where none is known. */
 type SealedHead = { publicKey?: string; misfit?: string };
 
-/** Checks the last seal and the kept head, which is one look-up each. Throws StoreUnavailable. */
+/** Checks the last seal and the kept heads, which is one look-up each. Throws StoreUnavailable. */
 export const checkSealedHead = async (folder: string, store: EventStore): Promise<SealedHead> => {
   const { keyFile } = keyPlaceOf(folder);
   const found: SealedHead = {};
@@ -28,7 +28,7 @@ export const checkSealedHead = async (folder: string, store: EventStore): Promis
     // Of a rotation that was broken off, the next start would finish the rest.
     const publicKey = last !== undefined && isNextKey(keyFile, last) ? last : own;
     found.publicKey = publicKey;
-    const kept = readSealedHead(keyFile);
+    const kept = readHeadFile(keyFile);
     const log = await logIdOf(store);
     // seeded bug: stopped-log-sealed
     await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(keyFile) });

@@ -2,8 +2,9 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Option } from 'commander';
 import { type KeyPlace, SEALING_KEY_NAME } from '../projector/seals/key.ts';
-
+import { publicKeyOf } from '../shared/event-store/seals.ts';
 import { CommandFailed } from './command-failed.ts';
 import { readSettings } from './settings.ts';
 
@@ -27,3 +28,14 @@ export const readPublicKey = (file: string): KeyObject => {
     `${file} holds no Ed25519 key in PEM that can be read; next: payments keys show`,
   );
 };
+
+/** The option that names a key which the seals of an export are checked against. */
+export const keyOption = (): Option =>
+  new Option(
+    '--key <file>',
+    'with --file: a public key of the seals, of any time (payments keys show)',
+  );
+
+/** The public key in the file that `keyOption` names, if any. Throws CommandFailed. */
+export const publicKeyIn = (file: string | undefined): string | undefined =>
+  file === undefined ? undefined : publicKeyOf(readPublicKey(file));

@@ -15,9 +15,9 @@ import {
 } from '../shared/event-store/breaks.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
-import { CommandFailed } from './command-failed.ts';
 import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
 import { type Manifest, manifestFileOf, readManifestOf } from './export-manifest.ts';
+import { requireWholeLog } from './export-seals.ts';
 import { lineCheck } from './line-check.ts';
 
 /** `line` is counted from 1; a removed stream has none. */
@@ -143,11 +143,7 @@ export const verifyFile = async (
 ): Promise<FileVerification> => {
   const manifest = readManifestOf(file, manifestFile);
   const { head, completeness } = manifest;
-  if (publicKey !== undefined && completeness !== 'log') {
-    throw new CommandFailed(
-      `${file} is no export of the whole log, and seals are of the whole log: leave out --key, or export without a range and for all merchants`,
-    );
-  }
+  requireWholeLog(file, manifest, publicKey);
   const seen = await scan(file, manifest, publicKey);
   const { events, sealed } = seen;
   const inLines = judgeBreaks(seen.breaks);

@@ -1,7 +1,6 @@
 /** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
 import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
-import { publicKeyOf } from '../shared/event-store/seals.ts';
 import { acknowledgeBreaks } from './acknowledge-breaks.ts';
 import { auditClient, dataOption, pathOf, paymentPath, serverSentEvents } from './audit.ts';
 import { othersOf, placeOf, printAcknowledged, printBreaks } from './breaks.ts';
@@ -9,9 +8,10 @@ import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { compareReadModels } from './compare-read-models.ts';
 import { readManifest } from './export-manifest.ts';
+import { requireSeals } from './export-seals.ts';
 import { type Format, formatOption, note, print, printJson, styled } from './output.ts';
 import { startProgress } from './progress-bar.ts';
-import { readPublicKey } from './sealing-key.ts';
+import { keyOption, publicKeyIn } from './sealing-key.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 
 type Options = {
@@ -113,18 +113,13 @@ const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVe
   );
 };
 
-/** Throws CommandFailed also where a key is named and no seal is there that it could prove anything by. */
 const verifyExport = async (
   file: string,
   { manifest, key }: Options,
 ): Promise<FileVerification> => {
-  const publicKey = key === undefined ? undefined : publicKeyOf(readPublicKey(key));
+  const publicKey = publicKeyIn(key);
   const verification = await verifyFile(file, manifest, publicKey);
-  // seeded bug: key-without-seals
-  if (key !== undefined && verification.ok && verification.sealed?.seals === 0)
-    throw new CommandFailed(
-      `${file} has no seal, so ${key} proves nothing about it: its seals were taken out, or none was made yet`,
-    );
+  if (verification.ok) requireSeals(file, key, verification.sealed?.seals ?? 0);
   return verification;
 };
 
@@ -195,10 +190,7 @@ export const verifyCommand = (): Command =>
       '--manifest <file>',
       'with --all: the log must still hold the head of this manifest; with --file: its manifest',
     )
-    .option(
-      '--key <file>',
-      'with --file: a public key of the seals, of any time (payments keys show)',
-    )
+    .addOption(keyOption())
     .addOption(
       new Option(
         '--acknowledge <break>',

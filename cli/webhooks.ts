@@ -71,8 +71,9 @@ const listAttempts = async (
   (await jsonOf<{ attempts: Attempt[] }>(client.get(pathOf(endpointId, `/attempts${query}`))))
     .attempts;
 
+/** A test may wait for a request of 15 s, and take as long. */
 const POLL_MS = 200;
-const POLLS_MAX = 100;
+const POLLS_MAX = 200;
 
 /** Sends a test and waits for what came of it. Exit code 1 where it was not accepted. */
 const test = async (endpointId: string, options: Options): Promise<void> => {
@@ -88,7 +89,7 @@ const test = async (endpointId: string, options: Options): Promise<void> => {
     }
     await wait(POLL_MS);
   }
-  throw new CommandFailed('no attempt at the test message within 20 s; is the projector running?');
+  throw new CommandFailed('no attempt at the test message within 40 s; is the projector running?');
 };
 
 const verb = (name: string, description: string, example: string): Command =>

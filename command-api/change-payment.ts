@@ -20,7 +20,7 @@ import { newOperationId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { type LoadedPayment, notInLog, operationOf } from './loaded-payment.ts';
-import { operate } from './operate.ts';
+import { metEarlierFence, operate } from './operate.ts';
 import { CHANGE_KINDS } from './question.ts';
 import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -61,10 +61,13 @@ export const changePayment = (
 ): Promise<CommandResponse> => {
   const request = recognisedBy(deps, sender, change, key);
   const attempt = { change, sender, key, request, budget };
-  return deps.queues.run(change.paymentId, async () => {
+  const { paymentId } = change;
+  return deps.queues.run(paymentId, async () => {
     for (;;) {
       const response = await changeOrRepeat(deps, attempt);
-      if (response !== undefined) return response;
+      if (response === undefined) continue;
+      const { length: attempts } = operationsUnder(deps.paymentLog.peek(paymentId), request);
+      if (!metEarlierFence(deps, response, attempts)) return response;
     }
   });
 };
@@ -124,12 +127,16 @@ const changeAnew = async (
 const operationIdOf = (
   { identities }: CommandDeps,
   { change: { kind, paymentId }, sender: { merchantId }, key, request }: Attempt,
-  { state }: LoadedPayment,
+  payment: LoadedPayment,
 ): string => {
   if (key === undefined) return newOperationId();
-  const earlier = state.operations.filter((o) => isUnderKeyOf(o, request));
-  return identities.operationIdOf(merchantId, kind, paymentId, key, earlier.length + 1);
+  const attempt = operationsUnder(payment, request).length + 1;
+  return identities.operationIdOf(merchantId, kind, paymentId, key, attempt);
 };
+
+/** The attempts that were begun under the request's key; none without a key. */
+const operationsUnder = (payment: LoadedPayment | undefined, request: Recognised): Operation[] =>
+  payment?.state.operations.filter((o) => isUnderKeyOf(o, request)) ?? [];
 
 /** The keyed hashes that a repeat of this change is recognised by (gaps §8). */
 export const recognisedBy = (

@@ -12,12 +12,13 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
+import { createQueues } from '../shared/runtime/queues.ts';
 import type { StartTimer } from '../shared/runtime/timer.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import { rulesOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import { createInFlight, createQueues, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
+import { createInFlight, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
 import { recordMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
@@ -31,6 +32,7 @@ import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { confirmByAsking } from './recovery/confirm.ts';
+import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
@@ -99,7 +101,11 @@ const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 
-const createDeps = (options: CommandSideOptions, provider: Provider): CommandDeps => {
+const createDeps = (
+  options: CommandSideOptions,
+  provider: Provider,
+  { isLevel }: Pick<ProviderAhead, 'isLevel'>,
+): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
   const { onAppended, onConflict } = recordMetrics(options.metrics);
   const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
@@ -128,6 +134,7 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
     queues,
     inFlight,
     unresolved,
+    isLevel,
     identities,
     claims: createReferenceClaims({ store, identities, nowMs }),
     sharedStore,
@@ -159,20 +166,21 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const onReason = noteRejections({ onRejection, logger: log, nowMs });
   const own = resilient(spansAround(options.provider, config), { onCall, onReason });
   const provider = forOwnOperations(own, config.provider.names);
-  const deps = createDeps(options, provider);
+  const { names: providers } = config.provider;
+  const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
+  const deps = createDeps(options, provider, providerAhead);
   const { inFlight, unresolved } = deps;
   const reconciling = openReconciling({
     store,
     provider,
-    providers: config.provider.names,
+    providers,
     everyMs: config.reconcileIntervalMs,
     metrics,
     logger: log,
+    onNeverSent: (difference) => askAboutNeverSent(deps, difference),
   });
   const waiting: Waiting = new Set();
   const stop = createStop(deps, waiting);
-  const { names: providers } = config.provider;
-  const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
   let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;

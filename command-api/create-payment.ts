@@ -19,7 +19,7 @@ import type { CommandDeps } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities } from './idempotency.ts';
 import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
-import { type OperationRequest, operate } from './operate.ts';
+import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
 import type { CallDetails } from './provider/port.ts';
 import { resolveByAsking, resolvedInTurn, responseUnlessFenced } from './recovery/ask.ts';
 import type { CreateRequest } from './request/payment-request.ts';
@@ -162,7 +162,10 @@ const createUnderKey = (
     let tried = previous && (await lastOf(deps, keyed, (n) => idsUnder(previous, n).paymentId));
     for (let n = 1; budget.leftMs() > 0; n++) {
       if (tried !== undefined && 'response' in tried) break;
-      tried = await createOrRepeat(deps, keyed, idsUnder(identities, n), tried?.free);
+      const ids = idsUnder(identities, n);
+      tried = await createOrRepeat(deps, keyed, ids, tried?.free);
+      if ('response' in tried && metEarlierFence(deps, tried.response, n))
+        tried = (await repeatOf(deps, keyed, ids.paymentId)) ?? tried;
     }
     if (tried !== undefined && 'response' in tried) return tried.response;
     throw new BudgetSpent();

@@ -1,8 +1,9 @@
 /** What the commands of the command side are given to work with. */
 import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
+import type { Queues } from '../shared/runtime/queues.ts';
 import type { Identities } from './idempotency.ts';
-import type { InFlight, Queues } from './in-flight.ts';
+import type { InFlight } from './in-flight.ts';
 import type { PaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
@@ -14,6 +15,8 @@ export type CommandDeps = {
   queues: Queues;
   inFlight: InFlight;
   unresolved: Unresolved;
+  /** See ProviderAhead (gaps §17). */
+  isLevel(): boolean;
   identities: Identities;
   claims: ReferenceClaims;
   /**

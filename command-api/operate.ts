@@ -109,21 +109,23 @@ const carryOut = async (
  * throws: the response has to name the payment.
  */
 const endEarly = async (
-  { paymentLog, logger }: CommandDeps,
+  deps: CommandDeps,
   { paymentId, command: { operationId }, budget, mayGoOn }: OperationRequest,
   progress: Progress,
   payment: LoadedPayment,
 ): Promise<{ response: CommandResponse | undefined } | undefined> => {
   try {
     if (mayGoOn === undefined || (await mayGoOn())) return undefined;
-    progress.payment = await paymentLog.recordOutcome(payment, operationId, {
+    if (!isProof(deps, operationOf(payment, operationId)))
+      return { response: unknownOutcome(paymentId) };
+    progress.payment = await deps.paymentLog.recordOutcome(payment, operationId, {
       outcome: 'NOT_SENT',
     });
     // The request goes on with another payment, or finds the one that another request made.
     budget.begunOn = undefined;
     return { response: undefined };
   } catch (error) {
-    logger.error(
+    deps.logger.error(
       { paymentId, err: error },
       'nothing sent to the provider: the event store failed after the intent; recovery will end it',
     );
@@ -184,14 +186,43 @@ export const outcomeOf = (
   // seeded bug: unknown-stays-unresolved
   response.outcome === 'UNKNOWN' || response.outcome === 'NOT_FOUND' ? undefined : response;
 
+/**
+ * Whether a call that was not sent proves that nothing was carried out. An id under a key is derived, so
+ * a log that was lost may have sent it before: then only the provider's word decides (gaps §7, §17).
+ */
+const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
+  identity.keyHash === undefined || isLevel();
+
+/** An attempt under a key goes on to the next one by itself as long as its number is below this. */
+const ATTEMPTS_MAX = 16;
+
+/** Whether the `attempt` (from 1; 0 without a key) met a fence of the lost log's: the next one is due (gaps §8). */
+export const metEarlierFence = (
+  { isLevel }: Pick<CommandDeps, 'isLevel'>,
+  { outcome }: CommandResponse,
+  attempt: number,
+): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
+
 /** Undefined where the outcome is unknown. Never throws. */
 const callProvider = async (
+  deps: CommandDeps,
+  request: OperationRequest,
+  progress: Progress,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<FinalOutcomeDetails | undefined> => {
+  const response = await execute(deps, request, progress, payment, operation);
+  const isUnproven = response.outcome === 'NOT_SENT' && response.reason !== 'fenced';
+  return isUnproven && !isProof(deps, operation) ? undefined : outcomeOf(response);
+};
+
+const execute = async (
   { provider, paymentLog, inFlight }: CommandDeps,
   { call, budget }: OperationRequest,
   progress: Progress,
   payment: LoadedPayment,
   operation: Operation,
-): Promise<FinalOutcomeDetails | undefined> => {
+): Promise<ProviderOutcome> => {
   // The client has its response, that nothing was begun, and may have sent the request again.
   // seeded bug: budget-spent
   if (budget.spent === true) return { outcome: 'NOT_SENT' };
@@ -206,7 +237,7 @@ const callProvider = async (
   };
   // seeded bug: call-under-operation-id
   const sent = { operationId, paymentId, merchantId, amount, currency, ...call };
-  return outcomeOf(await provider.execute(sent, opened));
+  return provider.execute(sent, opened);
 };
 
 /** Never throws: an outcome that the store does not take is left to recovery. */

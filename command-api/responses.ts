@@ -96,6 +96,28 @@ export const unknownOutcome = (paymentId: string): CommandResponse =>
     locationOf(paymentId),
   );
 
+/** Nobody can say yet what an earlier log sent under the key, so no further attempt is made. */
+export const earlierAttemptUnknown = (paymentId: string): CommandResponse =>
+  tryLater(
+    'PROVIDER_UNAVAILABLE',
+    [
+      `paymentId ${paymentId}`,
+      'the provider cannot say now whether an earlier attempt was carried out; repeat it under the same key',
+    ],
+    locationOf(paymentId),
+  );
+
+/** The log has it as never sent, and the provider carried it out (gaps §16). */
+export const contradicted = (paymentId: string): CommandResponse =>
+  tryLater(
+    'PROVIDER_UNAVAILABLE',
+    [
+      `paymentId ${paymentId}`,
+      'the provider carried it out although it is recorded as never sent: an operator has to resolve it; do not send it again under another key',
+    ],
+    locationOf(paymentId),
+  );
+
 const neverCarriedOut = (operation: Operation, paymentId: string): CommandResponse => ({
   ...tryLater(
     'PROVIDER_UNAVAILABLE',

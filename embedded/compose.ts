@@ -116,7 +116,7 @@ const openParts = async (
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
-  const opened = await openEventStore(drivers);
+  const opened = await openEventStore({ ...drivers, metrics });
   const own = config.idempotencySecret ?? (await idempotencySecret(folder));
   const secrets = secretsOf(config, own);
   const identities = createIdentities(secrets);
@@ -173,7 +173,7 @@ const openParts = async (
     metrics,
     projector,
     sealingKey: sealer.publicKey,
-    sealedHead: sealer.sealedHead,
+    keptHeads: sealer.keptHeads,
   });
   const sides = {
     webhookSecret: secret,
@@ -216,7 +216,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     providers: config.provider.names,
     onVerified: verification.note,
     sealingKey: sealer.publicKey,
-    sealedHead: sealer.sealedHead,
+    keptHeads: sealer.keptHeads,
   });
   registerQueryApi(app, authHooks, {
     store,

@@ -1,7 +1,7 @@
 /**
  * Compares all read models with the log: each document with its stream, then each payment of the log
- * with the documents, so that a missing one is found as well; and names those that are parked. Changes
- * nothing.
+ * with the documents, so that a missing one is found as well, and each index of the documents with
+ * them; and names those that are parked. Changes nothing.
  */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
@@ -13,6 +13,8 @@ import { comparePayment, type Difference, type DifferenceKind } from './compare-
 /** How many differences are named. */
 const NAMED_MAX = 100;
 const PAGE = 250;
+/** Stands for the payment where a whole index differs. */
+const NO_PAYMENT = '-';
 
 /** Documents and payments of the log that were compared, and about how many there are of both. */
 export type ComparisonProgress = { done: number; total: number };
@@ -30,7 +32,7 @@ export type Comparison = {
 
 export type CompareAllOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end'>;
-  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'parked'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'parked' | 'indexDamage'>;
   onProgress?: ((progress: ComparisonProgress) => void) | undefined;
   signal?: AbortSignal;
 };
@@ -97,10 +99,14 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
     const look = (paymentId: string) => comparePayment(options, paymentId);
     for (const one of await fewAtOnce(paymentIds, look)) note(one);
   };
+  let expected = 0;
+  await eachDocument(options, async (ids) => {
+    expected += ids.length;
+  });
   const report = (): void => {
     const done = found.documents + found.payments;
     // Every payment has a document, and begins in the log: both are met once.
-    onProgress?.({ done, total: Math.max(done, 2 * found.documents) });
+    onProgress?.({ done, total: Math.max(done, 2 * expected) });
   };
 
   report();
@@ -121,5 +127,7 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
       if (!isNamed) note({ paymentId, kind: 'parked', detail: reason });
     }
   });
+  const detail = await readModels.indexDamage?.(options.signal);
+  if (detail !== undefined) note({ paymentId: NO_PAYMENT, kind: 'unlisted', detail });
   return found;
 };

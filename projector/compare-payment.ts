@@ -16,6 +16,8 @@ export type DifferenceKind =
   | 'damaged'
   /** The document is an older one than the projector had applied events for. */
   | 'older'
+  /** An index of the store does not lead to the document: lists and searches leave it out. */
+  | 'unlisted'
   /** The document has its check, and the events up to its revision say something else. */
   | 'differs'
   /** The document is of a revision that the log does not have, or of a payment it does not have. */
@@ -79,11 +81,12 @@ const compare = async (
 ): Promise<Pick<Difference, 'kind' | 'detail'> | undefined> => {
   // Read first: what is before this checkpoint must be in a document that is read later.
   const checkpoint = await compared.readModels.checkpoint();
-  const { row, whole, parked } = await compared.readModels.inspect(paymentId);
+  const { row, whole, parked, unlisted } = await compared.readModels.inspect(paymentId);
   if (!whole) return { kind: 'damaged', detail: `revision ${row?.revision} without its check` };
   const events = await compared.store.readStream(streamOf(paymentId));
   const difference = row && differenceAt(row, events);
   if (difference !== undefined) return difference;
+  if (unlisted !== undefined) return { kind: 'unlisted', detail: `not found by index ${unlisted}` };
   const next = events[(row?.revision ?? -1) + 1];
   // A parked payment is known to be behind.
   if (next === undefined || parked) return undefined;

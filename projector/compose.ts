@@ -15,7 +15,7 @@ import { checkBeforeStart, rejectMisfit } from './log-check.ts';
 import { createProjection, type Projection } from './projection.ts';
 import type { RebuildResult } from './rebuild.ts';
 import { createRebuilds, type RebuildRequest, type Rebuilds } from './rebuilds.ts';
-import { startSampler } from './sampler.ts';
+import { type Sampler, startSampler } from './sampler.ts';
 import type { RunningHash } from './seals/running-hash.ts';
 import { runSubscription, type Subscriber, type SubscriptionState } from './subscription.ts';
 import { tracedProjection } from './traces.ts';
@@ -83,6 +83,7 @@ export type Projector = {
   rebuild(request?: RebuildRequest): Promise<RebuildResult>;
   /** Compares all read models with the log. Throws StandingBy, ComparisonRunning, and what the engines throw. */
   compareAll(onProgress?: CompareAllOptions['onProgress']): Promise<Comparison>;
+  checkIndexes: Sampler['checkIndexes'];
   /** The rebuild of this process that runs, else its last one. */
   rebuilds: Pick<Rebuilds, 'latest'>;
   /** Resolves when the batch in hand is applied. */
@@ -164,6 +165,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
   const sampler = startSampler({
     ...parts,
+    rebuild: async () => (await rebuilds.run()).served,
     isReady: () => catchUp.now() && !lease.standingBy(),
     everyMs: sampleMs,
   });
@@ -216,11 +218,13 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
         const { signal } = stopping;
         const found = await compareAll({ store, readModels, onProgress, signal });
         sampler.known(found.named);
+        if (found.differences > 0) await sampler.checkIndexes(signal).catch(() => false);
         return found;
       } finally {
         comparing = false;
       }
     },
+    checkIndexes: sampler.checkIndexes,
     rebuilds,
     stop: async () => {
       stopping.abort();

@@ -29,7 +29,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const { config, log } = deps;
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
-  const { store, ping } = await openEventStore(drivers);
+  const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = await openReadModels(drivers, secretsOf(config));
   const sealer = await openSealer({ config, store, log });
   const { running } = sealer;
@@ -51,7 +51,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     metrics,
     projector,
     sealingKey: sealer.publicKey,
-    sealedHead: sealer.sealedHead,
+    keptHeads: sealer.keptHeads,
   });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);

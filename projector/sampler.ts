@@ -5,6 +5,7 @@
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { comparePayment, type Difference, type DifferenceKind } from './compare-payment.ts';
 import type { Projection } from './projection.ts';
@@ -20,12 +21,16 @@ const DAMAGED_MAX = 1_000;
  * What the log alone makes whole again. A document that has its check and says something else than the
  * log is left: the log may be what was changed, and the document the only trace of it (ADR-0122).
  */
-const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older'];
+const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unlisted'];
+/** A damaged index looks like these: written again, the document would be there twice. */
+const BY_INDEX: readonly DifferenceKind[] = ['missing', 'unlisted'];
 
 export type SamplerOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll'>;
-  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage' | 'indexDamage'>;
   projection: Pick<Projection, 'repair'>;
+  /** Fills the read models anew; false where the old ones are still served. Throws what a rebuild throws. */
+  rebuild(): Promise<boolean>;
   logger: Logger;
   /** False while this projector stands by or has not caught up: then nothing is compared. */
   isReady(): boolean;
@@ -38,6 +43,11 @@ export type Sampler = {
   counts(): { samples: number; differences: number };
   /** Replaces the remembered differences by those of a whole comparison, or of a rebuild (none). */
   known(differences: readonly Difference[]): void;
+  /**
+   * Has the read models filled anew where one of their indexes is damaged; true where one is. What came of
+   * it is in the log. Throws ReadModelsUnavailable.
+   */
+  checkIndexes(signal?: AbortSignal): Promise<boolean>;
   stop(): void;
 };
 
@@ -74,6 +84,30 @@ export const startSampler = (options: SamplerOptions): Sampler => {
   let samples = 0;
   let turn = 0;
   let busy = false;
+  /** Stays true where it failed: somebody else compares or rebuilds then. */
+  let isRebuilding = false;
+
+  const rebuildAnew = async (): Promise<void> => {
+    try {
+      isRebuilding = !(await options.rebuild());
+    } catch (error) {
+      logger.warn({ reason: reasonOf(error) }, 'the damaged read models could not be filled anew');
+    }
+  };
+
+  const checkIndexes = async (signal?: AbortSignal): Promise<boolean> => {
+    if (isRebuilding) return true;
+    const detail = await readModels.indexDamage?.(signal);
+    if (detail === undefined) return false;
+    differences.set(detail, 'unlisted');
+    logger.error(
+      { detail },
+      'read models are damaged, so lists leave payments out: they are filled anew from the event log',
+    );
+    isRebuilding = true;
+    void rebuildAnew();
+    return true;
+  };
 
   const note = async ({ paymentId, kind, detail }: Difference): Promise<void> => {
     const isKnown = differences.get(paymentId) === kind;
@@ -84,6 +118,7 @@ export const startSampler = (options: SamplerOptions): Sampler => {
         { paymentId, kind, detail, repaired: isRepaired },
         'read model differs from the log: compare all with `payments verify --read-models`, fill them anew with `payments projections rebuild`',
       );
+    if (BY_INDEX.includes(kind) && (await checkIndexes())) return;
     if (isRepaired) await projection.repair(paymentId);
   };
 
@@ -127,12 +162,14 @@ export const startSampler = (options: SamplerOptions): Sampler => {
   return {
     counts: () => ({ samples, differences: differences.size }),
     known: (found) => {
+      isRebuilding = false;
       differences.clear();
       // Parked payments have a gauge of their own.
       const differing = found.filter(({ kind }) => kind !== 'parked');
       for (const { paymentId, kind } of differing.slice(0, DIFFERENCES_MAX))
         differences.set(paymentId, kind);
     },
+    checkIndexes,
     stop: () => clearInterval(timer),
   };
 };

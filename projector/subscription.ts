@@ -50,11 +50,13 @@ export const runSubscription = ({
   };
   let leaving = new AbortController();
   let failures = 0;
+  let warnedOf: string | undefined;
 
   const progressed = (): void => {
     status.state = 'running';
     delete status.error;
     failures = 0;
+    warnedOf = undefined;
   };
 
   const followLog = async (): Promise<void> => {
@@ -76,10 +78,12 @@ export const runSubscription = ({
     status.restarts += 1;
     const waitMs = backOffMs(backOff, failures);
     failures += 1;
-    logger.warn(
-      { reason, waitMs },
-      'subscription interrupted: it starts again from the checkpoint',
-    );
+    if (reason !== warnedOf)
+      logger.warn(
+        { reason, waitMs },
+        'subscription interrupted: it starts again from the checkpoint until it succeeds',
+      );
+    warnedOf = reason;
     await pause(waitMs, stopping.signal);
   };
 

@@ -139,6 +139,8 @@ const executeResponse = (
   carried: Exclude<Carried, { outcome: 'SILENT' }>,
   operation: OperationOrder,
 ): ProviderOutcome => {
+  if (carried.outcome === 'FENCED')
+    return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
   if (carried.outcome !== 'RECORDED') return { outcome: 'NOT_SENT', byProvider: true };
   return carried.responseLost ? unknown('answer_lost') : responseFrom(carried.entry, operation);
 };

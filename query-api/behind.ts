@@ -64,7 +64,7 @@ const late = (): Error => new Error('the look at the end of the log took too lon
  */
 const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => {
   let running: Promise<unknown> = Promise.resolve();
-  let next: Promise<{ newer: Promise<Newer> }> | undefined;
+  let next: Promise<{ newer: Promise<Newer>; begunMs: number }> | undefined;
   let underWay = 0;
   let confirmedUntilMs = 0;
   let pausedUntilMs = 0;
@@ -96,6 +96,7 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
   };
 
   const begin = async () => {
+    const begunMs = nowMs();
     const place = await inTime(filledTo);
     // Who comes from now on needs a look that begins later.
     // seeded bug: look-after-the-get
@@ -104,7 +105,7 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
     running = newer.then(() => {
       underWay -= 1;
     });
-    return { newer };
+    return { newer, begunMs };
   };
 
   return {
@@ -140,10 +141,12 @@ export const behindTheLog = (
     if (looks.isPaused()) return askAlone(paymentId);
     if (alone >= ALONE_MAX || looks.isUnderWay()) sharedUntilMs = nowMs() + SHARED_FOR_MS;
     if (nowMs() >= sharedUntilMs) return askAlone(paymentId);
-    const { newer } = await looks.join();
+    const { newer, begunMs } = await looks.join();
     return async (revision) => {
+      // A document that was read so late may be of read models that were put back since the look.
+      const isLate = nowMs() - begunMs >= CONFIRMED_FOR_MS;
       const known = await newer;
-      if (known === undefined) return (await askAlone(paymentId))(revision);
+      if (known === undefined || isLate) return (await askAlone(paymentId))(revision);
       // seeded bug: behind-the-look
       return (known.get(streamOf(paymentId)) ?? -1) > revision;
     };

@@ -36,12 +36,13 @@ const documentOf = (
 /** The GET of one payment, as far as it can be served at once. */
 export const paymentAtOnce = (deps: DepsAtOnce, auth: AuthAtOnce): AtOnce => ({
   route: ROUTES.getPayment.path,
-  find: (request) => {
+  find: (request, isFull) => {
     const paymentId = ADDRESS.exec(request.url ?? '')?.[1];
     if (paymentId === undefined) return undefined;
     const principal = auth.principalOf(request);
     if (principal === undefined) return undefined;
     const { merchantId } = principal;
+    if (isFull(merchantId)) return undefined;
     const document = documentOf(deps, paymentId, merchantId);
     // Last: a request that goes on to the framework draws there, and only there.
     // seeded bug: at-once-rate

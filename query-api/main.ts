@@ -23,7 +23,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   let damaged = 0;
-  const { store, ping } = await openEventStore(drivers);
+  const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = await openReadModels(drivers, secretsOf(config));
   // This process cannot repair it: the projector does, when it meets it.
   readModels.onDamage((paymentId) => {

@@ -15,6 +15,7 @@ import {
 import { ROUTES } from '../shared/http/route-table.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
+import { createQueues, type Queues } from '../shared/runtime/queues.ts';
 import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { registerDocs } from './docs/routes.ts';
 import { paymentAtOnce } from './get-at-once.ts';
@@ -38,7 +39,10 @@ const bodyFor =
     }
   };
 
-const route = routeWith<QueryDeps>();
+/** `lists` are those of each merchant that are being put together. */
+type PaymentDeps = QueryDeps & { lists: Queues };
+
+const route = routeWith<PaymentDeps>();
 
 const PAYMENT_ROUTES = {
   getPayment: route({
@@ -62,13 +66,18 @@ const PAYMENT_ROUTES = {
     request: { query: ListParameters },
     responses: { 200: { description: 'A page of payments.', content: asJson(PaymentList) } },
     handle: async (deps, { principal: { merchantId }, query }, reply) => {
-      const page = listPayments(deps, merchantId, query, bodyFor(deps, merchantId));
-      return reply.type(JSON_TYPE).send(await page);
+      // However many lists one merchant asks for, other requests wait for one of them at most.
+      const page = await deps.lists.run(merchantId, async () =>
+        reply.raw.destroyed
+          ? 'nobody waits for it any more'
+          : listPayments(deps, merchantId, query, bodyFor(deps, merchantId)),
+      );
+      return reply.type(JSON_TYPE).send(page);
     },
   }),
-} satisfies Partial<RoutesOf<'query-api', QueryDeps>>;
+} satisfies Partial<RoutesOf<'query-api', PaymentDeps>>;
 
-export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps & WebhookEventDeps> = joinRoutes(
+export const QUERY_ROUTES: RoutesOf<'query-api', PaymentDeps & WebhookEventDeps> = joinRoutes(
   PAYMENT_ROUTES,
   WEBHOOK_EVENT_ROUTES,
 );
@@ -95,6 +104,6 @@ export const registerQueryApi = (
     app.atOnce.route = paymentAtOnce({ getAtOnce, isBehind }, auth);
   const own = { streams: createStreams(app), secret: webhookSecret };
   const webhookEvents = openWebhookEvents(store, readModels, own);
-  registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, webhookEvents });
+  registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, lists: createQueues(), webhookEvents });
   registerDocs(app);
 };

@@ -10,6 +10,8 @@ import { createMerchantLookup, type MerchantLookup } from '../audit/merchants.ts
 import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/positions.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
+import { mayUse } from '../shared/http/auth/tokens.ts';
 import { parameterText } from '../shared/http/fields.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
@@ -67,10 +69,16 @@ const messageOf = async (
 const sentAs = ({ type, body }: Message, position: string): string =>
   `id: ${position}\nevent: ${type}\ndata: ${body}\n\n`;
 
+/** The secret for a token that may give an endpoint a new one: one that may only read signs nothing (gaps §20). */
+const ready = async ({ secret }: Deps, principal: Principal): Promise<{ secret?: string }> =>
+  mayUse(principal, 'webhooks:write')
+    ? { secret: secretTextOf(listenKey(await secret(), principal.merchantId)) }
+    : {};
+
 async function* texts(
   deps: Deps,
   items: AsyncGenerator<SubscriptionItem>,
-  merchantId: string,
+  principal: Principal,
   eventTypes: readonly string[] | undefined,
   after: string | null,
 ): AsyncGenerator<string> {
@@ -78,7 +86,7 @@ async function* texts(
   // One `caught-up` after own events alone: more would show how busy the others are.
   let hasNews = true;
   yield RETRY;
-  yield serverSent('ready', { secret: secretTextOf(listenKey(await deps.secret(), merchantId)) });
+  yield serverSent('ready', await ready(deps, principal));
   for await (const item of items) {
     if (item.kind === 'caught-up' && hasNews) {
       hasNews = false;
@@ -86,7 +94,7 @@ async function* texts(
     }
     if (item.kind !== 'events') continue;
     for (const event of item.events) {
-      const message = await messageOf(deps, event, merchantId);
+      const message = await messageOf(deps, event, principal.merchantId);
       last = event.position;
       if (message === undefined || !isWanted({ eventTypes }, message.type)) continue;
       hasNews = true;
@@ -108,7 +116,7 @@ export const WEBHOOK_EVENT_ROUTES = {
       if (!deps.streams.take(reply)) return rejectBusy(reply);
       const { from, types } = query;
       return sendLive(deps, { principal, from, lastId }, reply, (items, after) =>
-        texts(deps, items, principal.merchantId, types, after),
+        texts(deps, items, principal, types, after),
       );
     },
   }),

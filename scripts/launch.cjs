@@ -72,6 +72,17 @@ const runHere = (main, args) => {
   return import(pathToFileURL(file).href);
 };
 
+const isService = (main) => main.endsWith('main.ts') && main !== 'cli/main.ts';
+const STOPS = ['SIGTERM', 'SIGINT', 'SIGHUP'];
+
+/** Until a service has handlers of its own nothing is open, and a signal that stops it ends it in good order. */
+const catchSignals = () => {
+  for (const signal of STOPS) {
+    process.on(signal, () => process.listenerCount(signal) === 1 && process.exit(0));
+  }
+  for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
+};
+
 /** Flags of Node that are meant for the service, wherever they stand among the arguments. */
 const isForService = (flag) => /^--(watch|inspect|max-semi-space-size|v8-pool-size)/.test(flag);
 
@@ -83,11 +94,17 @@ const runThere = (node, flags, main, args) => {
   // Under `node --watch` the service sends the names of the files that it has read; the parent of
   // this process watches them.
   child.on('message', (message) => process.send?.(message));
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
-    process.on(signal, () => child.kill(signal));
+  let passedOn;
+  for (const signal of STOPS) {
+    process.on(signal, () => {
+      passedOn = signal;
+      child.kill(signal);
+    });
   }
   child.on('error', () => fail(`${node} could not be started; run "npm ci" and try again`));
   child.on('exit', (code, signal) => {
+    // It had not come as far as its handlers.
+    if (signal && signal === passedOn && isService(main)) process.exit(0);
     process.exit(signal ? 128 + os.constants.signals[signal] : code);
   });
 };
@@ -97,6 +114,7 @@ const runThere = (node, flags, main, args) => {
  * Node always take a process of their own.
  */
 const launch = (main, args, flags = []) => {
+  if (isService(main)) catchSignals();
   if (!fs.existsSync(inRoot('node_modules'))) install(main);
   const runs = canRun(process.versions);
   if (runs && flags.length === 0) return runHere(main, args);

@@ -2,6 +2,7 @@
  * The engines that the settings name, each behind its port: which driver runs is decided here. A
  * server's client is loaded only where it is used: it takes longer than the whole embedded start.
  */
+import { AppendOutcomeUnknown, StoreUnavailable } from './event-store/errors.ts';
 import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
 import { tracedStore } from './event-store/traced.ts';
@@ -10,6 +11,7 @@ import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import { tracedReadModels } from './read-models/traced.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
+import type { Metrics } from './runtime/metrics.ts';
 import { isTracing } from './runtime/tracing.ts';
 
 /** The event store, and what differs between its drivers. */
@@ -38,17 +40,36 @@ type DriverOptions = {
 const withSpans = <T>(traced: (own: T, system: string) => T, own: T, system: string): T =>
   isTracing() ? traced(own, system) : own;
 
+/** Counts the appends that the store did not take, or did not say so. */
+const withFailuresCounted = (
+  store: EventStore,
+  { appendFailures }: Pick<Metrics, 'appendFailures'>,
+): EventStore => ({
+  ...store,
+  append: async (...batch) => {
+    try {
+      return await store.append(...batch);
+    } catch (error) {
+      if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
+        appendFailures.add(1);
+      throw error;
+    }
+  },
+});
+
 /**
  * Opens the event store. A server may still be out of reach: its calls throw StoreUnavailable until
  * it is there. Throws StoreUnavailable for a file that cannot be used, one line for the operator.
  */
-export const openEventStore = async (options: DriverOptions): Promise<OpenedStore> => {
-  const { config, log, fileOf, onFatal } = options;
+export const openEventStore = async (
+  options: DriverOptions & { metrics: Pick<Metrics, 'appendFailures'> },
+): Promise<OpenedStore> => {
+  const { config, log, fileOf, onFatal, metrics } = options;
   if (config.eventStoreDbUrl !== undefined) {
     const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
     const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
     return {
-      store: withSpans(tracedStore, store, 'eventstoredb'),
+      store: withFailuresCounted(withSpans(tracedStore, store, 'eventstoredb'), metrics),
       shared: true,
       lastPosition: () => null,
       commits: () => undefined,
@@ -57,7 +78,7 @@ export const openEventStore = async (options: DriverOptions): Promise<OpenedStor
   }
   const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
   return {
-    store: withSpans(tracedStore, store, 'sqlite'),
+    store: withFailuresCounted(withSpans(tracedStore, store, 'sqlite'), metrics),
     shared: false,
     lastPosition: () => store.lastPosition(),
     commits: () => store.stats().commits,

@@ -33,7 +33,7 @@ const listed = z.object({
   state: z
     .enum(OPERATION_STATES)
     .describe(
-      'UNRESOLVED: the outcome is not known. CONTRADICTED: the provider says other than what was resolved by hand. UNCONFIRMED: resolved by hand, and the provider has said nothing definite yet.',
+      'UNRESOLVED: the outcome is not known. CONTRADICTED: the provider says other than what was resolved by hand, or recorded as never carried out. UNCONFIRMED: resolved by hand, and the provider has said nothing definite yet.',
     ),
   operation,
   operationId: z.string(),
@@ -60,6 +60,7 @@ export const UnresolvedList = z
 export type UnresolvedList = z.infer<typeof UnresolvedList>;
 
 const EVIDENCE_MAX = 1000;
+const EMAIL = /[^\s@]@[^\s@]/;
 
 export const ResolveRequest = z
   .strictObject(
@@ -75,6 +76,9 @@ export const ResolveRequest = z
         })
         .refine((text) => !holdsLongNumber(text), {
           error: 'must not hold a run of 12 digits or more: no card number may be kept',
+        })
+        .refine((text) => !EMAIL.test(text), {
+          error: 'must not hold an e-mail address: events are kept for ever',
         })
         .meta({
           minLength: 1,

@@ -68,6 +68,7 @@ export const OPERATOR_ROUTES = {
       // A merchant must not write the provider's outcome for itself.
       // seeded bug: resolve-all-merchants
       allMerchants: true,
+      person: true,
       paymentId: 'INVALID_PAYMENT_ID',
       read: readResolve,
       body: { schema: ResolveRequest, required: true },

@@ -33,6 +33,12 @@ export type ProviderAhead = {
   /** Whether the first comparison still runs: until it ends, nothing that moves money is served. */
   isComparing(): boolean;
   /**
+   * Whether this log is known to hold all that the provider carried out: the ledger was compared and
+   * nothing was missing, and no operator ever opened the log by an acknowledgement. Elsewhere an
+   * operation id under a key may have been sent by the log that was lost (gaps §7, §17).
+   */
+  isLevel(): boolean;
+  /**
    * Undefined where a request that moves money is served. One that comes while the first comparison
    * runs waits for it for a moment; after that one has failed, each has the ledger compared first,
    * for the provider may be back.
@@ -87,6 +93,9 @@ const missingInLog = async (
 
 type Logged = Pick<EventStore, 'readStream' | 'lastRevision'>;
 
+/** What a comparison found; `isLevel` as in ProviderAhead. */
+type Compared = { ahead: Ahead | undefined; isLevel: boolean };
+
 /**
  * Undefined for a stream that cannot be read, or was deleted: other alarms say so, and the payment is,
  * or was, in this very log.
@@ -116,6 +125,9 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   let ahead: Ahead | undefined;
   let first: Promise<void> | undefined;
   let hasCompared = false;
+  let isLevel = false;
+  /** Requests that were let pass before the ledger was compared. */
+  let passed = 0;
   let running: Promise<boolean> | undefined;
   let resting = new AbortController();
 
@@ -125,12 +137,15 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     const operations = (await missingInLog(store, end)).length;
     const cursor = end.at(-1)?.cursor;
     const ahead = operations === 0 || cursor === undefined ? undefined : { operations, cursor };
-    return { acknowledged, ahead };
+    // The entries of requests that passed before may fill the page and hide what is missing.
+    const showsEarlier = passed < end.length || cursor === undefined;
+    return { acknowledged, ahead, isLevel: acknowledged.cursor === null && showsEarlier };
   };
 
-  const note = (found: Ahead | undefined): void => {
+  const note = ({ ahead: found, isLevel: level }: Compared): void => {
     const before = ahead;
     ahead = found;
+    isLevel = level && found === undefined;
     hasCompared = true;
     if (before === undefined && found !== undefined) {
       logger.error(
@@ -145,7 +160,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   const tryToCompare = async (failures: number): Promise<boolean> => {
     const late = () => new Error('the comparison took too long');
     try {
-      note((await within(COMPARISON_MS_MAX, compare(), late, stopping.signal)).ahead);
+      note(await within(COMPARISON_MS_MAX, compare(), late, stopping.signal));
       return true;
     } catch (error) {
       if (failures === 0 && !stopping.signal.aborted)
@@ -184,10 +199,12 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   return {
     now: () => ahead,
     isComparing: () => first !== undefined,
+    isLevel: () => isLevel,
     readOnly: async () => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';
       if (!hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
+      if (!hasCompared) passed += 1;
       // seeded bug: read-only-start
       return ahead === undefined ? undefined : 'ahead';
     },
@@ -206,7 +223,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
           { ...found.ahead, ...(name !== undefined && { provider: name }) },
           context,
         );
-      note(undefined);
+      note({ ahead: undefined, isLevel: found.isLevel && found.ahead === undefined });
       return found.ahead;
     },
     stop: () => stopping.abort(),

@@ -48,7 +48,8 @@ export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
  * circuit breaker. `unauthorized`, `forbidden`, `rate_limited`, `misconfigured`: the provider rejects
  * the key, its permission, the account's rate, or what the account is not set up for; nothing of it
  * is a decline of the card. `not_opened`: what it opened could not be stored. `too_late`: too little
- * of the timeout was left.
+ * of the timeout was left. `fenced`: the call met a fence, so no earlier call under this id was carried
+ * out either.
  */
 export type NotSentReason =
   | 'unreachable'
@@ -57,9 +58,10 @@ export type NotSentReason =
   | 'rate_limited'
   | 'misconfigured'
   | 'not_opened'
-  | 'too_late';
+  | 'too_late'
+  | 'fenced';
 /**
- * Proven never to be carried out: no money moved, none ever will. `byProvider` where the provider
+ * This call moved no money, and never will. `byProvider` where the provider
  * itself said so, and so can be reached. Without it and without a `reason` it is `unreachable`.
  * `account` names a merchant's own account that it was said of, for the log.
  */

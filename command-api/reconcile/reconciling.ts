@@ -9,6 +9,7 @@ import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
+import type { Difference } from './differences.ts';
 import type { ReconcileOptions } from './reconcile.ts';
 import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
 import { reconcileBeside } from './reconcile-scan.ts';
@@ -21,6 +22,8 @@ export type ReconcilingOptions = Pick<
   everyMs: number;
   metrics: Pick<Metrics, 'reconciled' | 'reconcileScheduled'>;
   logger: Logger;
+  /** Called for each operation that the provider carried out and the log has as never carried out. Never throws. */
+  onNeverSent: (difference: Difference) => Promise<void>;
   /** Tests set it. */
   startTimer?: StartTimer;
 };
@@ -65,7 +68,8 @@ const logFailure = (logger: Logger, error: unknown): void => {
 
 /** The reconciliations of this process; none runs before `once` or `start`. */
 export const openReconciling = (options: ReconcilingOptions): Reconciling => {
-  const { everyMs, metrics, logger, startTimer = startBackgroundTimer, ...sides } = options;
+  const { startTimer = startBackgroundTimer, ...known } = options;
+  const { everyMs, metrics, logger, onNeverSent, ...sides } = known;
   const stopping = new AbortController();
   let running: Promise<Reconciliation> | undefined;
   let cancel = (): void => undefined;
@@ -74,6 +78,8 @@ export const openReconciling = (options: ReconcilingOptions): Reconciling => {
     const result = await reconcileBeside({ ...sides, signal: stopping.signal });
     metrics.reconciled(result);
     logResult(logger, result);
+    for (const difference of result.differences)
+      if (difference.kind === 'NEVER_SENT_IN_LOG') await onNeverSent(difference);
     return result;
   };
   const once = (): Promise<Reconciliation> => {

@@ -12,8 +12,14 @@ import { outcomeOf } from '../operate.ts';
 import { AT_WORK, type OperationQuestion } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 import type { Budget } from '../request-budget.ts';
-import { type CommandResponse, responseTo, unknownOutcome } from '../responses.ts';
+import {
+  type CommandResponse,
+  contradicted,
+  earlierAttemptUnknown,
+  responseTo,
+} from '../responses.ts';
 import { waitForInFlight } from '../wait-for-in-flight.ts';
+import { recordContradiction } from './contradiction.ts';
 
 /** A provider that says for longer than a day that it is at work will never give an outcome. */
 const AT_WORK_MS_MAX = 86_400_000;
@@ -109,22 +115,21 @@ const neverSentHere = ({ provider: _, ...question }: OperationQuestion): Operati
  * response. Call it in the payment's queue, or in that of the key.
  */
 export const responseUnlessFenced = async (
-  { provider, logger }: Pick<CommandDeps, 'provider' | 'logger'>,
+  deps: CommandDeps,
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<CommandResponse | undefined> => {
-  if (operation.ended?.outcome !== 'NOT_SENT') return undefined;
+  const { ended, kind, contradictionEnded } = operation;
+  // Two operators have ended what the provider said of it: its money was given back.
+  if (ended?.outcome !== 'NOT_SENT' || contradictionEnded) return undefined;
   const { paymentId } = payment.state;
-  const { kind } = operation;
   // seeded bug: fence-before-next-attempt
-  const { outcome } = await provider.fence(neverSentHere(questionAbout(payment, operation)));
-  if (outcome === 'UNKNOWN') return responseTo(payment, operation);
-  if (outcome === 'FENCED') return undefined;
-  logger.error(
-    { paymentId, operation: kind, recorded: 'NOT_SENT', provider: outcome },
-    'the provider carried out what was recorded as never sent; reconcile with its ledger',
-  );
+  const fence = await deps.provider.fence(neverSentHere(questionAbout(payment, operation)));
+  if (fence.outcome === 'UNKNOWN')
+    return deps.isLevel() ? responseTo(payment, operation) : earlierAttemptUnknown(paymentId);
   // What is void already cannot be voided twice: the next attempt brings the log level.
   // seeded bug: void-after-void
-  return outcome === 'APPROVED' && kind !== 'void' ? unknownOutcome(paymentId) : undefined;
+  if (fence.outcome !== 'APPROVED' || kind === 'void') return undefined;
+  await recordContradiction(deps, payment, operation, fence);
+  return contradicted(paymentId);
 };

@@ -12,6 +12,7 @@ import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-event
 import { isIntent, isLater } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
@@ -76,6 +77,8 @@ export const startSweep = (options: SweepOptions): Sweep => {
   let timer: NodeJS.Timeout | undefined;
   let sweeping: Promise<void> | undefined;
   let stopped = false;
+  /** Why the last sweep failed: each reason is a line once. */
+  let warnedOf: string | undefined;
 
   /** The later of two places before which everything unresolved is known. */
   const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
@@ -120,13 +123,16 @@ export const startSweep = (options: SweepOptions): Sweep => {
     let nextMs = jittered(EVERY_MS, NARROW_JITTER);
     try {
       await sweep();
+      warnedOf = undefined;
     } catch (error) {
       nextMs = Math.min(nextMs, AGAIN_MS);
-      if (!stopped)
+      const reason = reasonOf(error);
+      if (!stopped && reason !== warnedOf)
         logger.warn(
           { err: error },
-          'sweep failed: unresolved operations could not be listed; the next sweep comes soon',
+          'sweep failed: unresolved operations could not be listed; it is tried again until it succeeds',
         );
+      warnedOf = reason;
     }
     if (!stopped) timer = setTimeout(() => void now(), nextMs).unref();
   };

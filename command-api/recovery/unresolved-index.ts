@@ -15,7 +15,7 @@ import {
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 
-/** Resolved by hand: UNCONFIRMED, or CONTRADICTED by the provider (ADR-0099). */
+/** UNCONFIRMED: resolved by hand. CONTRADICTED by the provider: resolved by hand, or never sent (ADR-0099). */
 export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
 
 /** An operation that the provider is to be asked about: its call has ended. */

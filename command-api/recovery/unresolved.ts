@@ -8,7 +8,8 @@
 import { StreamNotWhole } from '../../shared/event-store/errors.ts';
 import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { InFlight, Queues } from '../in-flight.ts';
+import type { Queues } from '../../shared/runtime/queues.ts';
+import type { InFlight } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import type { PaymentLog } from '../payment-log.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
@@ -80,7 +81,7 @@ export type UnresolvedOptions = {
 const STILL = {
   UNRESOLVED: 'the outcome is still unknown',
   UNCONFIRMED: 'the provider has not confirmed what was resolved by hand',
-  CONTRADICTED: 'the provider still contradicts what was resolved by hand',
+  CONTRADICTED: 'the provider still contradicts what is recorded',
 } as const;
 
 /** Somebody has to act on it; what was resolved by hand can wait for its confirmation. */

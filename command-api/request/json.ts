@@ -10,6 +10,9 @@ export type JsonObject = Record<string, unknown>;
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point (gaps §3). */
+export const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
+
 /** Nothing deeper than this is ever read. */
 const READ_DEPTH_MAX = 8;
 

@@ -38,6 +38,7 @@ import {
 import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
 import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
 import { eachText, isObject, type JsonObject, requestedAmount, withoutNulls } from './json.ts';
+import { asMisspelled, misspellingsOf } from './misspelled.ts';
 import { holdsNumberAlone } from './sole-number.ts';
 import { spelledNumbers } from './spelled-numbers.ts';
 
@@ -95,6 +96,7 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
 
 /** What the API documents show; a request is read by the one of the two that it is. */
 export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
+const misspelledIn = misspellingsOf(Object.keys(PaymentRequest.shape));
 /** A request with the number of the card. */
 export const RequestByNumber = object(requestWith(ByNumber));
 /** A request with a token of the provider's in its place (gaps §14). */
@@ -237,9 +239,13 @@ export const parseCreate = (value: unknown, idempotencyKey?: string, text = ''):
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
   const card = cardIn(body);
-  return card !== undefined && isGiven(card, 'token')
-    ? parseByToken(body, card, text)
-    : parseByNumber(body, idempotencyKey, text);
+  const parsed =
+    card !== undefined && isGiven(card, 'token')
+      ? parseByToken(body, card, text)
+      : parseByNumber(body, idempotencyKey, text);
+  const misspelled = misspelledIn(body);
+  if (misspelled.length === 0) return parsed;
+  return asMisspelled(misspelled, parsed.ok ? [] : parsed.details);
 };
 
 /** A request without a card number has none to search its texts for, but those that it spells as one. */

@@ -9,6 +9,7 @@ import type { Read } from '../../shared/http/route.ts';
 import { parseText } from '../../shared/runtime/exact-json.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
 import { type Invalid, invalid } from './invalid.ts';
+import { AMOUNTS } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 type Keyed = { key: string | undefined };
@@ -31,7 +32,7 @@ export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
   if (!keyed.ok) return keyed;
   const text = takeText(request);
-  const json = parseText(text);
+  const json = parseText(text, AMOUNTS);
   if (!json.ok) return invalid(BODY_NOT_JSON);
   const parsed = parseCreate(json.value, keyed.key, text);
   if (!parsed.ok) return parsed;
@@ -51,7 +52,7 @@ export const readChange =
   (request: FastifyRequest): Read<ChangeContent> => {
     const keyed = parseIdempotencyKey(request.raw.rawHeaders);
     if (!keyed.ok) return keyed;
-    const json = readJson(request);
+    const json = readJson(request, AMOUNTS);
     return json.ok ? withKey(parse(json.value), keyed.key) : json;
   };
 

@@ -18,7 +18,7 @@ import {
   handleEndpointCommand,
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
-import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
+import { type Endpoint, endpointStreamOf, TESTS } from '../../shared/webhooks/endpoints.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -77,6 +77,8 @@ const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
   reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 };
 
+const TESTED = `an endpoint is sent ${TESTS.max} tests a minute; try again later`;
+
 const rejectOutcome = (
   outcome: Exclude<Handled, Stored>,
   { kind }: EndpointCommand,
@@ -84,6 +86,10 @@ const rejectOutcome = (
 ): FastifyReply => {
   if (outcome.kind === 'key reused') return reject(reply, 'IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
   if (outcome.kind === 'unknown endpoint') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+  if (outcome.kind === 'too soon')
+    return reject(reply, 'RATE_LIMITED', [TESTED], {
+      'retry-after': String(Math.ceil(outcome.againMs / 1000)),
+    });
   // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
   const code = kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
   return reject(reply, code, [outcome.why]);

@@ -231,7 +231,7 @@ export const WEBHOOK_ROUTES = {
     },
     handle: async (api, input, reply) => {
       const { endpointId, content: keyed } = input;
-      const command = { kind: 'test', endpointId } as const;
+      const command = { kind: 'test', endpointId, nowMs: Date.now() } as const;
       const done = await handled(api, { ...input, keyed }, command, reply);
       if (done === undefined) return reply;
       return sendJson(reply.code(202), { eventId: done.events.at(-1)?.id });

@@ -45,6 +45,7 @@ export const openSession = (text, isKept) => {
   const claims = claimsOf(token, merchantClaims());
   if (claims === undefined) return false;
   if (isKept) sessionStorage.setItem(KEPT, token);
+  else sessionStorage.removeItem(KEPT);
   session = { token, claims };
   for (const listener of listeners) listener();
   return true;
@@ -57,19 +58,41 @@ export const closeSession = () => {
   for (const listener of listeners) listener();
 };
 
-/** Takes the token of the address, which is removed from there first; false where it has none. */
-const takeFromAddress = () => {
-  const given = new URLSearchParams(location.hash.slice(1)).get('token');
-  if (given === null) return false;
-  history.replaceState(null, '', location.pathname + location.search);
-  return openSession(given, false);
+/** @param {import('./claims.js').Claims} claims */
+const readerOf = ({ actor, merchant }) =>
+  `${actor} (${merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant')})`;
+
+/**
+ * Whether the reader whose session is open lets another one take its place: what is done then is recorded
+ * under the other's name.
+ * @param {string} given
+ */
+const mayReplace = (given) => {
+  const claims = claimsOf(given, merchantClaims());
+  if (session === undefined || claims === undefined) return true;
+  const [own, other] = [readerOf(session.claims), readerOf(claims)];
+  return (
+    own === other ||
+    confirm(
+      `The link that you followed has the token of ${other}. The console is open for ${own}. Go on as ${other}? All that you do is recorded under that name.`,
+    )
+  );
 };
 
-/** Takes the token of the address, now and whenever it gets one, else the one that the tab keeps. */
+/** Takes the token of the address, which is removed from there first. */
+const takeFromAddress = () => {
+  const given = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (given === null) return;
+  history.replaceState(null, '', location.pathname + location.search);
+  if (mayReplace(given)) openSession(given, false);
+};
+
+/** Opens the session that the tab keeps, and takes the token of the address, now and whenever it gets one. */
 export const startSession = () => {
-  addEventListener('hashchange', takeFromAddress);
   const kept = sessionStorage.getItem(KEPT);
-  if (!takeFromAddress() && kept !== null) openSession(kept, true);
+  if (kept !== null) openSession(kept, true);
+  addEventListener('hashchange', takeFromAddress);
+  takeFromAddress();
 };
 
 /**

@@ -1,15 +1,16 @@
 /**
  * Checks, before the service starts, that the log is the one that was sealed last: by its last seal,
- * by every change of the key, the last of which must lead to the service's own key, and by the sealed
- * head that is kept beside the key, which a log that was written anew without its seals, or cut behind
- * one, does not fit. It walks over no event but the seals.
+ * by every change of the key, the last of which must lead to the service's own key, and by the heads
+ * that are kept beside the key, which a log that was written anew without its seals, cut behind one, or
+ * changed after the last one, does not fit. It walks over no event but the seals.
  */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
   anotherKey,
+  type HeadFile,
   isSameHead,
+  isSignedHead,
   keysOf,
-  type SealedHead,
   sealEventReason,
 } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
@@ -37,8 +38,8 @@ export type SealCheck = {
   log: string;
   /** The public key of the service, which must be the last one of the log. */
   publicKey: string;
-  /** The sealed head that is kept beside the key, and the file that holds it. */
-  kept: SealedHead | undefined;
+  /** The heads that are kept beside the key, and the file that holds them. */
+  kept: HeadFile | undefined;
   headFile: string;
 };
 
@@ -81,10 +82,38 @@ const NAMES = {
   SealingKeyRotated: 'the change of the key in the event log',
 };
 
-/** Throws LogMisfit where a seal or the kept head does not fit the log, and what the store throws. */
+/** Throws LogMisfit where the log is not the one that the file beside the key is of. */
+const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile): Promise<void> => {
+  const { store, seals, log, publicKey, headFile } = check;
+  const restored = `put the right log back, or, after a restore that was meant, remove ${headFile} and run payments verify --all and payments reconcile`;
+  if (sealed !== undefined) {
+    // The hash alone would fit where only the seals were taken out, with everything after them written anew.
+    // seeded bug: kept-head-has-seal
+    const isThere = seals.some(({ event }) => isSameHead(event.data, sealed));
+    const logHash = await logHashAt(check, sealed.position);
+    if (!isThere || sealed.log !== log || logHash !== sealed.logHash)
+      throw new LogMisfit(
+        `the event log is not the one that was sealed at position ${sealed.position}: it was changed, cut, or put back from an older copy; ${restored}`,
+      );
+  }
+  if (last === undefined) return;
+  // Beside a key that was changed elsewhere lies a head of an earlier one.
+  const keys = new Set([publicKey, ...seals.map(({ event }) => keysOf(event).before)]);
+  if (!isSignedHead(last, [...keys]))
+    throw new LogMisfit(
+      `${headFile} holds a head that the sealing key has not signed; put its last good copy back, or remove it after payments verify`,
+    );
+  // What a server's log has there is for a verification to find (ADR-0155).
+  const isRead = store.stored.guarantee === 'log';
+  const logHash = isRead ? (await store.hashAt(last.position))?.logHash : last.logHash;
+  if (last.log === log && logHash === last.logHash) return;
+  throw new LogMisfit(
+    `the event log is not the one that was kept at position ${last.position}, after its last seal: it was changed, cut, or put back from an older copy; ${restored}`,
+  );
+};
+
+/** Throws LogMisfit where a seal or a kept head does not fit the log, and what the store throws. */
 export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | undefined> => {
-  const { kept, headFile, log } = check;
-  const last = check.seals.at(-1);
   const misfit = await misfitIn(check);
   // seeded bug: seal-at-start
   if (misfit !== undefined) {
@@ -93,13 +122,6 @@ export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | u
       `${NAMES[at.event.type]}, at position ${at.position}, does not fit: ${reason}; put back the log and the key that were sealed together (docs/operations.md, "A damaged event log")`,
     );
   }
-  if (kept === undefined) return last;
-  // The hash alone would fit where only the seals were taken out, with everything after them written anew.
-  // seeded bug: kept-head-has-seal
-  const isThere = check.seals.some(({ event }) => isSameHead(event.data, kept));
-  const logHash = await logHashAt(check, kept.position);
-  if (isThere && kept.log === log && logHash === kept.logHash) return last;
-  throw new LogMisfit(
-    `the event log is not the one that was sealed at position ${kept.position}: it was changed, cut, or put back from an older copy; put the right log back, or, after a restore that was meant, remove ${headFile} and run payments verify --all and payments reconcile`,
-  );
+  if (check.kept !== undefined) await rejectOtherThanKept(check, check.kept);
+  return check.seals.at(-1);
 };

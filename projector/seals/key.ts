@@ -1,5 +1,5 @@
 /**
- * The key that seals the log, in a file of mode 0600, and the last sealed head in a file beside it.
+ * The key that seals the log, in a file of mode 0600, and the last heads of the log in a file beside it.
  * Both are of use only where whoever can write the log cannot write them: `SEALING_KEY_FILE` names a
  * file on another volume; without it both lie in the data folder, with a warning.
  */
@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { publicKeyOf, type SealedHead } from '../../shared/event-store/seals.ts';
+import { type HeadFile, publicKeyOf } from '../../shared/event-store/seals.ts';
 import {
   addPrivateFile,
   replacePrivateFile,
@@ -71,17 +71,23 @@ export const isNextKey = (keyFile: string, lastKey: string | undefined): boolean
   return publicKeyOf(parsed(next, readFileSync(next, 'utf8'))) === lastKey;
 };
 
-/** The path of the file that keeps the last sealed head. */
+/** The path of the file that keeps the last heads of the log. */
 export const headFileOf = (keyFile: string): string => `${keyFile}.head`;
 
 const head = z.object({ log: z.string(), position: z.string(), logHash: z.string() });
+const last = head.extend({ signature: z.string() });
+/** The sealed head stands at the top, where earlier versions of the service have it alone. */
+const headFile = z.union([
+  head.extend({ last: last.optional() }).transform(({ last, ...sealed }) => ({ sealed, last })),
+  z.object({ last }),
+]);
 
-/** The last sealed head; undefined where none was kept. Throws LogMisfit for a damaged file. */
-export const readSealedHead = (keyFile: string): SealedHead | undefined => {
+/** The heads that were kept; undefined where none was. Throws LogMisfit for a damaged file. */
+export const readHeadFile = (keyFile: string): HeadFile | undefined => {
   const file = headFileOf(keyFile);
   if (!existsSync(file)) return undefined;
   try {
-    return head.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return headFile.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
     throw new LogMisfit(
       `${file} is damaged; put its last good copy back, or remove it after payments verify`,
@@ -89,12 +95,9 @@ export const readSealedHead = (keyFile: string): SealedHead | undefined => {
   }
 };
 
-/** Keeps the last sealed head. Throws what the file system throws. */
-export const keepSealedHead = (
-  keyFile: string,
-  { log, position, logHash }: SealedHead,
-): Promise<void> =>
-  replacePrivateFile(headFileOf(keyFile), `${JSON.stringify({ log, position, logHash })}\n`);
+/** Keeps heads in the place of those that are there. Throws what the file system throws. */
+export const writeHeadFile = (keyFile: string, { sealed, last }: HeadFile): Promise<void> =>
+  replacePrivateFile(headFileOf(keyFile), `${JSON.stringify({ ...sealed, last })}\n`);
 
 /**
  * Where the key is. A head is kept beside it where it does not lie beside the log: there the head would
@@ -102,6 +105,6 @@ export const keepSealedHead = (
  */
 export type KeyPlace = { keyFile: string; keepsHead: boolean };
 
-/** The head that is kept there. Throws LogMisfit for a damaged file. */
-export const keptHead = ({ keyFile, keepsHead }: KeyPlace): SealedHead | undefined =>
-  keepsHead ? readSealedHead(keyFile) : undefined;
+/** The heads that are kept there. Throws LogMisfit for a damaged file. */
+export const keptHeads = ({ keyFile, keepsHead }: KeyPlace): HeadFile | undefined =>
+  keepsHead ? readHeadFile(keyFile) : undefined;

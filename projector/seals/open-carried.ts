@@ -12,10 +12,10 @@ import {
   headFileOf,
   isNextKey,
   type KeyPlace,
-  keepSealedHead,
-  keptHead,
+  keptHeads,
   readSealingKey,
   takeNextKey,
+  writeHeadFile,
 } from './key.ts';
 import type { OpenedSealer, OpenSealer } from './opened-sealer.ts';
 import { carryHash } from './running-hash.ts';
@@ -47,15 +47,15 @@ const startCarrying = (options: OpenSealer, { place, privateKey }: Own): OpenedS
       // One of several services on one server, each with a key of its own: the first one seals.
       if (config.seals.keyFile === undefined && (lastKeyOf(seals) ?? publicKey) !== publicKey)
         return seals;
-      const own = { seals, publicKey, kept: keptHead(place), headFile: headFileOf(keyFile) };
+      const own = { seals, publicKey, kept: keptHeads(place), headFile: headFileOf(keyFile) };
       await rejectUnsealed({ ...own, store, log: await logIdOf(store) });
       return seals;
     },
   });
-  const keep = (head: Parameters<typeof keepSealedHead>[1]) => keepSealedHead(keyFile, head);
+  const keep = (heads: Parameters<typeof writeHeadFile>[1]) => writeHeadFile(keyFile, heads);
   const own = { store, source: running, privateKey, promised: undefined, keep, logger: log };
   const sealer = startSealer({ ...own, eventsMax, everyMs });
-  return { ...sealer, publicKey, sealedHead: () => keptHead(place), running };
+  return { ...sealer, publicKey, keptHeads: () => keptHeads(place), running };
 };
 
 /** Throws LogMisfit where the key cannot be read, and what the file system throws. */
@@ -75,5 +75,5 @@ export const openCarried = async (options: OpenSealer, place: KeyPlace): Promise
       'the event log is sealed with the key of another service, and not by this one: set SEALING_KEY_FILE to the same key',
     );
   // What is trusted is known once the server has answered.
-  return { ...opened, publicKey: undefined, sealedHead: () => undefined };
+  return { ...opened, publicKey: undefined, keptHeads: () => undefined };
 };

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { publicKeyOf, type SealedHead } from '../../shared/event-store/seals.ts';
+import { type HeadFile, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { readableByOthers } from '../../shared/runtime/secret-files.ts';
 import type { RecordedSeal } from './append.ts';
 import { lastKeyOf, rejectUnsealed, sealsOf } from './check.ts';
@@ -10,11 +10,11 @@ import {
   headFileOf,
   isNextKey,
   type KeyPlace,
-  keepSealedHead,
-  keptHead,
+  keptHeads,
   readSealingKey,
   SEALING_KEY_NAME,
   takeNextKey,
+  writeHeadFile,
 } from './key.ts';
 import { openCarried } from './open-carried.ts';
 import type { OpenedSealer, OpenSealer } from './opened-sealer.ts';
@@ -40,7 +40,7 @@ export const openSealingKey = async (store: EventStore, place: KeyPlace): Promis
   if (finished) await takeNextKey(keyFile);
   const privateKey = await readSealingKey(keyFile);
   const publicKey = publicKeyOf(privateKey);
-  const kept = keptHead(place);
+  const kept = keptHeads(place);
   const headFile = headFileOf(keyFile);
   await rejectUnsealed({ store, seals, log: logId, publicKey, kept, headFile });
   return { privateKey, publicKey, logId, seals, finished };
@@ -50,7 +50,7 @@ export const openSealingKey = async (store: EventStore, place: KeyPlace): Promis
 const noSealer: OpenedSealer = {
   last: () => undefined,
   publicKey: undefined,
-  sealedHead: () => undefined,
+  keptHeads: () => undefined,
   seal: async () => undefined,
   stop: async () => undefined,
 };
@@ -68,13 +68,11 @@ const openStored = async (
     );
   }
   const { privateKey, publicKey, logId, seals } = await openSealingKey(store, place);
-  const keep = async (head: SealedHead): Promise<void> => {
-    if (keepsHead) await keepSealedHead(keyFile, head);
-  };
+  const keep = keepsHead ? (heads: HeadFile) => writeHeadFile(keyFile, heads) : undefined;
   const source = storedHeads(store, logId, seals.at(-1));
   const own = { store, source, privateKey, promised: eventsMax, keep, logger: log };
   const sealer = startSealer({ ...own, eventsMax, everyMs });
-  return { ...sealer, publicKey, sealedHead: () => keptHead(place) };
+  return { ...sealer, publicKey, keptHeads: () => keptHeads(place) };
 };
 
 /** Throws LogMisfit where the log is not the one that was sealed, and what store and files throw. */

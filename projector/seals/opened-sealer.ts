@@ -1,6 +1,6 @@
 /** What a sealer is opened with, and what is there once it is open. */
 import type { EventStore } from '../../shared/event-store/port.ts';
-import type { SealedHead } from '../../shared/event-store/seals.ts';
+import type { HeadFile } from '../../shared/event-store/seals.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { RunningHash } from './running-hash.ts';
@@ -14,10 +14,10 @@ export type OpenSealer = {
   log: Logger;
 };
 
-/** The sealer, the public key whose seals are trusted, and the sealed head that is kept beside the key. */
+/** The sealer, the public key whose seals are trusted, and the heads that are kept beside the key. */
 export type OpenedSealer = Sealer & {
   publicKey: string | undefined;
-  sealedHead(): SealedHead | undefined;
+  keptHeads(): HeadFile | undefined;
   /** For the projector, where the store keeps no chain over the log. */
   running?: RunningHash;
 };

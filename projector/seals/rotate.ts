@@ -9,7 +9,7 @@ import { keyIdOf, makeRotation, type SealedHead } from '../../shared/event-store
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
 import { appendSeal, headToSeal, type RecordedSeal } from './append.ts';
-import { type KeyPlace, keepSealedHead, newSealingKey, nextFileOf, takeNextKey } from './key.ts';
+import { type KeyPlace, newSealingKey, nextFileOf, takeNextKey, writeHeadFile } from './key.ts';
 import { openSealingKey } from './open.ts';
 import { reach } from './running-hash.ts';
 
@@ -55,6 +55,6 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
   await replacePrivateFile(nextFileOf(keyFile), pem);
   await appendSeal(store, last, { type: 'SealingKeyRotated', data }, 'operator');
   await takeNextKey(keyFile);
-  if (keepsHead) await keepSealedHead(keyFile, head);
+  if (keepsHead) await writeHeadFile(keyFile, { sealed: head });
   return { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
 };

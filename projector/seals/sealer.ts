@@ -2,18 +2,26 @@
  * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and
  * at the stop. A seal is an event of its own stream, in the log's own file; it covers what lies before
  * it. No append waits for a seal, and a seal that cannot be stored is tried again at the next look.
+ * Between two seals the signed head of the log is kept outside of it, once a second while anything is
+ * written: what no seal covers yet cannot be written anew either.
  */
 import type { KeyObject } from 'node:crypto';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { makeSeal, type SealedHead } from '../../shared/event-store/seals.ts';
+import {
+  type HeadFile,
+  makeSeal,
+  type SealedHead,
+  signHead,
+} from '../../shared/event-store/seals.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { appendSeal } from './append.ts';
+import { appendSeal, type RecordedSeal } from './append.ts';
 import type { SealSource } from './source.ts';
 
 /** Between two looks at how much is not sealed. */
 const LOOK_MS = 1_000;
+const NOT_KEPT = 'the head of the event log could not be kept beside the sealing key';
 /** A stop waits no longer for its seal: what it leaves out is sealed after the next start. */
 const STOP_MS_MAX = 2_000;
 
@@ -25,26 +33,46 @@ export type SealerOptions = {
   /** The `eventsMax` that a seal names; undefined where the log may grow while nobody seals (ADR-0156). */
   promised: number | undefined;
   everyMs: number;
-  /** Keeps the sealed head outside the log. */
-  keep(head: SealedHead): Promise<void>;
+  /** Keeps heads outside the log, in the place of those before; left out where nothing is kept. */
+  keep?: ((heads: HeadFile) => Promise<void>) | undefined;
   logger: Logger;
 };
 
 export type Sealer = {
   /** The last seal of the log, or change of the key, that is known here. */
   last: SealSource['last'];
-  /** Seals what is not sealed yet. Throws what `append` and `keep` throw. */
+  /** Seals what is not sealed yet. Throws what `append` throws. */
   seal(): Promise<void>;
   /** Seals once more, unless that takes too long. Never throws. */
   stop(): Promise<void>;
+};
+
+const sealedHeadOf = (seal: RecordedSeal | undefined): SealedHead | undefined => {
+  if (seal === undefined) return undefined;
+  const { log, position, logHash } = seal.event.data;
+  return { log, position, logHash };
 };
 
 /** Starts looking. */
 export const startSealer = (options: SealerOptions): Sealer => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
-  let sealing: Promise<void> = Promise.resolve();
+  let working: Promise<void> = Promise.resolve();
+  let isLooking = false;
   let reported = false;
+  let keptPosition: string | undefined;
+  let isKept = true;
+
+  const keepHeads = async (heads: HeadFile): Promise<void> => {
+    try {
+      await keep?.(heads);
+      keptPosition = heads.last?.position;
+      isKept = true;
+    } catch (error) {
+      if (isKept) logger.warn({ reason: reasonOf(error) }, NOT_KEPT);
+      isKept = false;
+    }
+  };
 
   const append = async (): Promise<void> => {
     const found = await source.head();
@@ -53,16 +81,28 @@ export const startSealer = (options: SealerOptions): Sealer => {
     const seal = await appendSeal(store, source.last(), { type: 'LogSealed', data }, 'sealer');
     source.sealed(seal, found.unsealed);
     sealedAtMs = performance.now();
-    await keep(found.head);
+    await keepHeads({ sealed: found.head });
   };
 
-  const seal = (): Promise<void> => {
-    const sealed = sealing.then(async () => {
+  const keepLast = async (): Promise<void> => {
+    if (keep === undefined || (await source.unsealed()) === 0) return;
+    const found = await source.head();
+    if (found === undefined || found.head.position === keptPosition) return;
+    const last = signHead(privateKey, found.head);
+    await keepHeads({ sealed: sealedHeadOf(source.last()), last });
+  };
+
+  /** One after the other: both write the file beside the key. */
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const done = working.then(work);
+    working = done.catch(() => undefined);
+    return done;
+  };
+
+  const seal = (): Promise<void> =>
+    inTurn(async () => {
       if ((await source.unsealed()) > 0) await append();
     });
-    sealing = sealed.catch(() => undefined);
-    return sealed;
-  };
 
   const isDue = async (): Promise<boolean> => {
     const events = await source.unsealed();
@@ -74,13 +114,17 @@ export const startSealer = (options: SealerOptions): Sealer => {
   };
 
   const look = async (): Promise<void> => {
+    if (isLooking) return;
+    isLooking = true;
     try {
       if (await isDue()) await seal();
+      await inTurn(keepLast);
       reported = false;
     } catch (error) {
       if (!reported) logger.warn({ reason: reasonOf(error) }, 'the event log could not be sealed');
       reported = true;
     }
+    isLooking = false;
   };
   const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();

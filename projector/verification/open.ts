@@ -20,10 +20,10 @@ export type OpenVerification = {
   metrics: Metrics;
   /** The public key whose seals are trusted; left out where this process has none. */
   sealingKey?: string | undefined;
-  /** The last sealed head that is kept outside the log, as it is now. */
-  sealedHead?: VerificationOptions['sealedHead'];
+  /** The heads that are kept outside the log, as they are now. */
+  keptHeads?: VerificationOptions['keptHeads'];
   /** The process whose projector has the lease verifies. */
-  projector: Pick<Projector, 'status'>;
+  projector: Pick<Projector, 'status' | 'checkIndexes'>;
 };
 
 /** Starts the schedule. An engine out of reach does not delay the start. */
@@ -31,16 +31,17 @@ export const openVerification = async (
   options: OpenVerification,
 ): Promise<ScheduledVerification> => {
   const { config, store, readModels, log, metrics, projector } = options;
-  const { sealingKey, sealedHead } = options;
+  const { sealingKey, keptHeads } = options;
   return startVerification({
     store,
     readModels,
     sealingKey,
-    sealedHead,
+    keptHeads,
     metrics,
     logger: log,
     document: await openKeyDocument(options, 'log-verification'),
     everyMs: config.verifyEveryMs,
+    checkIndexes: projector.checkIndexes,
     mayRun: () => projector.status().state !== 'standing-by',
   });
 };

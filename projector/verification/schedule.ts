@@ -1,12 +1,12 @@
 /**
  * Verifies the whole log again and again, so that a change is found though nobody asks: a first time
  * some minutes after the start, then at an interval. What came of it is kept over restarts, is in the
- * metrics, and a break is an error line.
+ * metrics, and a break is an error line. The indexes of the read models are looked at each time as well.
  */
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
-import type { SealedHead } from '../../shared/event-store/seals.ts';
+import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { verifyInShares } from '../../shared/event-store/verify-in-shares.ts';
 import { logBreak } from '../../shared/event-store/verify-log.ts';
 import {
@@ -36,14 +36,16 @@ export type VerificationOptions = {
   readModels: RemovalDeps['readModels'];
   /** The public key whose seals are trusted. */
   sealingKey?: string | undefined;
-  /** The last sealed head that is kept outside the log, as it is now; left out where this process has none. */
-  sealedHead?: (() => SealedHead | undefined) | undefined;
+  /** The heads that are kept outside the log, as they are now; left out where this process has none. */
+  keptHeads?: (() => HeadFile | undefined) | undefined;
   /** Where the result is kept. */
   document: KeyDocument;
   /** Between two runs, in milliseconds; 0: none but those that somebody starts. */
   everyMs: number;
   /** True while this process verifies, where several processes could. */
   mayRun(): boolean;
+  /** See Sampler. */
+  checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   logger: Logger;
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
@@ -70,11 +72,11 @@ const verifyOnce = async (
     store,
     readModels,
     sealingKey,
-    sealedHead,
-  }: Pick<VerificationOptions, 'store' | 'readModels' | 'sealingKey' | 'sealedHead'>,
+    keptHeads,
+  }: Pick<VerificationOptions, 'store' | 'readModels' | 'sealingKey' | 'keptHeads'>,
   signal: AbortSignal,
 ): Promise<Verified | undefined> => {
-  const kept = sealedHead?.();
+  const kept = keptHeads?.();
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const args: VerifyArgs = { end: await store.end(), seals };
   const order = { module: VERIFY_SCAN, args, signal };
@@ -114,6 +116,14 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     } catch (error) {
       logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
     }
+    await options
+      .checkIndexes?.(stopping.signal)
+      .catch((error) =>
+        logger.warn(
+          { reason: reasonOf(error) },
+          'the indexes of the read models could not be looked at',
+        ),
+      );
   };
 
   const schedule = (waitMs: number): void => {

@@ -9,6 +9,7 @@ import {
   type Endpoint,
   isOfWebhooks,
   type RecordedWebhookEvent,
+  TESTS,
 } from '../../shared/webhooks/endpoints.ts';
 import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message-types.ts';
 import type { Delivery } from './delivery.ts';
@@ -21,6 +22,16 @@ const withSingle = (
 ): Delivery => {
   const added = { id, revision, n: 0, since: Date.parse(time), nextAt: nowMs, ...single };
   return { ...delivery, row: { ...delivery.row, singles: [...delivery.row.singles, added] } };
+};
+
+/** The oldest that wait give way to later ones, so that a row that was lost does not send them all again. */
+const withTest = (delivery: Delivery, recorded: RecordedEvent, nowMs: number): Delivery => {
+  const { row, busy } = delivery;
+  const waiting = row.singles.filter(({ id, kind }) => kind === 'test' && !busy.has(id));
+  const dropped = waiting.slice(0, Math.max(0, waiting.length + 1 - TESTS.max));
+  const singles = row.singles.filter((single) => !dropped.includes(single));
+  const others = { ...delivery, row: { ...row, singles } };
+  return withSingle(others, recorded, { kind: 'test' }, nowMs);
 };
 
 /** The log is gone through again from where the endpoint began, or from its start. */
@@ -73,7 +84,7 @@ const follow = (
   if (isOther) return delivery;
   switch (event.type) {
     case 'WebhookTestRequested':
-      return withSingle(delivery, recorded, { kind: 'test' }, nowMs);
+      return withTest(delivery, recorded, nowMs);
     case 'WebhookResendRequested': {
       const { since, event: one } = event.data;
       if (since !== undefined) return rewound(delivery, endpoint, Date.parse(since));

@@ -27,6 +27,7 @@ import { createMessages } from './messages.ts';
 import { takeRow } from './own-row.ts';
 import { followPaymentFacts } from './payment-facts.ts';
 import { createPermits } from './permits.ts';
+import { createPlaces } from './places.ts';
 import type { Sender } from './send.ts';
 
 /** Whose turn it is, where several processes could deliver. Nobody's until that is known. */
@@ -66,8 +67,6 @@ const WAITS_MS = {
   /** After another process had the lease: its last requests are over then. */
   takeover: 15_000,
 };
-const REQUESTS_MAX = 256;
-const FAILING_MAX = 16;
 const PAGES_MAX = 4;
 
 /** Starts delivering. An engine out of reach is no error: the deliverer waits for it. */
@@ -84,9 +83,9 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     facts: followPaymentFacts(store, (event, merchantId) =>
       served.has(merchantId) ? messages.keep(event) : undefined,
     ),
-    pages: createPermits(PAGES_MAX),
+    pages: createPermits(PAGES_MAX, PAGES_MAX),
   });
-  const permits = { all: createPermits(REQUESTS_MAX), failing: createPermits(FAILING_MAX) };
+  const places = createPlaces();
   type Running = { endpoint: Endpoint; loop: EndpointLoop; end: AbortController };
   const loops = new Map<string, Running>();
   /** The merchant of each that is halted: an endpoint by its id, all of a merchant's by their stream. */
@@ -104,7 +103,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     feed,
     messages,
     sender,
-    permits,
+    places,
     secret,
     logger,
     disable: disableIn(store, logger),

@@ -22,6 +22,10 @@ export type Item =
   | { kind: 'retry'; paymentId: string; revision: number; n: number; atMs: number }
   | { kind: 'single'; single: Single };
 
+/** A test is tried once, and before everything else. */
+export const isTest = (item: Item): boolean =>
+  item.kind === 'single' && item.single.kind === 'test';
+
 /** An event that was read, and what has become of it. */
 export type Ahead = Wanted & { state: 'waiting' | 'sending' | 'done' };
 
@@ -102,9 +106,21 @@ const retryItem = (
   return { kind: 'retry', paymentId, revision, n, atMs: since };
 };
 
-const singleItem = (delivery: Delivery, nowMs: number): Item | undefined => {
-  const single = soonest(idleSingles(delivery));
+const dueOf = (singles: readonly Single[], nowMs: number): Item | undefined => {
+  const single = soonest(singles);
   return single === undefined || single.nextAt > nowMs ? undefined : { kind: 'single', single };
+};
+
+const singleItem = (delivery: Delivery, nowMs: number): Item | undefined =>
+  dueOf(
+    idleSingles(delivery).filter(({ kind }) => kind !== 'test'),
+    nowMs,
+  );
+
+/** One at a time. */
+const testItem = ({ row, busy }: Delivery, nowMs: number): Item | undefined => {
+  const tests = row.singles.filter(({ kind }) => kind === 'test');
+  return tests.some(({ id }) => busy.has(id)) ? undefined : dueOf(tests, nowMs);
 };
 
 const inTurn = (delivery: Delivery, nowMs: number): Item | undefined => {
@@ -120,13 +136,13 @@ const inTurn = (delivery: Delivery, nowMs: number): Item | undefined => {
 
 const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
   const { row, busy, holdUntil } = delivery;
-  // A test is sent at once, whatever the endpoint does: somebody looks at what comes of it.
-  const test = soonest(idleSingles(delivery).filter(({ kind }) => kind === 'test'));
-  if (test !== undefined && test.nextAt <= nowMs) return { kind: 'single', single: test };
-  if (holdUntil > nowMs || busy.size >= row.window) return undefined;
+  if (busy.size >= row.window) return undefined;
+  const test = testItem(delivery, nowMs);
+  // A person looks at what comes of it, so neither `Retry-After` nor the next probe delays it.
+  if (test !== undefined) return test;
   // seeded bug: failing-one-at-a-time
-  if (isFailing(row) && (busy.size > 0 || row.probeAt > nowMs)) return undefined;
-  return inTurn(delivery, nowMs);
+  if (isFailing(row) && row.probeAt > nowMs) return undefined;
+  return holdUntil > nowMs ? undefined : inTurn(delivery, nowMs);
 };
 
 /** The one step that the loop of an endpoint asks for. */

@@ -13,7 +13,7 @@ import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message-types.ts';
 import { endpointKey, forMany } from '../../shared/webhooks/signer.ts';
 import { followCommands } from './commands.ts';
-import { deliveryOf, type Item, type NextStep, nextStep } from './delivery.ts';
+import { deliveryOf, type Item, isTest, type NextStep, nextStep } from './delivery.ts';
 import type { LogFeed, Portion } from './log-feed.ts';
 import { failed, readOn, started } from './outcomes.ts';
 import type { OwnRow } from './own-row.ts';
@@ -65,6 +65,7 @@ export const startEndpointLoop = (
     delivery: followCommands(deliveryOf(row.value()), first, events, nowMs()),
     attempts: [],
     changed: true,
+    lastHeard: undefined,
     keyOf: keysOf(deps.secret, first.endpointId),
   };
   let savedAtMs = Number.NEGATIVE_INFINITY;
@@ -162,8 +163,8 @@ export const startEndpointLoop = (
 
   /** What is to be sent now, as far as the endpoint may be sent anything. */
   const allowed = ({ send }: NextStep): Item | undefined => {
-    const isTest = send?.kind === 'single' && send.single.kind === 'test';
-    return state.endpoint.disabled === undefined || isTest ? send : undefined;
+    const { disabled } = state.endpoint;
+    return disabled === undefined || (send !== undefined && isTest(send)) ? send : undefined;
   };
 
   /** When the row has to be saved; undefined where it is as it was saved. */

@@ -75,11 +75,12 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
   };
 
   const page = (
+    merchantId: string,
     after: Position | null,
     upTo: Position | null,
     signal: AbortSignal,
   ): Promise<Portion | undefined> =>
-    pages.with(signal, async () => {
+    pages.with(merchantId, signal, async () => {
       const events = await store.readAll(after, PAGE_EVENTS, upTo);
       return events.length === 0 ? undefined : portionOf(events, upTo);
     });
@@ -111,7 +112,7 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
   };
 
   const next: LogFeed['next'] = async (merchantId, after, upTo, signal) => {
-    if (upTo !== null) return after === upTo ? undefined : page(after, upTo, signal);
+    if (upTo !== null) return after === upTo ? undefined : page(merchantId, after, upTo, signal);
     while (true) {
       signal.throwIfAborted();
       const batch = kept.find(({ before }) => before === after);
@@ -119,7 +120,9 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
       const head = at;
       if (head === after) return fromHead(merchantId, signal);
       const found =
-        head === undefined || head === null ? undefined : await page(after, head, signal);
+        head === undefined || head === null
+          ? undefined
+          : await page(merchantId, after, head, signal);
       if (found !== undefined) return found;
       // Nothing lies between: the subscription has not come to the place.
       if (at === head) await fromHead(merchantId, signal);

@@ -9,7 +9,14 @@ import {
   isFailing,
   type RetryingPayment,
 } from '../../shared/webhooks/delivery-row.ts';
-import type { Ahead, Delivery, Item, Place, Wanted } from './delivery.ts';
+import {
+  type Ahead,
+  type Delivery,
+  type Item,
+  isTest,
+  type Place,
+  type Wanted,
+} from './delivery.ts';
 import {
   ATTEMPTS_OF_ONE_MAX,
   attemptDelayMs,
@@ -150,9 +157,8 @@ const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random 
     return { n: before, nextAt: nowMs + attemptDelayMs(1, random) };
   // While an endpoint accepts nothing, no message is given up for it.
   const n = isFailing(row) ? Math.max(before, 1) : before + 1;
-  const isTest = item.kind === 'single' && item.single.kind === 'test';
   // seeded bug: webhook-given-up
-  if (isTest || n >= ATTEMPTS_OF_ONE_MAX) return undefined;
+  if (isTest(item) || n >= ATTEMPTS_OF_ONE_MAX) return undefined;
   return { n, nextAt: nowMs + attemptDelayMs(n, random) };
 };
 

@@ -10,17 +10,16 @@ import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoint
 import type { Message } from '../../shared/webhooks/message.ts';
 import { signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
-import type { Delivery, Item } from './delivery.ts';
+import { type Delivery, type Item, isTest } from './delivery.ts';
 import { type Messages, NoMessage } from './messages.ts';
 import { accepted, failed, passed } from './outcomes.ts';
-import type { Permits } from './permits.ts';
+import { type Places, RESPONSE_MS_MAX, SILENT_AFTER_MS, type Standing } from './places.ts';
 import type { Sender, SendOutcome } from './send.ts';
 
 export type SendDeps = {
   messages: Pick<Messages, 'of'>;
   sender: Pick<Sender, 'send'>;
-  /** Of all endpoints, and of those that fail. */
-  permits: { all: Permits; failing: Permits };
+  places: Places;
   logger: Logger;
   /** Appends that the endpoint is disabled. */
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
@@ -38,6 +37,8 @@ export type LoopState = {
   attempts: Attempt[];
   /** The row has to be saved. */
   changed: boolean;
+  /** Whether there was a response to the last request, and when that was known. */
+  lastHeard: { hasResponded: boolean; atMs: number } | undefined;
   /** The endpoint's key of a number. */
   keyOf(number: number): KeyObject;
 };
@@ -112,8 +113,10 @@ const noteFailure = async (
   const nextAt = after.nextAt === undefined ? null : new Date(after.nextAt).toISOString();
   const isOver = nextAt === null;
   record(state, made, outcome, { nextAt, outcome: isOver ? 'GIVEN_UP' : 'RETRYING' }, deps);
+  // A test is tried once, and its merchant sees what came of it: no operator has anything to do.
+  const level = isTest(item) ? 'info' : 'error';
   if (isOver)
-    deps.logger.error(
+    deps.logger[level](
       { endpointId, eventId: message.id, ...paymentOfItem(item) },
       'webhook message given up',
     );
@@ -137,24 +140,39 @@ const headersOf = (
   return traceparent === undefined ? signed : { ...signed, traceparent };
 };
 
-const requestFor = (
+const standingOf = ({ delivery, lastHeard }: LoopState, nowMs: number): Standing => {
+  if (isFailing(delivery.row)) return 'doubtful';
+  if (lastHeard === undefined || nowMs - lastHeard.atMs >= SILENT_AFTER_MS) return 'silent';
+  return lastHeard.hasResponded ? 'well' : 'doubtful';
+};
+
+const requestFor = async (
   state: LoopState,
   item: Item,
   message: Message,
-  { sender, permits, nowMs }: SendDeps,
+  { sender, places, nowMs }: SendDeps,
   signal: AbortSignal,
-): Promise<SendOutcome> => {
-  const { endpoint, delivery } = state;
+): Promise<Outcome & Pick<Try, 'startedMs'>> => {
   const { type, body, traceparent } = message;
-  const send = () => {
+  const standing = standingOf(state, nowMs());
+  const totalMs = RESPONSE_MS_MAX[standing];
+  /** Once it has a place: the endpoint, and the time, are those of that moment. */
+  const send = async () => {
+    const startedMs = nowMs();
+    const began = performance.now();
     // What somebody sends again by hand is no part of the request long ago.
-    const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : nowMs() - item.atMs;
+    const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.atMs;
     const traced = { type, attempt: attemptsBefore(item) + 1, traceparent, ageMs };
-    const headers = headersOf(state, message, nowMs());
-    return tracedDelivery(traced, () => sender.send(endpoint.url, headers, body, signal));
+    const headers = headersOf(state, message, startedMs);
+    const { url } = state.endpoint;
+    const sent = await tracedDelivery(traced, () =>
+      sender.send(url, headers, body, { totalMs, signal }),
+    );
+    return { ...sent, startedMs, latencyMs: performance.now() - began };
   };
-  const inAll = () => permits.all.with(signal, send);
-  return isFailing(delivery.row) ? permits.failing.with(signal, inAll) : inAll();
+  const sent = await places.with(standing, state.endpoint.merchantId, signal, send);
+  state.lastHeard = { hasResponded: sent.status !== null, atMs: nowMs() };
+  return sent;
 };
 
 /**
@@ -167,22 +185,19 @@ export const sendItem = async (
   deps: SendDeps,
   signal: AbortSignal,
 ): Promise<void> => {
-  const startedMs = deps.nowMs();
-  const began = performance.now();
-  const latencyMs = () => performance.now() - began;
   let message: Message | undefined;
   try {
     message = await deps.messages.of(item, state.endpoint);
   } catch (error) {
     if (!(error instanceof NoMessage)) throw error;
-    const made = { item, message: { id: '', type: 'unreadable' }, startedMs };
-    const outcome = { status: null, error: error.code, retryAfterMs: undefined };
-    return noteFailure(state, made, { ...outcome, latencyMs: latencyMs() }, 'unreadable', deps);
+    const unreadable = { id: '', type: 'unreadable' };
+    const made = { item, message: unreadable, startedMs: deps.nowMs() };
+    const outcome = { status: null, error: error.code, retryAfterMs: undefined, latencyMs: 0 };
+    return noteFailure(state, made, outcome, 'unreadable', deps);
   }
   if (message === undefined) return setDelivery(state, passed(state.delivery, item, deps.nowMs()));
   const sent = await requestFor(state, item, message, deps, signal);
-  const outcome = { ...sent, latencyMs: latencyMs() };
-  const made = { item, message, startedMs };
-  if (isSuccess(sent)) noteSuccess(state, made, outcome, deps);
-  else await noteFailure(state, made, outcome, undefined, deps);
+  const made = { item, message, startedMs: sent.startedMs };
+  if (isSuccess(sent)) noteSuccess(state, made, sent, deps);
+  else await noteFailure(state, made, sent, undefined, deps);
 };

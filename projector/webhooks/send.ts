@@ -20,12 +20,12 @@ export type SendOutcome = {
 };
 
 export type Sender = {
-  /** Never throws but for an aborted `signal`. */
+  /** Ends after `totalMs` at most. Never throws but for an aborted `signal`. */
   send(
     url: string,
     headers: Record<string, string>,
     body: string,
-    signal: AbortSignal,
+    until: { totalMs: number; signal: AbortSignal },
   ): Promise<SendOutcome>;
   close(): Promise<void>;
 };
@@ -36,11 +36,9 @@ export type SenderOptions = {
   ca?: string;
   /** The addresses of a name: A and AAAA. Tests replace it. */
   resolve?: (name: string) => Promise<string[]>;
-  totalMs?: number;
 };
 
 const CONNECT_MS = 3_000;
-const TOTAL_MS = 15_000;
 const RESPONSE_BYTES_MAX = 16_384;
 
 /** Why a connection was not made. */
@@ -156,18 +154,15 @@ const codeOf = (error: unknown, isLate: boolean): string => {
 
 /** The sender of one process. Connections are kept open per origin, so keep one sender. */
 export const createSender = (options: SenderOptions): Sender => {
-  const { totalMs = TOTAL_MS } = options;
   const agent = new Agent({
     connect: publicConnector(options),
     maxResponseSize: RESPONSE_BYTES_MAX,
-    headersTimeout: totalMs,
-    bodyTimeout: totalMs,
     pipelining: 1,
     keepAliveTimeout: 10_000,
   });
 
   return {
-    send: async (url, headers, body, signal) => {
+    send: async (url, headers, body, { totalMs, signal }) => {
       const late = AbortSignal.timeout(totalMs);
       try {
         const response = await request(url, {

@@ -36,7 +36,7 @@ const MERCHANTS = Object.fromEntries(
 /** Merchant and scopes of each token; without scopes it has all rights of the merchant. */
 const TOKENS = {
   merchant: ['m_demo', undefined],
-  auditor: ['*', 'audit:read ops:admin ops:resolve'],
+  auditor: ['*', 'audit:read ops:admin ops:resolve', 'first operator'],
   second: ['*', 'ops:resolve', 'second operator'],
   withoutScope: ['m_demo', ''],
   limited: [

@@ -146,7 +146,10 @@ export type SubscriptionItem =
    * may get it again.
    */
   | { kind: 'removal'; stream: string }
-  /** Everything that was stored when this was sent has been delivered. Sent again after a dropped connection. */
+  /**
+   * What was appended before the subscription began has been delivered, and of the rest what has come so far:
+   * a hint, which may stand between two events of one append. Sent again after a dropped connection.
+   */
   | { kind: 'caught-up' };
 
 /** The port; the promises at the top of this file are its contract. */

@@ -8,6 +8,10 @@ import type { SealEvent } from '../payment/seal-events.ts';
 
 /** What a seal says: this log has this hash at this position. */
 export type SealedHead = { log: string; position: string; logHash: string };
+/** The same, signed for the file beside the key: no event of the log says it. */
+export type SignedHead = SealedHead & { signature: string };
+/** What the file beside the key keeps: the head of the last seal, and a later one that no seal covers yet. */
+export type HeadFile = { sealed?: SealedHead | undefined; last?: SignedHead | undefined };
 type DataOf<T extends SealEvent['type']> = Extract<SealEvent, { type: T }>['data'];
 /** True where two heads are the same place of the same log. */
 export const isSameHead = (one: SealedHead, other: SealedHead): boolean =>
@@ -44,6 +48,10 @@ const rotationText = (facts: RotationFacts) => {
     `payments sealing key rotation 1\n${log}\n${position}\n${logHash}\n${eventsMax}\n${oldPublicKey}\n${newPublicKey}\n`,
   );
 };
+
+/** Unlike that of a seal: who reads the file beside the key must get no seal from it. */
+const headText = ({ log, position, logHash }: SealedHead): Buffer =>
+  Buffer.from(`payments log head 1\n${log}\n${position}\n${logHash}\n`);
 
 /** The raw public key of a private or public Ed25519 key, in base64url. */
 export const publicKeyOf = (key: KeyObject): string => {
@@ -89,6 +97,16 @@ const isSigned = (text: Buffer, publicKey: string, signature: string): boolean =
     return false;
   }
 };
+
+/** Signs a head for the file beside the key. */
+export const signHead = (privateKey: KeyObject, head: SealedHead): SignedHead => ({
+  ...head,
+  signature: sign(null, headText(head), privateKey).toString('base64url'),
+});
+
+/** True where one of these public keys signed the head. */
+export const isSignedHead = (head: SignedHead, publicKeys: readonly string[]): boolean =>
+  publicKeys.some((publicKey) => isSigned(headText(head), publicKey, head.signature));
 
 /** What a seal is checked against. */
 export type SealedLog = {

@@ -9,6 +9,7 @@ import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {
   anotherKey,
+  type HeadFile,
   isSameHead,
   keyIdOf,
   keysOf,
@@ -44,11 +45,18 @@ const sealIn = (form: Form): SealEvent | undefined => {
 export type SealsAgainst = Pick<SealedLog, 'log'> & {
   /** The public key that is trusted, of any time of the log; undefined: none is known. */
   publicKey?: string | undefined;
-  /** The last sealed head as it was kept outside the log before the check began. */
-  kept?: SealedHead | undefined;
+  /** The heads as they were kept outside the log before the check began. */
+  kept?: HeadFile | undefined;
 };
 
 const STRIPPED = 'its seal is not in the log: the seals, or the end of the log, were taken out';
+const NOT_KEPT =
+  'its log hash is not the one that was kept beside the sealing key: the log was changed after its last seal';
+const CUT =
+  'the log ends before the head that was kept beside the sealing key: its last events were taken out';
+const breakOfSeals = ({ position }: SealedHead, reason: string) => ({
+  ...{ position, stream: SEALS_STREAM, revision: 0, reason },
+});
 
 /**
  * The check of one log: every event of it, in their order, each already checked by the chain, also those
@@ -66,9 +74,11 @@ export const sealsCheck = (against: SealsAgainst) => {
   /** What the gap before the next seal is counted from: a seal that does not fit is none that is missing. Undefined once it was named. */
   let gapFrom: number | undefined;
   const { publicKey: trusted } = against;
+  const { sealed: kept, last: keptLast } = against.kept ?? {};
   const keys = new Set<string>();
   let first: { form: Form; key: string } | undefined;
-  let keptIsThere = against.kept === undefined;
+  let keptIsThere = kept === undefined;
+  let lastIsThere = keptLast === undefined;
 
   const eventsAfter = (): number => (last === undefined ? read : read - last.sealedNth - 1);
 
@@ -93,7 +103,7 @@ export const sealsCheck = (against: SealsAgainst) => {
     const { before, after } = keysOf(event);
     const sealed = sealedEvent(seal.position);
     gapFrom = read;
-    keptIsThere ||= against.kept !== undefined && isSameHead(seal, against.kept);
+    keptIsThere ||= kept !== undefined && isSameHead(seal, kept);
     const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
     // seeded bug: seal-verified
     const reason = sealEventReason(event, fit);
@@ -107,6 +117,12 @@ export const sealsCheck = (against: SealsAgainst) => {
     gapFrom = sealed.nth;
     seals += 1;
     return undefined;
+  };
+
+  const keptReason = ({ position, logHash }: Form): string | undefined => {
+    if (position !== keptLast?.position) return undefined;
+    lastIsThere = true;
+    return logHash === keptLast.logHash ? undefined : NOT_KEPT;
   };
 
   /** The break where the trusted key is none of the keys of the seals. */
@@ -131,17 +147,15 @@ export const sealsCheck = (against: SealsAgainst) => {
       const reason = seal === undefined ? undefined : reasonOf(form, seal);
       lastPositions[read % SEAL_SLACK_EVENTS] = form.position;
       lastLogHashes[read % SEAL_SLACK_EVENTS] = form.logHash;
-      return reason ?? gapReason();
+      // Looked at whatever else does not fit: the head that was kept has come.
+      const otherThanKept = keptReason(form);
+      return reason ?? gapReason() ?? otherThanKept;
     },
-    /** The break at the end of the whole log where the trusted key, or the kept head's seal, did not come. */
-    missing: () =>
-      keptIsThere || against.kept === undefined
-        ? unknownKey()
-        : {
-            position: against.kept.position,
-            stream: SEALS_STREAM,
-            revision: 0,
-            reason: STRIPPED,
-          },
+    /** The break at the end of the whole log where the trusted key, or what was kept, did not come. */
+    missing: () => {
+      if (!keptIsThere && kept !== undefined) return breakOfSeals(kept, STRIPPED);
+      if (!lastIsThere && keptLast !== undefined) return breakOfSeals(keptLast, CUT);
+      return unknownKey();
+    },
   };
 };

@@ -16,7 +16,7 @@ const NOTHING = 'Nothing.';
 export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   INVALID_REQUEST: {
     means:
-      'The body is no JSON object, a field is missing or malformed, a header is malformed, or (on capture and refund) the paymentId is. `details` has one entry per field. The transport says it too: 408 the request came too slowly, 413 it is above 64 KiB, 417 an `Expect` that is not known, 431 the headers are above 16 KiB.',
+      'The body is no JSON object, a field is missing or malformed, a header is malformed, or (on capture and refund) the paymentId is. `details` has one entry per field. An amount is written without a decimal point: 25.00 is refused, 2500 is 25 dollars. On create a name that differs from a field only in upper and lower case, `_` or `-` is refused as well (`captureNow is misspelled`). The transport says it too: 408 the request came too slowly, 413 it is above 64 KiB, 417 an `Expect` that is not known, 431 the headers are above 16 KiB.',
     todo: 'Mend what `details` name and send it again. Sent again as it is, it is refused again.',
     stored: NOTHING,
   },
@@ -33,7 +33,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   FORBIDDEN: {
     means:
-      'The token is good and does not allow this: it lacks the scope that `details` name, or it is for all merchants where one has to be named.',
+      'The token is good and does not allow this: it lacks the scope that `details` name, or a `sub` where two persons have to agree, or it is for all merchants where one has to be named.',
     todo: 'Ask for a token with that scope: `payments:read` for GET, `payments:write` for POST, `webhooks:write` to register and change webhook endpoints, `audit:read` for auditors, `ops:admin` for operators, and `ops:resolve` to resolve an operation by hand.',
     stored: NOTHING,
   },
@@ -100,7 +100,8 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     stored: 'Nothing by this request. What the first one did stands.',
   },
   RATE_LIMITED: {
-    means: 'Too many requests: of the merchant, or without a valid token from this address.',
+    means:
+      'Too many requests: of the merchant, or without a valid token from this address. Or the webhook endpoint had four tests within the last minute; `details` say so.',
     todo: 'Wait for as many seconds as `Retry-After` says, then send less at once.',
     stored: NOTHING,
   },
@@ -112,14 +113,14 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   PROVIDER_UNAVAILABLE: {
     means:
-      'The card provider could not be reached, or its answer was lost. `details` name the paymentId and say which: `nothing was charged` is certain; an outcome that is `not known yet` may have moved money. Or the payment was made at another provider than the one in use now: `details` say so, and no paymentId.',
-    todo: 'Where nothing was charged: try again. Where the outcome is not known: read the payment at `Location` until it has one, or repeat with the same `Idempotency-Key`. Never send a new payment in its place. Where it was made at another provider, ask the operator: it cannot be changed here until that one is in use again.',
+      'The card provider could not be reached, or its answer was lost. `details` name the paymentId and say which: `nothing was charged` is certain; an outcome that is `not known yet` may have moved money; so may an earlier attempt of which the provider cannot say now whether it was carried out. Or the payment was made at another provider than the one in use now: `details` say so, and no paymentId.',
+    todo: 'Where nothing was charged: try again. Where the outcome is not known: read the payment at `Location` until it has one, or repeat with the same `Idempotency-Key`. Never send a new payment in its place. Where `details` say that an operator has to resolve it, the provider has carried it out and the log has it as never sent: wait for the operator. Where it was made at another provider, ask the operator: it cannot be changed here until that one is in use again.',
     stored:
       'The intent. Its outcome is looked up at the provider and recorded; until then a new payment is PENDING, any other keeps its status. Nothing where the payment was made at another provider.',
   },
   SERVICE_UNAVAILABLE: {
     means:
-      'The service cannot take the request now: overload, a shutdown, one of its stores is out of reach, or the stored events of this payment are not whole (`details` say so).',
+      'The service cannot take the request now: overload, too many of your own requests at once or responses that you have not read, a shutdown, one of its stores is out of reach, or the stored events of this payment are not whole (`details` say so).',
     todo: 'Wait for as many seconds as `Retry-After` says and send the same request with the same `Idempotency-Key`.',
     stored: 'Nothing, unless `details` say that this is not known.',
   },

@@ -19,8 +19,11 @@ export const takeText = ({ body }: FastifyRequest): string | undefined => {
   return text;
 };
 
-/** The body as JSON; undefined where there is none. */
-export const readJson = (request: FastifyRequest): Read<unknown> => {
-  const json = parseText(takeText(request));
+/** The body as JSON; undefined where there is none. `withoutPoint` as in `parseText`. */
+export const readJson = (
+  request: FastifyRequest,
+  withoutPoint: readonly string[] = [],
+): Read<unknown> => {
+  const json = parseText(takeText(request), withoutPoint);
   return json.ok ? json : { ok: false, details: [BODY_NOT_JSON] };
 };

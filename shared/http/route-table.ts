@@ -40,7 +40,7 @@ export const ROUTES = {
     service: 'command-api',
     summary: 'Create a payment',
     description:
-      'Authorizes, or with `captureNow` authorizes and captures in one step. The response is a 200 or a 402 only when the provider has responded.',
+      'Authorizes, or with `captureNow` authorizes and captures in one step. The response is a 200 or a 402 only when the provider has responded. Amounts are written without a decimal point: 25.00 is 400. An unknown field is ignored, but a name that differs from a field of this request only in upper and lower case, `_` or `-` is 400, `captureNow is misspelled`.',
   },
   listPayments: {
     method: 'GET',
@@ -49,7 +49,7 @@ export const ROUTES = {
     service: 'query-api',
     summary: 'List payments',
     description:
-      'An addition. The own payments, newest first. A page ends with `nextCursor` while there may be more, also one with fewer payments than `limit`; payments made meanwhile do not move the pages that follow.',
+      'An addition. The own payments, newest first. A page ends at `limit` payments or at 256 KiB of them, and with `nextCursor` while there may be more, also one with fewer payments than `limit`; payments made meanwhile do not move the pages that follow.',
   },
   getPayment: {
     method: 'GET',
@@ -145,7 +145,7 @@ export const ROUTES = {
     service: 'command-api',
     summary: 'Send a test message',
     description:
-      'One message of type `webhook.test`, once, also to a disabled endpoint. Its attempt has the `eventId` of the response.',
+      'One message of type `webhook.test`, once, also to a disabled endpoint. Its attempt has the `eventId` of the response. An endpoint is sent four tests a minute, one more is 429.',
   },
   resendWebhookEvents: {
     method: 'POST',
@@ -187,7 +187,7 @@ export const ROUTES = {
     service: 'query-api',
     summary: 'The messages of the own payments, live',
     description:
-      'Server-sent events: the very bodies that a webhook endpoint is sent, in order; the id of each is its position. The first, `ready`, has the secret that `payments listen --forward-to` signs with.',
+      'Server-sent events: the very bodies that a webhook endpoint is sent, in order; the id of each is its position. The first, `ready`, has the secret that `payments listen --forward-to` signs with, where the token has the scope `webhooks:write`.',
   },
   stripeWebhook: {
     method: 'POST',

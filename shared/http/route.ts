@@ -8,7 +8,6 @@ import type { z } from 'zod';
 import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
-import { limitUnsignedBodies } from './auth/unsigned-bodies.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
 import { fieldName } from './fields.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
@@ -21,6 +20,8 @@ export type Read<T> = { ok: true; value: T } | { ok: false; details: string[] };
 export type RequestForm = {
   /** A token of one merchant is 403: the route is about all of them. */
   allMerchants?: true;
+  /** A token without `sub` is 403: two persons have to say it (gaps §16). */
+  person?: true;
   /** The query parameters. The messages of the schema are the contract's, without the name. */
   query?: z.ZodObject;
   /** The code for a `:paymentId` that is not well formed. */
@@ -147,6 +148,9 @@ export const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z
 export const parsePaymentId = (raw: string): string | undefined =>
   PAYMENT_ID.test(raw) ? raw : undefined;
 
+/** What `details` say of a token that names no person (gaps §16). */
+export const NO_PERSON = 'this command needs a token with sub';
+
 const NOTHING: Read<undefined> = { ok: true, value: undefined };
 
 /** The handler's input; undefined when the request has been rejected. */
@@ -164,6 +168,7 @@ const inputOf = (
   if (form.allMerchants && principal.merchantId !== '*') {
     return rejected('FORBIDDEN', ['a token of all merchants is required']);
   }
+  if (form.person && !principal.isPerson) return rejected('FORBIDDEN', [NO_PERSON]);
   const query = form.query === undefined ? NOTHING : readBy(form.query, request.query);
   if (!query.ok) return rejected('INVALID_REQUEST', query.details);
   let paymentId: string | undefined;
@@ -201,7 +206,7 @@ export const registerRoutes = <Deps>(
           (_request, reply, done) => {
             if (rejectAtOnce?.(deps, reply) === undefined) done();
           },
-          limitUnsignedBodies(app.lifecycle.maxInFlight),
+          app.takePlace,
         ],
         handler: (_request, reply) => handle(deps, undefined as never, reply),
       });
@@ -210,7 +215,7 @@ export const registerRoutes = <Deps>(
     app.route({
       method,
       url: path,
-      onRequest: authHooks(scope),
+      onRequest: [...authHooks(scope), app.takePlace],
       handler: (request, reply) => {
         const input = inputOf(form, request, reply);
         // The form that was read is the form that the handler was written for.

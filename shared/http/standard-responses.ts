@@ -104,6 +104,9 @@ const FOR_OTHERS: Responses = {
 };
 
 const OF_ALL = { 403: { description: 'The token lacks the scope, or is for one merchant.' } };
+const OF_PERSON = {
+  403: { description: 'The token lacks the scope or a `sub`, or is for one merchant.' },
+};
 const TOO_LARGE = { 413: { description: 'The body is above 64 KiB.' } };
 
 const malformed = (isForMerchants: boolean, method: RoutePlace['method']): string => {
@@ -130,7 +133,7 @@ export const standardResponses = (place: RoutePlace, form: RequestForm): Respons
     ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
       400: { description: malformed(isForMerchants, place.method) },
     }),
-    ...(form.allMerchants && OF_ALL),
+    ...(form.allMerchants && (form.person ? OF_PERSON : OF_ALL)),
     ...(form.paymentId !== undefined && { 404: { description: missing } }),
     ...(mayBeTooLarge(place, form) && TOO_LARGE),
   };

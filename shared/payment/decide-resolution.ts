@@ -6,10 +6,25 @@ import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './comman
 import type { FinalOutcome } from './outcome.ts';
 import { outcomeEvents } from './outcome-events.ts';
 import type { EventData, PaymentEvent, Resolution } from './payment-events.ts';
-import type { Operation, PaymentState, ResolutionRequest } from './payment-state.ts';
+import {
+  isFree,
+  type Operation,
+  type PaymentState,
+  type ResolutionRequest,
+} from './payment-state.ts';
 
 /** For how long another operator can approve a request. */
 export const APPROVAL_MS_MAX = 86_400_000;
+
+/**
+ * A person by the `sub` of a token, in the form by which two persons are told apart: without outer
+ * spaces and invisible characters. All else about names is the issuer's to keep apart.
+ */
+export const personOf = (subject: string): string =>
+  subject
+    .replace(/\p{Cf}/gu, '')
+    .normalize('NFC')
+    .trim();
 
 /** The events to append. Throws Error for an operation that was never begun: a bug of the code that calls it. */
 export const decideResolution = (
@@ -41,7 +56,7 @@ const resolve = (
   if (request === undefined || !isEqual(request, command) || !isFresh(request, command))
     return [requested(state, operation, command)];
   // seeded bug: second-person
-  if (request.requestedBy === command.actor) return [];
+  if (personOf(request.requestedBy) === personOf(command.actor)) return [];
   const resolution = resolutionOf(request, command);
   if (ended !== undefined) return [confirmed(state, operation, command.outcome, { resolution })];
   const { operationId, outcome } = command;
@@ -101,14 +116,17 @@ const confirm = (
   operation: Operation,
   command: ConfirmCommand,
 ): PaymentEvent[] => {
-  const { ended, confirmation } = operation;
-  if (ended === undefined || confirmation === undefined) return [];
+  const { ended, confirmation, contradictionEnded } = operation;
+  if (ended === undefined || contradictionEnded) return [];
+  // Of an outcome that the provider gave itself nothing is left to be confirmed.
+  if (confirmation === undefined && !isFree(operation)) return [];
   // A question about an operation is never responded to with NOT_SENT: that is a call's outcome.
   const outcome = command.outcome === 'NOT_SENT' ? 'FENCED' : command.outcome;
   const reference = 'providerReference' in command ? command.providerReference : undefined;
   const more = reference === undefined ? {} : { providerReference: reference };
+  const agreed = confirmation === undefined ? [] : [confirmed(state, operation, outcome, more)];
   // seeded bug: contradiction
-  if (agree(ended.outcome, outcome)) return [confirmed(state, operation, outcome, more)];
+  if (agree(ended.outcome, outcome)) return agreed;
   if (confirmation === 'CONTRADICTED') return [];
   return [
     {

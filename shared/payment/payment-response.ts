@@ -101,6 +101,10 @@ const PREFIXES: Record<TransactionType, string> = {
 export const transactionId = (type: TransactionType, operationId: string): string =>
   PREFIXES[type] + operationId.slice(-26);
 
+/** Whether it is the public id of an attempt of this operation. */
+export const isIdOf = (transactionId: string, operationId: string): boolean =>
+  transactionId.endsWith(operationId.slice(-26));
+
 /** Why an attempt failed, as a response shows it. */
 export const failureOf = (
   data: Pick<EventData<'PaymentFailed'>, 'failureCode' | 'providerFailureCode'>,

@@ -28,8 +28,13 @@ export type Operation = {
   ended?: { outcome: FinalOutcome; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
-  /** Present from a resolution by hand on, until it is confirmed (ADR-0099). */
+  /**
+   * Present from a resolution by hand on, until it is confirmed (ADR-0099); CONTRADICTED also where the
+   * provider carried out what is recorded as never sent.
+   */
   confirmation?: Confirmation;
+  /** Two operators have ended a contradiction: it is not noted again. */
+  contradictionEnded?: true;
   /** What one operator requested, and another one has not approved. */
   resolutionRequest?: ResolutionRequest;
 };
@@ -79,7 +84,7 @@ export type PaymentState =
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
 
-/** The operations that were resolved by hand and that nobody has confirmed, oldest first (ADR-0099). */
+/** The operations that are not confirmed, or contradicted, oldest first (ADR-0099). */
 export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 

@@ -9,6 +9,7 @@ import {
   attempt,
   type Failure,
   failureOf,
+  isIdOf,
   type PaymentFailureResponse,
   type PaymentReadModel,
   type PaymentResponse,
@@ -140,22 +141,31 @@ const unresolvedAfter = (
 };
 
 /** The read model after a note, which changes nothing that a merchant sees. Throws as checkNote does. */
-const afterNote = (readModel: PaymentReadModel, note: NoteEvent): PaymentReadModel => {
-  const { operationId } = note.data;
+const afterNote = (
+  readModel: PaymentReadModel,
+  note: NoteEvent,
+  since: string,
+): PaymentReadModel => {
+  const { operationId, amount } = note.data;
   const known = readModel.unresolved.find((o) => o.operationId === operationId);
-  const confirmation = known?.confirmation;
-  const isUnresolved = known !== undefined && confirmation === undefined;
-  checkNote(note, { isUnresolved, confirmation });
+  const isUnresolved = known !== undefined && known.confirmation === undefined;
+  const hasFailed = readModel.response.transactions.some(
+    ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
+  );
+  checkNote(note, { isUnresolved, confirmation: known?.confirmation, hasFailed });
   const revision = readModel.revision + 1;
   if (note.type === 'PaymentProviderOpened' || note.type === 'PaymentResolutionRequested')
     return { ...readModel, revision };
-  const unresolved =
-    note.type === 'PaymentOutcomeConfirmed'
-      ? readModel.unresolved.filter((o) => o !== known)
-      : readModel.unresolved.map((o) =>
-          o === known ? { ...o, confirmation: 'CONTRADICTED' as const } : o,
-        );
-  return { ...readModel, revision, unresolved };
+  const { unresolved } = readModel;
+  if (note.type === 'PaymentOutcomeConfirmed')
+    return { ...readModel, revision, unresolved: unresolved.filter((o) => o !== known) };
+  const listed = known === undefined ? [...unresolved, { operationId, amount, since }] : unresolved;
+  const confirmation = 'CONTRADICTED' as const;
+  return {
+    ...readModel,
+    revision,
+    unresolved: listed.map((o) => (o.operationId === operationId ? { ...o, confirmation } : o)),
+  };
 };
 
 /** Throws Error where the event cannot follow, as the rules' fold does (transitions.ts). */
@@ -184,7 +194,7 @@ export const project = (
     throw new Error('PaymentCreated is not the first event of its stream');
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
-  if (isNote(event)) return afterNote(readModel, event);
+  if (isNote(event)) return afterNote(readModel, event, time);
   if (isLater(event)) return afterLater(readModel, event, time);
   checkFollows(readModel, event);
   const unresolved = unresolvedAfter(readModel.unresolved, event, time);

@@ -196,7 +196,9 @@ const withNote = ({ operations }: PaymentState, event: NoteEvent, time: string):
   const at = operations.findLastIndex((o) => o.operationId === event.data.operationId);
   const known = operations[at];
   const isUnresolved = known !== undefined && known.ended === undefined;
-  checkNote(event, { isUnresolved, confirmation: known?.confirmation });
+  const hasFailed =
+    known?.failedLater ?? (known?.ended !== undefined && known.ended.outcome !== 'APPROVED');
+  checkNote(event, { isUnresolved, confirmation: known?.confirmation, hasFailed });
   if (event.type === 'PaymentProviderOpened')
     return operations.with(at, {
       ...(known as Operation),
@@ -213,8 +215,10 @@ const withNote = ({ operations }: PaymentState, event: NoteEvent, time: string):
         resolutionRequest: { ...request, ...(withoutFence && { withoutFence }) },
       });
     }
-    case 'PaymentOutcomeConfirmed':
-      return operations.with(at, operation);
+    case 'PaymentOutcomeConfirmed': {
+      const isByHand = confirmation === 'CONTRADICTED' && event.data.resolution !== undefined;
+      return operations.with(at, { ...operation, ...(isByHand && { contradictionEnded: true }) });
+    }
     case 'PaymentOutcomeContradicted':
       return operations.with(at, { ...operation, confirmation: 'CONTRADICTED' });
   }

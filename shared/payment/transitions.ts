@@ -107,8 +107,8 @@ export const statusAfterRefund = (
 };
 
 /**
- * What the provider has said of an operation that was resolved by hand: nothing definite yet, or
- * other than what is recorded (ADR-0099).
+ * What the provider has said of an operation that was resolved by hand: nothing definite yet
+ * (UNCONFIRMED), or, also of one that was never sent, other than what is recorded (ADR-0099).
  */
 export type Confirmation = 'UNCONFIRMED' | 'CONTRADICTED';
 
@@ -140,18 +140,21 @@ export const confirmationAfter = ({ data }: FollowingEvent): Confirmation | unde
 
 /**
  * Throws Error where a note does not fit its operation: a provider opens something for one that has
- * no outcome, a resolution is requested of such a one or of a contradicted one, and only what is not
- * confirmed is confirmed or contradicted.
+ * no outcome, a resolution is requested of such a one or of a contradicted one, only what is not
+ * confirmed is confirmed, and that or an attempt that failed is contradicted. That a refund which was
+ * made elsewhere is none of the payment's operations is found by the rules' fold alone.
  */
 export const checkNote = (
   { type }: NoteEvent,
-  known: { isUnresolved: boolean; confirmation: Confirmation | undefined },
+  known: { isUnresolved: boolean; confirmation: Confirmation | undefined; hasFailed: boolean },
 ): void => {
   const fits = {
     PaymentProviderOpened: known.isUnresolved,
     PaymentResolutionRequested: known.isUnresolved || known.confirmation === 'CONTRADICTED',
     PaymentOutcomeConfirmed: known.confirmation !== undefined,
-    PaymentOutcomeContradicted: known.confirmation === 'UNCONFIRMED',
+    PaymentOutcomeContradicted:
+      known.confirmation === 'UNCONFIRMED' ||
+      (known.confirmation === undefined && known.hasFailed && !known.isUnresolved),
   };
   if (!fits[type]) throw new Error(`${type} does not fit its operation`);
 };

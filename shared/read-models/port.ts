@@ -43,6 +43,8 @@ export type StoredDocument = {
   row: DocumentRow | undefined;
   /** Whether the row has its check; true where there is no row. */
   whole: boolean;
+  /** The index that does not lead to the row, where the store is a file: a list leaves the payment out. */
+  unlisted?: string | undefined;
   parked: boolean;
 };
 
@@ -71,8 +73,8 @@ export type PaymentSearch = {
 export type PaymentSearchPage = {
   documents: PaymentDocument[];
   /**
-   * Given where more may be found, since `documents` holds as many as it may, or the search looked at as
-   * many payments as it may: all up to this place are in `documents`, and the search goes on with it as
+   * Given where more may be found, since `documents` holds as many or as large ones as it may, or the
+   * search looked at as many payments as it may: all up to this place are in `documents`, and the search goes on with it as
    * its `after`. The place is the one that the store has: that of a damaged document is no other.
    */
   searchedTo?: { createdAt: string; paymentId: string };
@@ -110,8 +112,9 @@ export type ReadModelsReader = {
   /** The document of any merchant's payment: for auditors and operators. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
   /**
-   * At most `limit` documents, by createdAt and then by id, newest first. However many payments there
-   * are, it holds no other call up.
+   * At most `limit` documents, by createdAt and then by id, newest first, and no more than 256 KiB of
+   * bodies (PAGE_BYTES_MAX) where more than one. However many payments there are, it holds no other call
+   * up.
    */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
   /**
@@ -125,6 +128,11 @@ export type ReadModelsReader = {
   parked(limit: number, after?: ParkedPlace): Promise<ParkedPayment[]>;
   /** What is stored of a payment, damaged or not. */
   inspect(paymentId: string): Promise<StoredDocument>;
+  /**
+   * Which index does not lead to every document, or leads to others as well, in words; undefined where none
+   * does so, and once `signal` is aborted. Left out by MongoDB, whose server keeps its indexes by itself.
+   */
+  indexDamage?(signal?: AbortSignal): Promise<string | undefined>;
   /** The next payments with a document after this id (null: from the start), in the order of ids. */
   idsAfter(paymentId: string | null, limit: number): Promise<string[]>;
   /**

@@ -37,14 +37,30 @@ const exactInteger = (value: number, source: string): number => {
   return value === Number.POSITIVE_INFINITY && plainDigits ? Number.MAX_VALUE : value;
 };
 
-const careful = (_key: string, value: unknown, { source }: { source?: string }): unknown => {
+const careful = (value: unknown, source: string | undefined): unknown => {
   if (typeof value === 'number' && source !== undefined) return exactInteger(value, source);
   if (typeof value === 'string' && !value.isWellFormed()) throw new HalfASurrogate();
   return value;
 };
 
 /** The compiler's library does not know the reviver's third argument yet. */
-const parseWithSources = JSON.parse as (text: string, reviver: typeof careful) => unknown;
+const parseWithSources = JSON.parse as (
+  text: string,
+  reviver: (this: object, key: string, value: unknown, context: { source?: string }) => unknown,
+) => unknown;
+
+const parseCarefully = (text: string, withoutPoint: readonly string[]): unknown => {
+  const pointed: [holder: object, key: string][] = [];
+  const whole = parseWithSources(text, function (key, value, { source }) {
+    const isPointed = typeof value === 'number' && source?.includes('.');
+    if (isPointed && withoutPoint.includes(key)) pointed.push([this, key]);
+    return careful(value, source);
+  });
+  // Which object is the outermost is known only now: a reviver meets it last.
+  for (const [holder, key] of pointed)
+    if (holder === whole) Object.assign(holder, { [key]: Number.NaN });
+  return whole;
+};
 
 /** The text of a body without its byte order mark; undefined where the bytes are no UTF-8. */
 export const textOf = (bytes: Buffer): string | undefined => {
@@ -59,13 +75,17 @@ const WHITE = /^[ \t\n\r]*$/;
 /**
  * The value of a body's text; `undefined` for an empty or white one. Not ok: no text, invalid JSON, a
  * text that cannot be written in UTF-8. Every number in the value is as the sender wrote it: NaN
- * stands for one with a fraction, Infinity for one that only an exponent takes beyond a double.
+ * stands for one with a fraction, and for one under a key of `withoutPoint` in the outermost object
+ * that is written with a decimal point; Infinity for one that only an exponent takes beyond a double.
  */
-export const parseText = (text: string | undefined): ParsedJson => {
+export const parseText = (
+  text: string | undefined,
+  withoutPoint: readonly string[] = [],
+): ParsedJson => {
   if (text === undefined) return { ok: false };
   if (WHITE.test(text)) return { ok: true, value: undefined };
   try {
-    const value: unknown = needsCare(text) ? parseWithSources(text, careful) : JSON.parse(text);
+    const value: unknown = needsCare(text) ? parseCarefully(text, withoutPoint) : JSON.parse(text);
     return { ok: true, value };
   } catch {
     return { ok: false };

@@ -94,6 +94,10 @@ export const createMetrics = () => {
       name: 'payments_append_conflicts_total',
       help: 'Appends that found their stream at another revision.',
     }),
+    appendFailures: counter<[]>(registry, {
+      name: 'payments_append_failures_total',
+      help: 'Appends that the event store did not take, or did not say so: it was full, locked, or away.',
+    }),
     appendBatches: counter<[]>(registry, {
       name: 'payments_append_batches_total',
       help: 'Commits that made events durable, one fsync each.',

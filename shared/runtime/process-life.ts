@@ -168,6 +168,8 @@ export const runProcess = async <P, O extends Opened>(
   };
   // Without a listener Node opens its debugger at this signal, and memory holds card numbers (gaps §4).
   process.on('SIGUSR1', () => log.warn('SIGUSR1 is ignored: no debugger is opened'));
+  // Without one it would end the process.
+  process.on('SIGUSR2', () => log.warn('SIGUSR2 is ignored'));
   // SIGHUP: the terminal is gone.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop);
 

@@ -331,12 +331,12 @@ export const settings = {
   ),
   MAX_IN_FLIGHT: setting(
     '2048',
-    'requests at once; above it 503 with `Retry-After`',
+    'requests at once, from the check of the token until the response is out; of more than 128 one merchant has half at most; above it 503 with `Retry-After`',
     wholeNumber(1, 1_000_000),
   ),
   SEALING_KEY_FILE: setting(
     'made in `DATA_DIR`, with a warning',
-    'Ed25519 key (PEM) that seals heads of the log, made where the file is missing; a file that others can read (mode above 0600) is taken with a warning; with the setting, the last sealed head is kept beside it, in `<file>.head`; on a volume that the log is not on. In several processes the projector reads it, the same key in each; without it nothing is sealed',
+    'Ed25519 key (PEM) that seals heads of the log, made where the file is missing; a file that others can read (mode above 0600) is taken with a warning; with the setting, the signed head of the log is kept beside it, each second while anything is written, in `<file>.head`; on a volume that the log is not on. In several processes the projector reads it, the same key in each; without it nothing is sealed',
     file,
   ),
   SEAL_EVENTS_MAX: setting(

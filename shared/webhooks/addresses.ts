@@ -5,12 +5,13 @@
  */
 import { BlockList, isIP } from 'node:net';
 
-/** IANA's special-purpose IPv4 addresses, and multicast. */
+/** IANA's special-purpose IPv4 addresses, multicast, and the host of a machine of Azure. */
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',

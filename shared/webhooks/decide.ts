@@ -1,7 +1,7 @@
 /** What may be done with a merchant's endpoints, as events. Pure: clock, ids and positions are given. */
 import type { RequestIdentity } from '../payment/event-fields.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
-import { ENDPOINTS_MAX, type Endpoint } from './endpoints.ts';
+import { ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
 
 type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
 
@@ -21,13 +21,14 @@ export type EndpointCommand =
   | { kind: 'rotate'; endpointId: string; oldExpiresAt: string }
   | { kind: 'disable'; endpointId: string; reason: DataOf<'WebhookEndpointDisabled'>['reason'] }
   | { kind: 'delete'; endpointId: string }
-  | { kind: 'test'; endpointId: string }
+  | { kind: 'test'; endpointId: string; nowMs: number }
   | ({ kind: 'resend' } & DataOf<'WebhookResendRequested'>);
 
 /** The events of a command, none where nothing changes; or why it is rejected. */
 export type Decided =
   | { kind: 'events'; events: WebhookEvent[] }
   | { kind: 'unknown endpoint' }
+  | { kind: 'too soon'; againMs: number }
   | { kind: 'rejected'; why: string };
 
 const decided = (...events: WebhookEvent[]): Decided => ({ kind: 'events', events });
@@ -66,6 +67,13 @@ const changed = (
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
+/** Until the endpoint may be tested again; a clock that was put back by more than that makes none wait. */
+const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number => {
+  const agesMs = testedAt.map((at) => Math.abs(nowMs - Date.parse(at)));
+  const recent = agesMs.filter((ageMs) => ageMs < TESTS.inMs);
+  return recent.length < TESTS.max ? 0 : TESTS.inMs - Math.max(...recent);
+};
+
 /** Decides a command over a merchant's endpoints; `identity` of a request with an `Idempotency-Key`. */
 export const decideEndpoint = (
   endpoints: readonly Endpoint[],
@@ -98,8 +106,11 @@ export const decideEndpoint = (
     }
     case 'delete':
       return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
-    case 'test':
+    case 'test': {
+      const againMs = testAgainMs(endpoint, command.nowMs);
+      if (againMs > 0) return { kind: 'too soon', againMs };
       return decided({ type: 'WebhookTestRequested', data: { endpointId, ...keyed } });
+    }
     case 'resend': {
       if (endpoint.disabled !== undefined)
         return rejected('the endpoint is DISABLED; enable it first');

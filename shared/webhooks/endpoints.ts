@@ -6,6 +6,9 @@ import { type WebhookEvent, webhookStreamOf } from '../payment/webhook-events.ts
 
 type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
 
+/** So many tests of an endpoint in so many milliseconds: they go out one at a time, and each may hang for 15 s. */
+export const TESTS = { max: 4, inMs: 60_000 };
+
 /** One endpoint as its events say. Times are RFC 3339 in UTC. */
 export type Endpoint = {
   endpointId: string;
@@ -17,6 +20,8 @@ export type Endpoint = {
   apiVersion: 'v1';
   createdAt: string;
   updatedAt: string;
+  /** When its last tests were requested, `TESTS.max` of them. */
+  testedAt: readonly string[];
   /** What was stored after this position is sent; null: from the start of the log. */
   after: string | null;
   /** Of the secret that signs; see `endpointKey`. */
@@ -60,6 +65,7 @@ const created = (
   apiVersion,
   createdAt: time,
   updatedAt: time,
+  testedAt: [],
   after: after ?? null,
   secretNumber: 1,
   oldSecretExpiresAt: undefined,
@@ -102,7 +108,13 @@ export const foldEndpoints = (events: readonly RecordedEvent[]): Endpoint[] => {
     if (event.type === 'WebhookEndpointDeleted') endpoints.delete(endpointId);
     const before = endpoints.get(endpointId);
     const changed = changes(event, time);
-    if (before === undefined || changed === undefined) continue;
+    if (before === undefined) continue;
+    if (event.type === 'WebhookTestRequested')
+      endpoints.set(endpointId, {
+        ...before,
+        testedAt: [...before.testedAt, time].slice(-TESTS.max),
+      });
+    if (changed === undefined) continue;
     endpoints.set(endpointId, { ...before, ...changed, updatedAt: time });
   }
   return [...endpoints.values()];

@@ -65,6 +65,7 @@ const scheduled = async (
     everyMs,
     metrics,
     logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
+    onNeverSent: async () => undefined,
     startTimer: clock.startTimer,
   });
   const metric = async (name: string): Promise<string | undefined> =>

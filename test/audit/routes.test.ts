@@ -434,3 +434,28 @@ describe('M5: reconciliation', () => {
     expectError(await reconcile(own), 403, 'FORBIDDEN', ['a token of all merchants is required']);
   });
 });
+
+describe('docs/audit.md: the event log in pages', () => {
+  test('ends a page at 256 KiB, and the next one goes on behind its last event', async () => {
+    const item = {
+      id: '1',
+      name: 'x'.repeat(200),
+      goodsType: 'PHYSICAL',
+      quantity: 1,
+      unitPrice: 1,
+    };
+    const productItems = Array.from({ length: 190 }, () => item);
+    for (let n = 0; n < 12; n += 1) await service.create({ productItems });
+    const positions: number[] = [];
+    let pages = 0;
+    for (let from = 'start'; from !== ''; pages += 1) {
+      const { json, text } = await read(`/events?from=${from}&limit=1000`);
+      // The event that fills a page is on it.
+      expect(text.length).toBeLessThan(262_144 + 100_000);
+      positions.push(...eventsOf(json).map(({ position }) => Number(position)));
+      from = json.atEnd === true ? '' : String(json.next);
+    }
+    expect(positions).toEqual(positions.map((_, n) => n + 1));
+    expect(pages).toBeGreaterThan(1);
+  });
+});

@@ -508,7 +508,12 @@ describe('settings: MERCHANTS_FILE', () => {
     [{ m_1: { maxAmount: '5' } }, 'MERCHANTS_FILE m_1.maxAmount must be a whole number from 1'],
     [{ m_1: { maxAmuont: 5 } }, 'MERCHANTS_FILE m_1 has unknown fields: maxAmuont'],
     [{ m_1: { acceptedBrands: ['visa'] } }, 'MERCHANTS_FILE m_1.acceptedBrands must be a list of'],
+    [{ m_1: { acceptedBrands: [] } }, 'MERCHANTS_FILE m_1.acceptedBrands must be a list of'],
     [{ m_1: { merchantReference: 'x' } }, 'MERCHANTS_FILE m_1.merchantReference must be allow or'],
+    [{ '*': { maxAmount: 5 } }, 'MERCHANTS_FILE * is no merchant: in a token it stands for all'],
+    [{ '': { maxAmount: 5 } }, 'MERCHANTS_FILE has an entry without the id of a merchant'],
+    [{ 'm_1 ': { maxAmount: 5 } }, 'MERCHANTS_FILE "m_1 " has spaces around the id'],
+    [{ '\u00a0m_1\n': {} }, 'MERCHANTS_FILE "\u00a0m_1\\n" has spaces around the id'],
     [
       { m_1: { rateLimitPerSecond: 5, rateLimitBurst: 0 } },
       'MERCHANTS_FILE m_1.rateLimitBurst must be at least 1',
@@ -518,6 +523,24 @@ describe('settings: MERCHANTS_FILE', () => {
     const problems = problemsOf(merchants(content));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(expected);
+  });
+
+  test.each([
+    ['{"__proto__":{"maxAmount":100}}', '__proto__ can be no name there'],
+    ['{"m_1":{"__proto__":{"maxAmount":100}}}', '__proto__ can be no name there'],
+    ['{"m_1":{"maxAmount":100},"m_1":{"maxAmount":999999}}', 'm_1 stands there twice'],
+    ['{"m_1":{"maxAmount":100},"\\u006d_1" : {}}', 'm_1 stands there twice'],
+    ['{"m_1":{"maxAmount":100,"maxAmount":999999}}', 'maxAmount stands there twice'],
+  ])('%s is a problem, though the parser takes it', (text, expected) => {
+    const problems = problemsOf({ MERCHANTS_FILE: fileWith('merchants.json', text) });
+    expect(problems).toEqual([`MERCHANTS_FILE ${expected}`]);
+  });
+
+  test('the same field of two merchants, and a text like a name, are no repetition', () => {
+    const text =
+      '{"m_1":{"acceptedBrands":["VISA","VISA"]},"a\\"m_1\\":{":{"acceptedBrands":["VISA"]}}';
+    const config = load({ MERCHANTS_FILE: fileWith('merchants.json', text) });
+    expect(merchantRules(config, 'a"m_1":{').acceptedBrands).toEqual(['VISA']);
   });
 
   describe("a merchant's own account of Stripe", () => {

@@ -63,6 +63,49 @@ describeConsole('the console', (world) => {
     },
   );
 
+  test('a link with the token of another reader asks before it takes the place of an open session', async () => {
+    const [ann, bob] = [await world.tokenOf('ann'), await world.tokenOf('bob')];
+    const { page } = await world.visit('/console', ann, {});
+    const questions: string[] = [];
+    let goOn = false;
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message());
+      return goOn ? dialog.accept() : dialog.dismiss();
+    });
+    const follow = async (token: string, reader: string): Promise<void> => {
+      await page.evaluate(`location.hash = 'token=${token}'`);
+      await page.waitForFunction(`location.hash === ''`);
+      await page.waitForSelector(`.reader:has-text("${reader}")`);
+    };
+    await follow(ann, 'ann');
+    expect(questions).toEqual([]);
+    await follow(bob, 'ann');
+    expect(questions).toEqual([
+      expect.stringMatching(
+        /the token of bob \(all merchants\)\. The console is open for ann \(all/,
+      ),
+    ]);
+    goOn = true;
+    await follow(bob, 'bob');
+    expect(questions).toHaveLength(2);
+    await page.click('text=Forget the token');
+    await page.fill('#token', ann);
+    await page.check('[name=keep]');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('.reader:has-text("ann")');
+    goOn = false;
+    // Another address of the console: the page is loaded anew, and the tab keeps the session.
+    await page.goto(`${world.url}/console/verify#token=${bob}`);
+    await page.waitForSelector('.reader:has-text("ann")');
+    expect(questions).toHaveLength(3);
+    goOn = true;
+    await page.goto(`${world.url}/console/find#token=${bob}`);
+    await page.waitForSelector('.reader:has-text("bob")');
+    await page.reload();
+    await page.waitForSelector('#token');
+    expect(await page.evaluate(STORED)).toBe('[{},{},""]');
+  });
+
   test('story: an auditor finds a payment by its last four digits and takes its events along, and the token in the address is stored nowhere', async () => {
     const opened = await world.visit('/console/find', await world.tokenOf('ann'));
     const { page } = opened;

@@ -62,6 +62,7 @@ const approvedByHand = [
   captured({ resolution }),
 ];
 const contradicted = [...byHand, outcomeContradicted()];
+const neverSent = [created(), failed({ outcome: 'NOT_SENT' })];
 
 describe('F2: one person requests, another one approves', () => {
   test.each<[string, PaymentEvent[], ResolveCommand, PaymentEvent[]]>([
@@ -85,6 +86,12 @@ describe('F2: one person requests, another one approves', () => {
       ],
     ],
     ['the same person again changes nothing', asRequested, resolve({ actor: 'jane' }), []],
+    [
+      'the same person with outer spaces and invisible characters is no other one',
+      asRequested,
+      resolve({ actor: ' ja\u200bne\u00a0' }),
+      [],
+    ],
     [
       "another person's other word takes the place of the request",
       asRequested,
@@ -168,7 +175,26 @@ describe('F1: what the provider says later is noted, and nothing is rewritten', 
       declined,
       [outcomeConfirmed({ outcome: 'DECLINED' })],
     ],
-    ["the provider's own outcome", [created(), failed()], approved, []],
+    ["the provider's own decline", [created(), failed()], approved, []],
+    [
+      'recorded as never sent, and approved',
+      neverSent,
+      approved,
+      [outcomeContradicted({ providerReference: 'ref' })],
+    ],
+    [
+      'recorded as fenced, and approved',
+      [created(), failed({ outcome: 'FENCED' })],
+      approved,
+      [outcomeContradicted({ providerReference: 'ref' })],
+    ],
+    ['recorded as never sent, and fenced', neverSent, { outcome: 'FENCED' }, []],
+    [
+      'never sent, and ended by two operators',
+      [...neverSent, outcomeContradicted(), outcomeConfirmed({ resolution })],
+      approved,
+      [],
+    ],
     ['confirmed already', [...byHand, outcomeConfirmed()], approved, []],
     ['without any outcome', [created()], approved, []],
   ])('%s', (_title, given, outcome, events) => {

@@ -88,7 +88,7 @@ const TABLE: Record<PaymentStatus, Followed[]> = {
     [[disputed(), disputeClosed()], 'REFUNDED'],
   ],
   VOIDED: [],
-  FAILED: [],
+  FAILED: [[[outcomeContradicted()], 'FAILED']],
 };
 
 const EVENTS: Record<PaymentEventType, PaymentEvent> = {
@@ -223,6 +223,7 @@ describe('gaps §16: what is noted of an operation changes no status and no amou
     ['ending it requested', [...contradicted, resolutionRequested()], 'CONTRADICTED'],
     ['the provider corrected', [...contradicted, outcomeConfirmed()], undefined],
     ['resolved by the provider', [created(), failed()], undefined],
+    ['never sent, and carried out', [created(), failed(), outcomeContradicted()], 'CONTRADICTED'],
   ])('%s: both folds say the same', (_what, events, confirmation) => {
     expect(state(events)?.confirmation).toBe(confirmation);
     expect(readModel(events)?.unresolved.map((one) => one.confirmation)).toEqual(

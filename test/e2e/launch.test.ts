@@ -32,12 +32,12 @@ function youngAfterGarbage(): number {
   const spaces = process.getBuiltinModule('node:v8').getHeapSpaceStatistics();
   return Math.round(spaces.find((one) => one.space_name === 'new_space').space_size / 2 ** 20);
 }
-process.on('SIGTERM', () => {
+if (word !== 'loading') process.on('SIGTERM', () => {
   signals += 1;
   process.stdout.write('TERM ' + signals + '\\n');
   if (signals === 2) process.exit(7);
 });
-if (word === 'wait') setInterval(() => {}, 1000);
+if (word === 'wait' || word === 'loading') setInterval(() => {}, 1000);
 process.stdout.write(process.pid + ' ' + word + '\\n');
 if (word === 'flags') {
   process.stdout.write('at ' + (await import('node:inspector')).url() + '\\n');
@@ -131,6 +131,23 @@ test.each(NODES)(
     run.child.kill('SIGTERM');
     expect(await run.ended).toEqual({ code: 7, signal: null });
     expect(run.output()).toMatch(/^\d+ wait\nTERM 1\nTERM 2\n$/);
+  },
+);
+
+test.each(
+  NODES.flatMap(([node, flags]) =>
+    (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).map((signal) => ({ node, flags, signal })),
+  ),
+)(
+  'started by $node, a main that has no handlers yet ends by $signal with exit code 0, and neither SIGUSR1 nor SIGUSR2 does anything to it',
+  async ({ flags, signal }) => {
+    const run = launch(flags, 'loading');
+    await run.writes('loading');
+    run.child.kill('SIGUSR1');
+    run.child.kill('SIGUSR2');
+    run.child.kill(signal);
+    expect(await run.ended).toEqual({ code: 0, signal: null });
+    expect(run.output()).toMatch(/^\d+ loading\n$/);
   },
 );
 

@@ -3,16 +3,16 @@
  * durable, exit code 0 within 10 s, nothing left running; a second signal changes nothing.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { httpServer } from '../support/faulty-server.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
-import { startService } from '../support/service.ts';
+import { spawnService, startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { until } from '../support/until.ts';
 
@@ -48,6 +48,13 @@ const rawClient = (port: number, sends: string): Raw => {
 
 /** Their lines fill the pipe of the log, and what Node reads of it by itself. */
 const LOGGED = 1_500;
+
+/** Whether a process has a handler for the signal of this number, as Linux tells it. */
+const catches = (pid: number, signal: number): boolean => {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const mask = BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(status)?.[1] ?? '0'}`);
+  return (mask & (1n << BigInt(signal - 1))) !== 0n;
+};
 
 const isRefused = async (url: string): Promise<boolean> =>
   fetch(`${url}/health/live`).then(
@@ -109,6 +116,21 @@ describe('V2: a stop', () => {
       expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
       await idle.closed;
       expect(service.stdout()).toContain('all events are on disk');
+    },
+  );
+
+  test.each(shareOf(['SIGTERM', 'SIGINT'] as const, 1))(
+    '%s while the service is loaded ends it with exit code 0, after a SIGUSR2 too, and the next start finds nothing in its way',
+    async (signal) => {
+      const early = await spawnService({ dataDir: folder });
+      await until('the launcher runs', () => catches(early.pid, os.constants.signals.SIGUSR2));
+      early.kill('SIGUSR2');
+      early.kill(signal);
+      expect(await early.exited).toEqual({ code: 0, signal: null });
+      expect(early.stderr()).toBe('');
+      await using service = await startService({ dataDir: folder });
+      service.kill('SIGUSR2');
+      expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
     },
   );
 

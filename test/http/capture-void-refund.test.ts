@@ -97,7 +97,7 @@ describe('interface, capture, void, refund: 200', () => {
     ['the alias', { amount: 1500 }, { amount: 500 }],
     ['both, equal', { captureAmount: 1500, amount: 1500 }, { refundAmount: 500, amount: 500 }],
     ['beside other fields', { captureAmount: 1500, x: 1 }, { refundAmount: 500, x: 1 }],
-    ['1.5e3', '{"captureAmount":1.5e3}', '{"refundAmount":5e2}'],
+    ['15e2', '{"captureAmount":15e2}', '{"refundAmount":5e2}'],
   ])('gaps §3: an amount by %s', async (_name, capture, refund) => {
     expect((await service.change('capture', authorized, capture)).json.capturedAmount).toBe(1500);
     const { json } = await service.change('refund', authorized, refund);
@@ -124,6 +124,13 @@ describe('interface, capture and refund: 400 INVALID_REQUEST', () => {
       'a fraction that a parser rounds away',
       (n) => `{"${n}":100.00000000000000001}`,
       (n) => `${n} must be a positive integer`,
+    ],
+    ['a decimal point', (n) => `{"${n}":5.0}`, (n) => `${n} must be a positive integer`],
+    ['1.5e3', (n) => `{"${n}":1.5e3}`, (n) => `${n} must be a positive integer`],
+    [
+      'a decimal point under the alias',
+      () => '{"amount":25.00}',
+      () => 'amount must be a positive integer',
     ],
     ['1e400', (n) => `{"${n}":1e400}`, (n) => `${n} must be a positive integer`],
     ['both, unequal', (n) => ({ [n]: 5, amount: 6 }), (n) => `amount must be equal to ${n}`],

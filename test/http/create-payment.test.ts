@@ -231,6 +231,12 @@ describe('interface, create: 400', () => {
     ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22]), ['the body must be valid JSON']],
     ['an amount of 0', payment({ amount: 0 }), ['amount must be a positive integer']],
     [
+      'an amount with a decimal point',
+      JSON.stringify(payment()).replace(/"amount":\d+/, '"amount":25.00'),
+      ['amount must be a positive integer'],
+    ],
+    ['a misspelt name', payment({ capture_now: true }), ['captureNow is misspelled']],
+    [
       'a currency of no list',
       payment({ currency: 'XXQ' }),
       ['currency must be a valid ISO 4217 code'],

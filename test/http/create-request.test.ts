@@ -1,6 +1,7 @@
 /** Which create requests are read, what is kept of them, and what the details of a 400 say (gaps §3, §4). */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { AMOUNTS } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { paymentDetails } from '../../shared/payment/payment-events.ts';
 import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
@@ -52,7 +53,7 @@ const created = (value: unknown, key?: string) => {
 };
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {
-  const parsed = parseText(textOf(Buffer.from(text)));
+  const parsed = parseText(textOf(Buffer.from(text)), AMOUNTS);
   if (!parsed.ok) throw new Error('not JSON');
   return parsed.value;
 };
@@ -66,10 +67,8 @@ describe('gaps §3: amounts are JSON integers from 1', () => {
 
   test.each([
     ['1', 1],
-    ['1.0', 1],
     ['1e3', 1000],
     ['1E+3', 1000],
-    ['12.50e1', 125],
     ['1500e-2', 15],
     ['99999999', 99_999_999],
     ['9007199254740991', 9_007_199_254_740_991],
@@ -77,7 +76,7 @@ describe('gaps §3: amounts are JSON integers from 1', () => {
     expect(amountOf(literal)).toBe(amount);
   });
 
-  test.each(['9007199254740992', '9007199254740993.0', '1e300', '9'.repeat(400)])(
+  test.each(['9007199254740992', '9007199254740993', '1e300', '9'.repeat(400)])(
     '%s is above every maximum, for the business rules to refuse',
     (literal) => {
       expect(amountOf(literal)).toBe('too large');
@@ -91,6 +90,12 @@ describe('gaps §3: amounts are JSON integers from 1', () => {
     '1.5',
     '100.00000000000000001',
     '9007199254740993.5',
+    '9007199254740993.0',
+    '25.00',
+    '100.0',
+    '1.0',
+    '1.5e3',
+    '12.50e1',
     '0.99999999999999999999',
     '1e-1',
     '1e-400',
@@ -107,6 +112,69 @@ describe('gaps §3: amounts are JSON integers from 1', () => {
   test('a fraction is noticed whatever white space surrounds it', () => {
     const body = JSON.stringify(smallest).replace(':1500', '\t:\r\n 100.00000000000000001');
     expect(details(parseCreate(json(body)))).toEqual(['amount must be a positive integer']);
+  });
+});
+
+test('gaps §3: only the amount itself must have no decimal point, and no key of that name elsewhere', () => {
+  const text = JSON.stringify(whole)
+    .replace('"unitPrice":', '"amount":25.00,"unitPrice":')
+    .replace(/"unitPrice":(\d+)/, '"unitPrice":$1.00')
+    .replace(/^\{/, '{"x":{"amount":25.00,"captureAmount":5.0},');
+  expect(text).toMatch(/"unitPrice":\d+\.00/);
+  expect(created(json(text))).toEqual(created(whole));
+});
+
+describe('gaps §3: a name that is a field of the contract but for case, _ or -', () => {
+  const captureNow = ['captureNow is misspelled'];
+  test.each<[string, unknown, string[]]>([
+    ['capturenow', true, captureNow],
+    ['capture_now', true, captureNow],
+    ['Capture-Now', true, captureNow],
+    ['CAPTURE__NOW', false, captureNow],
+    ['captureNow_', null, captureNow],
+    ['capture-now', { any: 'value' }, captureNow],
+    ['Currency', 'USD', ['currency is misspelled']],
+    ['AMOUNT', 1, ['amount is misspelled']],
+    ['payment_method', {}, ['paymentMethod is misspelled']],
+    ['merchant_reference', 'order-1', ['merchantReference is misspelled']],
+    ['productitems', [], ['productItems is misspelled']],
+  ])('%s as %j is %j', (name, value, expected) => {
+    expect(details(parseCreate({ ...whole, [name]: value }))).toEqual(expected);
+    expect(details(parseCreate({ ...smallest, [name]: value }))).toEqual(expected);
+  });
+
+  test('is the one entry of that field, before those of the others', () => {
+    const { currency: _, paymentMethod: __, ...rest } = smallest;
+    const body = { ...rest, amount: 0, Currency: 'usd', payment_method: null, capturenow: 'x' };
+    expect(details(parseCreate({ ...body, captureNow: 5 }))).toEqual([
+      'currency is misspelled',
+      'paymentMethod is misspelled',
+      'captureNow is misspelled',
+      'amount must be a positive integer',
+    ]);
+  });
+
+  test('is found in a request with a token of the provider too', () => {
+    const paymentMethod = { type: 'CARD', card: { token: 'tok_visa', holderName: 'Ada' } };
+    const body = { ...smallest, paymentMethod, capture_now: true };
+    expect(details(parseCreate(body))).toEqual(captureNow);
+    const both = { ...paymentMethod, card: { ...paymentMethod.card, number: '4242424242424242' } };
+    expect(details(parseCreate({ ...body, paymentMethod: both }))).toEqual([
+      ...captureNow,
+      'paymentMethod.card must hold either number or token',
+    ]);
+  });
+
+  test.each(['x', 'capture', 'captureNowPlease', 'capture now', 'encryptedCard', '_', ''])(
+    '%j is no field of it, and is ignored',
+    (name) => {
+      expect(created({ ...whole, [name]: true })).toEqual(created(whole));
+    },
+  );
+
+  test('is looked for at the top level alone', () => {
+    const nested = changed(whole, ['consumer', 'First_Name'], 'A');
+    expect(created(nested)).toEqual(created(whole));
   });
 });
 

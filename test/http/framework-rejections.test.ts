@@ -39,7 +39,8 @@ const onRequest = (request: FastifyRequest, reply: FastifyReply, done: () => voi
 };
 
 const addRoutes = (): void => {
-  app.post('/api/v1/payments', { onRequest }, async (request, reply) => {
+  const { takePlace } = app;
+  app.post('/api/v1/payments', { onRequest: [onRequest, takePlace] }, async (request, reply) => {
     const parsed = parseText(
       textOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)),
     );
@@ -49,7 +50,7 @@ const addRoutes = (): void => {
   });
   app.get<{ Params: { paymentId: string } }>(
     '/api/v1/payments/:paymentId',
-    { onRequest },
+    { onRequest: [onRequest, takePlace] },
     async ({ params }, reply) =>
       parsePaymentId(params.paymentId) === undefined
         ? reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM])
@@ -57,23 +58,23 @@ const addRoutes = (): void => {
   );
   app.post<{ Params: { paymentId: string } }>(
     '/api/v1/payments/:paymentId/capture',
-    { onRequest },
+    { onRequest: [onRequest, takePlace] },
     async ({ params }, reply) =>
       parsePaymentId(params.paymentId) === undefined
         ? reject(reply, 'INVALID_REQUEST', [PAYMENT_ID_FORM])
         : reply.send({ paymentId: params.paymentId }),
   );
-  app.post('/slow', async (_request, reply) => {
+  app.post('/slow', { onRequest: takePlace }, async (_request, reply) => {
     started();
     await released;
     return reply.send({ done: true });
   });
-  app.get('/stream', async (_request, reply) => {
+  app.get('/stream', { onRequest: takePlace }, async (_request, reply) => {
     started();
     await released;
     return reply.send(Readable.from(['x']));
   });
-  app.get('/broken-stream', (_request, reply) => {
+  app.get('/broken-stream', { onRequest: takePlace }, (_request, reply) => {
     const stream = new Readable({
       read: () => stream.destroy(new StoreUnavailable('disk full')),
     });
@@ -233,7 +234,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
       expectError(await raw(request(`GET ${address}`)), 400, 'INVALID_REQUEST');
       await until('it is logged', () => lines.length > 0);
       expect(lines[0]).toMatchObject({ status: 400, error: 'INVALID_REQUEST' });
-      expect(app.lifecycle.inFlight).toBe(0);
+      expect(app.lifecycle.places.taken()).toBe(0);
     },
   );
 
@@ -253,7 +254,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     test('a request that never arrives as a whole does not stay counted as in flight', async () => {
       await raw(`POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`);
       await raw(`POST /slow HTTP/1.1\r\n${host}transfer-encoding: chunked\r\n\r\nzz\r\n`);
-      await until('nothing is in flight', () => app.lifecycle.inFlight === 0);
+      await until('nothing is in flight', () => app.lifecycle.places.taken() === 0);
       expect(lines).toHaveLength(2);
     });
   });
@@ -448,7 +449,7 @@ describe('gaps §1, §7: faults of the service itself', () => {
     release();
     expect((await first).status).toBe(200);
     expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
-    expect(app.lifecycle.inFlight).toBe(0);
+    expect(app.lifecycle.places.taken()).toBe(0);
   });
 
   test('a request whose client has left is carried out, counted until then, and logged once', async () => {
@@ -459,10 +460,10 @@ describe('gaps §1, §7: faults of the service itself', () => {
     socket.destroy();
     await left;
     expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
-    expect(app.lifecycle.inFlight).toBe(1);
+    expect(app.lifecycle.places.taken()).toBe(1);
     release();
     expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
-    expect(app.lifecycle.inFlight).toBe(0);
+    expect(app.lifecycle.places.taken()).toBe(0);
     expect(lines.filter(({ route }) => route === '/slow')).toMatchObject([{ status: 499 }]);
   });
 });
@@ -479,13 +480,13 @@ describe('a stream that ends before it has begun', () => {
     await until('its connection is closed', async () => (await connections()) === 0);
     release();
     expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
-    expect(app.lifecycle.inFlight).toBe(0);
+    expect(app.lifecycle.places.taken()).toBe(0);
     expect(lines.filter(({ err }) => err !== undefined)).toEqual([]);
   });
 
   test('is no longer in flight where its source fails', async () => {
     expectError(await raw(request('GET /broken-stream')), 503, 'SERVICE_UNAVAILABLE');
-    expect(app.lifecycle.inFlight).toBe(0);
+    expect(app.lifecycle.places.taken()).toBe(0);
   });
 });
 
@@ -531,7 +532,7 @@ describe('gaps §1: shutdown', () => {
     const pipelined = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
     await until(
       'the late request has its 401',
-      () => app.lifecycle.inFlight === 1 && text.includes('401'),
+      () => app.lifecycle.places.taken() === 1 && text.includes('401'),
     );
     const closed = closeGracefully(app, 5000);
     late.write(`{}${pipelined}`);

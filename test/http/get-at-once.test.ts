@@ -128,7 +128,8 @@ test('gaps §9: a document that is parked is not given', () => {
       parked,
     };
     const route = paymentAtOnce({ getAtOnce: () => document, isBehind: () => false }, auth);
-    return route.find({ url: `${PAYMENTS}/pay_1`, rawHeaders: [] as string[] } as IncomingMessage);
+    const request = { url: `${PAYMENTS}/pay_1`, rawHeaders: [] as string[] } as IncomingMessage;
+    return route.find(request, () => false);
   };
   expect(found(false)?.body).toBe('{}');
   expect(found(true)).toBeUndefined();
@@ -141,20 +142,21 @@ test('read models that throw are met again, and worded, by the framework', () =>
   };
   const { find } = paymentAtOnce({ getAtOnce, isBehind: () => false }, auth);
   const request = { url: `${PAYMENTS}/pay_1`, rawHeaders: [] as string[] } as IncomingMessage;
-  expect(find(request)).toBeUndefined();
+  expect(find(request, () => false)).toBeUndefined();
 });
 
 test('a server that is closing or full lets the framework reject the request', async () => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 1 });
   const found = { etag: '"1"', body: '{}', bodyBytes: 2, paymentId: 'pay_1', merchantId: 'm_1' };
-  app.atOnce.route = { route: '/', find: () => found };
+  app.atOnce.route = { route: '/', find: (_, isFull) => (isFull('m_1') ? undefined : found) };
+  app.get('/', { onRequest: app.takePlace }, () => '{}');
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const statusOf = async (): Promise<number> => (await fetch(address)).status;
   expect(await statusOf()).toBe(200);
-  app.lifecycle.inFlight = 1;
+  app.lifecycle.places.take('m_1', 1);
   expect(await statusOf()).toBe(503);
-  app.lifecycle.inFlight = 0;
+  app.lifecycle.places.take('m_1', -1);
   app.lifecycle.closing = true;
   expect(await statusOf()).toBe(503);
   await app.close();

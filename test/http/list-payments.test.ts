@@ -76,6 +76,30 @@ describe('interface, list: a page', () => {
   });
 });
 
+test('interface, list: a page ends at 256 KiB, and the cursor goes on from there', async () => {
+  const bearer = await token('m_large');
+  const productItems = Array.from({ length: 180 }, (_, n) => ({
+    id: String(n),
+    name: 'x'.repeat(200),
+    goodsType: 'PHYSICAL',
+    quantity: 1,
+    unitPrice: 1,
+  }));
+  const large: string[] = [];
+  for (let n = 0; n < 12; n += 1)
+    large.push((await service.create({ productItems }, { token: bearer })).json.paymentId);
+  const pages: string[][] = [];
+  for (let query = '?limit=100'; query !== ''; ) {
+    const response = await list(query, bearer);
+    expect(Buffer.byteLength(response.text)).toBeLessThan(262_144 + 200);
+    pages.push(idsOf(response));
+    const cursor = response.json.nextCursor;
+    query = cursor === undefined ? '' : `?limit=100&cursor=${cursor}`;
+  }
+  expect(pages.flat()).toEqual(large.toReversed());
+  expect(pages.map(({ length }) => length)).toEqual([5, 5, 2]);
+});
+
 describe('interface, list: filters', () => {
   test('status selects payments of one status', async () => {
     const captured = created.filter(({ json }) => json.status === 'CAPTURED');

@@ -1,12 +1,14 @@
 /** A5: only so many streaming responses are open at once, in all and for each merchant; and those that break off. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import Fastify, { type FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createStreams, type Streams } from '../../shared/http/server/streams.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';
+
+const silent = { flat: () => undefined } as unknown as Log;
 
 const LIMITS = { openMax: 5, ownMax: 2, keepAliveMs: 1000, stalledMs: 1000 };
 
@@ -24,7 +26,7 @@ describe('A5: open streams', () => {
   let ready: PromiseWithResolvers<void>;
 
   beforeEach(async () => {
-    app = Fastify();
+    app = buildApp({ log: silent, metrics: createMetrics(), maxInFlight: 100 });
     streams = createStreams(app, LIMITS);
     arrived = 0;
     ready = Promise.withResolvers();
@@ -67,6 +69,11 @@ describe('A5: open streams', () => {
       ...Array.from({ length: 5 }, () => 200),
       ...[503, 503],
     ]);
+  });
+
+  test('a merchant that does not read its other responses gets none, and other merchants get theirs', async () => {
+    app.lifecycle.unread.take('m_1', 40_000_000);
+    expect(await statuses('m_1', 'm_2')).toEqual([200, 503]);
   });
 
   test('a stream whose client has left counts no longer', async () => {

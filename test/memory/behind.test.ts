@@ -18,8 +18,6 @@ import { newSeed, randomOf } from '../support/random.ts';
 const MANY = 64;
 /** So many GETs among few ask by themselves; the others of a burst share. */
 const ALONE = 4;
-/** A clock that stands: what is shared stays so, and a pause does not end. */
-const standing = () => 1;
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A log, and documents of which only the revisions matter, filled up to a checkpoint by hand. */
@@ -30,6 +28,8 @@ const setting = () => {
   let checkpoint: Position | null = null;
   let readModelsDown = false;
   let gate: Promise<void> | undefined;
+  // It stands: what is shared stays so, and a pause does not end.
+  let clockMs = 1;
   const counted = <A extends unknown[], R>(name: keyof typeof calls, call: (...a: A) => R) => {
     return (...a: A): R => {
       calls[name] += 1;
@@ -58,7 +58,7 @@ const setting = () => {
         },
       },
     },
-    standing,
+    () => clockMs,
   );
   const append = async (paymentId: string): Promise<Position> => {
     const events = await log.readStream(streamOf(paymentId));
@@ -93,6 +93,9 @@ const setting = () => {
         gate = undefined;
         opened.resolve();
       };
+    },
+    later: (ms: number): void => {
+      clockMs += ms;
     },
     checkOf: async (paymentId: string) => behind(paymentId),
     /** As GET does it: true where the document is not served. */
@@ -151,6 +154,17 @@ describe('of many GETs at a time', () => {
     await early;
     expect(await late).toBe(true);
     expect(at.calls.lastRevision).toBe(ALONE);
+  });
+
+  test('one that reads its document a second after the look asks for its own stream: the read models may have been put back', async () => {
+    await at.append(ID(40));
+    await at.apply();
+    const checks = await many((n) => at.checkOf(ID(n)));
+    at.documents.set(ID(40), 0);
+    at.later(1000);
+    const isBehind = checks.map((check, n) => check(at.documents.get(ID(n)) ?? -1));
+    expect(await Promise.all(isBehind)).toEqual(none.with(40, true));
+    expect(at.calls.lastRevision).toBe(MANY);
   });
 
   test.each<[string, () => Promise<unknown> | unknown]>([

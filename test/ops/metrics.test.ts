@@ -41,6 +41,7 @@ const PROMISED = [
   'payments_command_duration_seconds',
   'payments_events_appended_total',
   'payments_append_conflicts_total',
+  'payments_append_failures_total',
   'payments_provider_request_duration_seconds',
   'payments_provider_breaker_open',
   'payments_unresolved',

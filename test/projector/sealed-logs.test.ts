@@ -1,11 +1,10 @@
 /** F38: one proof over the whole log, by the same words on SQLite and on EventStoreDB. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readManifest } from '../../cli/export-manifest.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { LogMisfit } from '../../projector/errors.ts';
-import { headFileOf, readSealingKey } from '../../projector/seals/key.ts';
+import { readHeadFile, readSealingKey } from '../../projector/seals/key.ts';
 import { rotateSealingKey } from '../../projector/seals/rotate.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
@@ -75,9 +74,9 @@ describe.each(shareOf(NAMES, 2))('F38: on %s', (name) => {
     await following.die();
   };
   const key = async () => publicKeyOf(await readSealingKey(log.keyFile));
-  const headOf = () => JSON.parse(readFileSync(headFileOf(log.keyFile), 'utf8'));
-  const verify = async (sealedHead = () => undefined as ReturnType<typeof headOf>) =>
-    verifyOf(log.store(), log.readModels(), undefined, undefined, sealedHead, await key());
+  const headOf = () => readHeadFile(log.keyFile);
+  const verify = async (keptHeads = () => undefined as ReturnType<typeof headOf>) =>
+    verifyOf(log.store(), log.readModels(), undefined, undefined, keptHeads, await key());
   const sealedPositions = async () =>
     (await log.store().readStream(SEALS_STREAM)).map(({ event }) =>
       event.type === 'LogSealed' ? event.data.position : '',
@@ -199,8 +198,28 @@ describe.each(shareOf(NAMES, 2))('F38: on %s', (name) => {
     await kill(following);
     await log.rewrite(ofAnotherMerchant('pay_00006'));
     await expect(log.follow()).rejects.toThrow(
-      /^the event log has other events up to the read models' checkpoint/,
+      /^the event log (has other events up to the read models' checkpoint|is not the one that was kept)/,
     );
+  });
+
+  test('a log that was changed after its last seal is not the one that was kept', async () => {
+    await log.fill(payments(0, 5));
+    const following = await follow();
+    await following.seal();
+    await log.fill(payments(5, 3));
+    const end = await log.store().end();
+    await until('the head is kept', () => headOf()?.last?.position === end);
+    await kill(following);
+    expect(await verify(headOf)).toMatchObject({ finding: 'INTACT', sealed: { seals: 1 } });
+    await log.rewrite(ofAnotherMerchant('pay_00006'));
+    expect(await verify()).toMatchObject({ finding: 'INTACT' });
+    expect(await verify(headOf)).toMatchObject({
+      finding: 'BROKEN',
+      broken: { position: end, reason: /^its log hash is not the one that was kept beside/ },
+    });
+    await log.rewrite(without('pay_00007'));
+    const cut = { position: end, reason: /^the log ends before the head that was kept beside/ };
+    expect(await verify(headOf)).toMatchObject({ finding: 'BROKEN', broken: cut });
   });
 
   test('who takes over goes on from the last seal, and reads nothing before it again', async () => {

@@ -1,5 +1,5 @@
 /** Seals of the log: when they are made, and which changes of a log with every hash right they find. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { verifyFile } from '../../cli/verify-file.ts';
@@ -7,6 +7,7 @@ import { LogMisfit } from '../../projector/errors.ts';
 import { headFileOf } from '../../projector/seals/key.ts';
 import { openSealer } from '../../projector/seals/open.ts';
 import type { OpenedSealer } from '../../projector/seals/opened-sealer.ts';
+import { rotateSealingKey } from '../../projector/seals/rotate.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
@@ -40,10 +41,13 @@ afterEach(async () => {
   await log.close();
 });
 
-const open = async (seals: { eventsMax?: number; everyMs?: number } = {}) => {
+const open = async (
+  seals: { eventsMax?: number; everyMs?: number } = {},
+  own = { store, logger: silent },
+) => {
   const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000, ...seals } };
   const fileOf = (name: string) => join(log.folder, name);
-  const sealer = await openSealer({ config, store, fileOf, log: silent });
+  const sealer = await openSealer({ config, store: own.store, fileOf, log: own.logger });
   running.add(sealer);
   return sealer;
 };
@@ -142,7 +146,7 @@ describe('F15: seals', () => {
       /^the event log is not the one that was sealed at position/,
     );
     expect(await verifyWhole(store)).toMatchObject({ ok: true });
-    expect(await verifyWhole(store, undefined, sealer.sealedHead)).toMatchObject({
+    expect(await verifyWhole(store, undefined, sealer.keptHeads)).toMatchObject({
       finding: 'BROKEN',
       broken: { position: '42', stream: SEALS_STREAM, reason: /its seal is not in the log/ },
     });
@@ -190,6 +194,50 @@ describe('F15: seals', () => {
       /^SEALING_KEY_FILE: \S+ cannot be read or made \(ENOENT\)/,
     );
   });
+});
+
+test('a head that cannot be written beside the key is one warning until it is written again', async () => {
+  const warned: unknown[] = [];
+  const logger = { ...silent, warn: (...line: unknown[]) => warned.push(line) };
+  let looks = 0;
+  const head: EventStore['head'] = (after) => {
+    looks += 1;
+    return store.head(after);
+  };
+  const inTheWay = `${headFileOf(keyFile)}.new`;
+  mkdirSync(inTheWay);
+  const sealer = await open({}, { store: { ...store, head }, logger });
+  await add('pay_a');
+  await until('it was said', () => warned.length === 1);
+  expect(warned).toMatchObject([
+    [{ reason: expect.any(String) }, expect.stringMatching(/^the head of the event log could not/)],
+  ]);
+  const before = looks;
+  await until('it has looked again', () => looks > before + 6);
+  expect(warned).toHaveLength(1);
+  rmSync(inTheWay, { recursive: true });
+  await until('it is kept', () => existsSync(headFileOf(keyFile)));
+  mkdirSync(inTheWay);
+  await add('pay_b');
+  await until('it was said again', () => warned.length === 2);
+  await stop(sealer);
+  // The seal is in the log all the same.
+  expect(await seals()).toHaveLength(1);
+});
+
+test('a head that the key has not signed, and one whose key was changed since, are told apart', async () => {
+  const sealer = await open();
+  await add('pay_a');
+  await until('it is kept', () => existsSync(headFileOf(keyFile)));
+  const text = readFileSync(headFileOf(keyFile), 'utf8');
+  await stop(sealer);
+  writeFileSync(headFileOf(keyFile), text.replace(/"signature":"\w/, '"signature":"-'));
+  await expect(open()).rejects.toThrow(
+    /elsewhere\.pem\.head holds a head that the sealing key has not signed/,
+  );
+  writeFileSync(headFileOf(keyFile), text);
+  await rotateSealingKey(store, { keyFile, keepsHead: false });
+  await startAndStop();
 });
 
 test('F15: a seal that cannot be stored holds up neither the stop nor an append', async () => {

@@ -130,11 +130,10 @@ describe('the catch-up loop', () => {
         waits.push((fields as { waitMs: number }).waitMs);
       },
     };
-    const store = memoryEventStore();
-    store.failWith(new StoreUnavailable('away'));
+    const start = () => Promise.reject(new Error(`away, ${waits.length}`));
     const subscription = runSubscription({
-      store,
-      subscriber: recorder(),
+      store: memoryEventStore(),
+      subscriber: { ...recorder(), start },
       logger,
       backOff: { minMs: 4, maxMs: 32 },
     });
@@ -145,6 +144,28 @@ describe('the catch-up loop', () => {
       expect(wait).toBeGreaterThanOrEqual(fullMs / 2);
       expect(wait).toBeLessThanOrEqual(fullMs);
     }
+  });
+
+  test('a reason that lasts is one line, and another one once it went on in between', async () => {
+    const reasons: unknown[] = [];
+    const warn: Logger['warn'] = (fields) =>
+      void reasons.push((fields as { reason: string }).reason);
+    const store = memoryEventStore();
+    const subscriber = recorder();
+    const subscription = runSubscription({
+      store,
+      subscriber,
+      logger: { ...silent, warn },
+      backOff,
+    });
+    for (const round of [1, 2]) {
+      await until('caught up', () => subscriber.state.caughtUp === round);
+      store.failWith(new StoreUnavailable('the password is wrong'));
+      await until('several tries', () => subscription.status().restarts > round * 4);
+      store.failWith(undefined);
+    }
+    await subscription.stop();
+    expect(reasons).toEqual(['the password is wrong', 'the password is wrong']);
   });
 
   test('restart() starts the subscription again from the checkpoint', async () => {

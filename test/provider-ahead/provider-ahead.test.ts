@@ -6,6 +6,8 @@ import {
   type ProviderAhead,
 } from '../../command-api/provider-ahead/provider-ahead.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
+import { created } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
@@ -46,6 +48,51 @@ const openOver = (store = memoryEventStore(), providers = ['http:pay.example']) 
   };
   return { provider, open };
 };
+
+describe('gaps §17: a log that is known to be level with the ledger', () => {
+  /** The ledger's one operation is in the log. */
+  const openLevel = async () => {
+    const store = memoryEventStore();
+    const context = { ...OPERATOR };
+    const event = created({ paymentId: 'pay_1', operationId: 'op_1' });
+    const time = '2026-01-01T00:00:00.000Z';
+    await store.append('payment-pay_1', 'none', [{ id: newEventId(), time, event, context }]);
+    return openOver(store);
+  };
+
+  test('is level once the ledger was compared and nothing is missing', async () => {
+    const { provider, open } = await openLevel();
+    provider.reachable = false;
+    const ahead = open();
+    await ahead.start();
+    expect(ahead.isLevel()).toBe(false);
+    provider.reachable = true;
+    await ahead.readOnly();
+    expect(ahead.isLevel()).toBe(true);
+  });
+
+  test('is not, where requests passed before that may fill the last page of the ledger', async () => {
+    const { provider, open } = await openLevel();
+    provider.reachable = false;
+    const ahead = open();
+    await ahead.start();
+    expect(await ahead.readOnly()).toBeUndefined();
+    provider.reachable = true;
+    expect(await ahead.readOnly()).toBeUndefined();
+    expect(ahead.isLevel()).toBe(false);
+  });
+
+  test('is never again, once an operator has opened it', async () => {
+    const { open } = openOver();
+    const [one, other] = [open(), open()];
+    await Promise.all([one.start(), other.start()]);
+    await one.acknowledge(OPERATOR);
+    await until('the other opens', async () => (await other.readOnly()) === undefined);
+    const next = open();
+    await next.start();
+    expect([one, other, next].map((each) => each.isLevel())).toEqual([false, false, false]);
+  });
+});
 
 describe('F3: a provider that is ahead of the log', () => {
   test('F3: one that is out of reach at the start holds up nobody, and is compared once it is there', async () => {

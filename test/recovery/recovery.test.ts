@@ -156,6 +156,25 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
     expect(started.lines[0]?.message).toMatch(/^recovery could not ask the provider/);
   });
 
+  test('why a sweep fails is one line while it lasts', async () => {
+    const warnings: string[] = [];
+    let away = true;
+    const end: EventStore['end'] = () =>
+      away ? Promise.reject(new StoreUnavailable('away')) : processes.store.end();
+    const sweep = startSweep({
+      store: { ...processes.store, end },
+      readModels: processes.readModels,
+      unresolved: processes.a.side.unresolved,
+      logger: { warn: (_fields, message) => void warnings.push(message) },
+    });
+    sweeps.push(sweep);
+    for (const isAway of [true, true, false, true, true]) {
+      away = isAway;
+      await sweep.now();
+    }
+    expect(warnings).toHaveLength(2);
+  });
+
   test('the log is read once: the next sweep continues where the last one ended', async () => {
     const started = await newProcess();
     const { reads, store } = counted();

@@ -3,6 +3,7 @@
  * does not answer for; where it does answer, its answer is recorded instead, also afterwards.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { JWTPayload } from 'jose';
 import { AT_WORK } from '../../command-api/provider/port.ts';
 import {
   type Asking,
@@ -163,6 +164,44 @@ describe('F2: what two persons resolve is recorded as the outcome, with both of 
     const [one] = await listed(id);
     expect(one).toMatchObject({ state: 'UNRESOLVED', request: { requestedBy: 'jane' } });
     expect((await processes.state(id)).status).toBe('PENDING');
+  });
+
+  test('gaps §16: the same person under two tokens is one, in whatever form the name is typed', async () => {
+    const id = await leaveUnresolved();
+    expect((await say(id, 'declined', {}, jane)).status).toBe(202);
+    for (const sub of ['jane ', '\u00a0jane', 'ja\u200bne', '\ufeffjane\u2060'])
+      expect((await say(id, 'declined', {}, await resolver(sub))).status).toBe(202);
+    expect(await processes.events(id)).toHaveLength(2);
+    expect((await say(id, 'declined', {}, john)).status).toBe(200);
+  });
+
+  test.each([
+    ['no sub', undefined],
+    ['an empty sub', ''],
+    ['a sub of invisible characters', ' \u200b'],
+    ['a sub that is a number', 7],
+    ['a sub that is a list', ['ann']],
+  ])('gaps §16: a token with %s can neither request nor approve', async (_name, sub) => {
+    const id = await leaveUnresolved();
+    const claims = { merchant_id: '*', scope: 'ops:resolve', ...(sub !== undefined && { sub }) };
+    const nameless = { token: await signToken(claims as JWTPayload) };
+    const expectNoPerson = async () =>
+      expectError(await say(id, 'approved', {}, nameless), 403, 'FORBIDDEN', [
+        'this command needs a token with sub',
+      ]);
+    await expectNoPerson();
+    expect((await say(id, 'approved', {}, jane)).status).toBe(202);
+    await expectNoPerson();
+    expect((await processes.state(id)).status).toBe('PENDING');
+  });
+
+  test('gaps §16: evidence holds no e-mail address', async () => {
+    const id = await leaveUnresolved();
+    const mail = { evidence: 'mail of jane@example.com' };
+    expectError(await say(id, 'declined', mail), 400, 'INVALID_REQUEST', [
+      'evidence must not hold an e-mail address: events are kept for ever',
+    ]);
+    expect((await say(id, 'declined', { evidence: 'paid @ the counter' })).status).toBe(202);
   });
 
   test('F2: after a day, and after another word, the approval is a request of its own', async () => {

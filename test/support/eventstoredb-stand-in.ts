@@ -2,11 +2,11 @@
  * A stand-in for EventStoreDB on a real socket: the gRPC services that our driver calls, built on
  * the client's own generated stubs, with the log in memory.
  *
- * It answers as a real server was seen to (23.10.6): exact revisions, the odd rules for repeated
+ * It answers as a real server was seen to (23.10.6, 24.10.9 and 26.1.0): exact revisions, the odd rules for repeated
  * appends, positions that are not counted, events of its own in the log, inclusive reads and
  * exclusive subscriptions. And it goes wrong on demand.
  *
- * What it is not: durable (its file is never synced), a cluster, protected by TLS or passwords, slow
+ * What it is not: durable (its file is never synced), a cluster, slow
  * as a disk is, or able to drop a slow reader by itself. It knows no links, no `$maxAge`, projections
  * or filter checkpoints. A driver that passes here has been tested for its use of the client and for
  * its faults, not against the server.
@@ -27,14 +27,17 @@ import { addIdentity } from './eventstoredb-stand-in/identity.ts';
 import { makeLog, type StandInOptions } from './eventstoredb-stand-in/log.ts';
 import { makeReads } from './eventstoredb-stand-in/reads.ts';
 import type { Stored } from './eventstoredb-stand-in/stored.ts';
+import { forUser } from './eventstoredb-stand-in/users.ts';
 
 export type StandIn = {
-  /** For EVENTSTOREDB_URL. */
+  /** For EVENTSTOREDB_URL; without TLS and a user. */
   url: string;
   /** The next `count` calls of a kind meet this fault; undefined ends it. */
   fail(kind: 'append', fault: AppendFault | undefined, count?: number): void;
   fail(kind: 'read' | 'subscribe', fault: Fault | undefined, count?: number): void;
   drop(how: Drop): void;
+  /** Whether its user may not read $all. */
+  refuseAll(on: boolean): void;
   /** Takes calls and answers none of them until thawed; then it goes on where it stood. */
   freeze(on: boolean): void;
   /** Puts an event of somebody else at the end of the log. */
@@ -71,6 +74,14 @@ export type StandIn = {
 
 const APPEND_BYTES_MAX = 1024 * 1024;
 
+const credentialsOf = ({ certificate }: StandInOptions): grpc.ServerCredentials => {
+  if (certificate === undefined) return grpc.ServerCredentials.createInsecure();
+  const [private_key, cert_chain] = [certificate.key, certificate.cert].map((pem) =>
+    Buffer.from(pem),
+  ) as [Buffer, Buffer];
+  return grpc.ServerCredentials.createSsl(null, [{ private_key, cert_chain }]);
+};
+
 /** Starts it. Port 0 (the default) takes any that is free. */
 export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
   const log = makeLog(options);
@@ -78,9 +89,10 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   let port = 0;
   const server = new grpc.Server();
   const faults = makeFaults(server, () => port);
-  const reads = makeReads(log, faults, (kind) => {
+  const countRead = (kind: 'read' | 'readAll' | 'subscribe' | 'sent'): void => {
     calls[kind] += 1;
-  });
+  };
+  const reads = makeReads(log, faults, countRead, options.marksEachEvent);
   const append = makeAppends(log, faults, () => {
     calls.append += 1;
   });
@@ -100,11 +112,11 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     ...makeDeletes(log, options.refusesDeletes),
   };
 
-  server.addService(streamsGrpc.StreamsService as never, handlers as never);
-  addIdentity(server, () => port, options.followers ?? 0);
+  server.addService(streamsGrpc.StreamsService as never, forUser(options.user, handlers) as never);
+  addIdentity(server, () => port, options);
   port = await new Promise<number>((resolve, reject) => {
     const address = `127.0.0.1:${options.port ?? 0}`;
-    server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(address, credentialsOf(options), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     );
   });
@@ -115,6 +127,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
       faults.plan(kind, fault, count);
     },
     drop: reads.drop,
+    refuseAll: reads.refuseAll,
     freeze: faults.freeze,
     foreign: log.foreign,
     softDelete: log.softDelete,

@@ -2,12 +2,17 @@
  * A provider and read models that go wrong on demand. Neither is a mock: each stands before the real
  * one, which does the work, and loses, delays or refuses what passes through.
  */
-import type { Opened, Provider, ProviderOperation } from '../../command-api/provider/port.ts';
+import type {
+  NotSent,
+  Opened,
+  Provider,
+  ProviderOperation,
+} from '../../command-api/provider/port.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 
-/** What happens to one call: it acts and its answer is lost, never arrives, or is not sent. */
-export type Fault = 'answer lost' | 'call lost' | 'not sent';
+/** What happens to one call: it acts and its answer is lost, never arrives, or is not sent, for a reason. */
+export type Fault = 'answer lost' | 'call lost' | 'not sent' | NotSent;
 
 export type Held = {
   /** Resolves when the call has reached the provider. */
@@ -24,6 +29,10 @@ export type ProviderFaults = {
   forget(): void;
   /** The next call waits at the provider until it is released; its answer may get lost. */
   holdNext(then?: 'answer lost'): Held;
+  /** While true, the provider refuses connections: nothing is sent, asked or listed. */
+  away: boolean;
+  /** While false, the ledger cannot be read. */
+  listsLedger: boolean;
   /** While false, questions (look up, fence) get no answer. */
   respondsToLookUps: boolean;
   /** How many questions were asked. */
@@ -54,7 +63,8 @@ export const providerFaults = (): ProviderFaults => {
     const plan = planned.shift();
     let responseLost = plan === 'answer lost';
     if (plan === 'call lost') return UNKNOWN;
-    if (plan === 'not sent') return { outcome: 'NOT_SENT' } as const;
+    if (plan === 'not sent' || faults.away) return { outcome: 'NOT_SENT' } as const;
+    if (typeof plan === 'object' && 'outcome' in plan) return plan;
     if (typeof plan === 'object') {
       plan.arrived();
       await plan.released;
@@ -67,8 +77,11 @@ export const providerFaults = (): ProviderFaults => {
   const question = async <T>(ask: () => Promise<T>): Promise<T | typeof UNKNOWN> => {
     faults.questions += 1;
     await faults.beforeResponse;
-    return faults.respondsToLookUps ? ask() : UNKNOWN;
+    return faults.respondsToLookUps && !faults.away ? ask() : UNKNOWN;
   };
+
+  const list = <T>(read: () => Promise<T>): Promise<T> =>
+    faults.listsLedger && !faults.away ? read() : Promise.reject(new Error('connection refused'));
 
   const faults: ProviderFaults = {
     wrap: (own) => {
@@ -86,6 +99,8 @@ export const providerFaults = (): ProviderFaults => {
           own.onNotice((paymentId) => faults.later.has(paymentId) || next(paymentId));
         },
         execute: (operation, opened) => execute(own, operation, opened),
+        ledger: (after, limit) => list(() => own.ledger(after, limit)),
+        ledgerEnd: (after) => list(() => own.ledgerEnd(after)),
         lookUp: (about) => question(() => own.lookUp(about)),
         fence: (about) => question(() => own.fence(about)),
       };
@@ -99,6 +114,8 @@ export const providerFaults = (): ProviderFaults => {
       planned.push({ arrived: begun.resolve, released: released.promise, responseLost });
       return { begun: begun.promise, release: released.resolve };
     },
+    away: false,
+    listsLedger: true,
     respondsToLookUps: true,
     questions: 0,
     beforeResponse: undefined,

@@ -34,9 +34,16 @@ const details: EventData<'PaymentCreated'>['details'] = {
   source: { storeId: LONG, initiatedBy: 'CONSUMER', externalMerchantId: LONG },
 };
 
-/** The first event, with every text at its maximum. */
-export const largestCreated = (paymentId: string, merchantId = 'm_test'): PaymentEvent =>
-  created({ paymentId, merchantId, captureNow: true, amount: 99_999_999, details });
+/** The first event, with every text at its maximum, and all items that there may be or fewer. */
+export const largestCreated = (
+  paymentId: string,
+  merchantId = 'm_test',
+  items = 200,
+): PaymentEvent => {
+  const productItems = details.productItems?.slice(0, items) ?? [];
+  const fields = { paymentId, merchantId, captureNow: true, amount: 99_999_999 };
+  return created({ ...fields, details: { ...details, productItems } });
+};
 
 const ONE_CENT = { currency: 'USD', amount: 1 };
 

@@ -1,13 +1,22 @@
 /** A disk of a few megabytes that can be made full and emptied again, where the machine lets us. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export type SmallDisk = {
   path: string;
-  /** Takes all the room that is left. */
-  fill(): void;
+  /** Takes all the room that is left, but for so many pages. */
+  fill(pagesLeft?: number): void;
   /** Gives it back. */
   clear(): void;
   /** Takes the disk away; nobody may use it any more. */
@@ -48,10 +57,11 @@ export const openSmallDisk = (megabytes: number): SmallDisk => {
   const filler = join(path, 'filler');
   return {
     path,
-    fill: () => {
+    fill: (pagesLeft = 0) => {
       const fd = openSync(filler, 'a');
       writeToTheEnd(fd, CHUNK_BYTES);
       writeToTheEnd(fd, PAGE_BYTES);
+      ftruncateSync(fd, fstatSync(fd).size - pagesLeft * PAGE_BYTES);
       closeSync(fd);
     },
     clear: () => rmSync(filler, { force: true }),

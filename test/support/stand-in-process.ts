@@ -10,11 +10,11 @@ export type StandInProcess = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** Starts it on a free port; its first line on stdout is its address. */
-const start = async (main: string): Promise<StandInProcess> => {
+/** Its first line on stdout is its address. */
+const start = async (main: string, port = 0): Promise<StandInProcess> => {
   const child = spawn(NODE, [`test/support/${main}`], {
     cwd: ROOT,
-    env: { ...process.env, PORT: '0' },
+    env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
@@ -31,5 +31,5 @@ const start = async (main: string): Promise<StandInProcess> => {
 /** An EventStoreDB. */
 export const standInEventStore = () => start('eventstoredb-stand-in-main.ts');
 
-/** A MongoDB. */
-export const standInMongo = () => start('mongodb-stand-in-main.ts');
+/** A MongoDB, on a free port or a given one. */
+export const standInMongo = (port = 0) => start('mongodb-stand-in-main.ts', port);

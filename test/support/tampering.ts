@@ -16,7 +16,7 @@ import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import type { SealedHead } from '../../shared/event-store/seals.ts';
+import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
@@ -77,9 +77,9 @@ export const noReadModels = {
 export const verifyWhole = (
   store: EventStore,
   known?: KeptHead,
-  sealedHead?: () => SealedHead | undefined,
+  keptHeads?: () => HeadFile | undefined,
   sealingKey?: string,
-) => verifyOf(store, noReadModels, undefined, known, sealedHead, sealingKey);
+) => verifyOf(store, noReadModels, undefined, known, keptHeads, sealingKey);
 
 /** Verifies what is one merchant's, or everything, where `read models` say whose a payment is. */
 export const verifyOf = async (
@@ -87,7 +87,7 @@ export const verifyOf = async (
   ownReadModels: Partial<AuditDeps['readModels']>,
   only: string | undefined,
   known?: KeptHead,
-  sealedHead: () => SealedHead | undefined = () => undefined,
+  keptHeads: () => HeadFile | undefined = () => undefined,
   sealingKey?: string,
 ) => {
   const { signal } = new AbortController();
@@ -97,7 +97,7 @@ export const verifyOf = async (
     readModels,
     merchants: createMerchantLookup(store, readModels),
     sealingKey,
-    sealedHead,
+    keptHeads,
   };
   const steps = verifyLogForms(deps, { only, known, signal });
   let step = await steps.next();

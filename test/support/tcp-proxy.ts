@@ -9,6 +9,10 @@ export type TcpProxy = {
   /** Connections stay and new ones are taken, but not a byte goes through: it is frozen. */
   freeze(): void;
   thaw(): void;
+  /** Until `open` all bytes are lost, and the connections of that time carry none afterwards either. */
+  blackhole(): void;
+  /** Breaks every connection with a reset; new ones are taken. */
+  reset(): void;
   /** Runs a step before the next request that holds this text goes to the server. */
   beforeRequest(text: string, step: () => void): void;
   /** Runs a step between the next request that holds this text and its response, which waits for it. */
@@ -18,7 +22,8 @@ export type TcpProxy = {
 
 export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> => {
   const sockets = new Set<Socket>();
-  let state: 'open' | 'shut' | 'frozen' = 'open';
+  const lost = new WeakSet<Socket>();
+  let state: 'open' | 'shut' | 'frozen' | 'lossy' = 'open';
   let beforeRequest: { text: string; step: () => void } | undefined;
   let beforeResponse: { text: string; step: () => unknown } | undefined;
 
@@ -30,11 +35,14 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
       other.destroy();
     });
     if (state === 'frozen') socket.pause();
+    if (state === 'lossy') lost.add(socket);
   };
   const join = (inside: Socket, outside: Socket): void => {
     let held: (() => unknown) | undefined;
     let sent: Promise<unknown> = Promise.resolve();
+    const isLost = (): boolean => lost.has(inside);
     inside.on('data', (bytes) => {
+      if (isLost()) return;
       if (beforeRequest !== undefined && bytes.includes(beforeRequest.text)) {
         const { step } = beforeRequest;
         beforeRequest = undefined;
@@ -47,6 +55,7 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
       outside.write(bytes);
     });
     outside.on('data', (bytes) => {
+      if (isLost()) return;
       sent = sent.then(held).then(() => inside.write(bytes));
       held = undefined;
     });
@@ -71,6 +80,13 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
     },
     open: () => {
       state = 'open';
+    },
+    blackhole: () => {
+      state = 'lossy';
+      for (const socket of sockets) lost.add(socket);
+    },
+    reset: () => {
+      for (const socket of sockets) socket.resetAndDestroy();
     },
     freeze: () => {
       state = 'frozen';

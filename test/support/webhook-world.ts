@@ -43,7 +43,13 @@ export const memoryDeliveries = () => {
   return { ...store, rows };
 };
 
-export type Sent = { url: string; headers: Record<string, string>; body: string; atMs: number };
+export type Sent = {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  atMs: number;
+  totalMs: number;
+};
 
 export type WorldOptions = {
   store?: MemoryEventStore;
@@ -64,14 +70,15 @@ export const webhookWorld = (options: WorldOptions = {}) => {
   const sent: Sent[] = [];
   const world = { outcome: options.outcome };
   const lines: string[] = [];
+  const infos: string[] = [];
   const write = (_fields: object, message: string) => void lines.push(message);
 
   const deliverer = startDeliverer({
     store,
     deliveries,
     sender: {
-      send: async (url, headers, body) => {
-        const one = { url, headers, body, atMs: nowMs() };
+      send: async (url, headers, body, { totalMs }) => {
+        const one = { url, headers, body, atMs: nowMs(), totalMs };
         sent.push(one);
         return {
           status: 200,
@@ -83,7 +90,10 @@ export const webhookWorld = (options: WorldOptions = {}) => {
       close: async () => undefined,
     },
     secret: async () => WORLD_SECRET,
-    logger: { ...silent, error: write, warn: write },
+    logger: {
+      ...{ ...silent, error: write, warn: write },
+      info: (_fields, message) => void infos.push(message),
+    },
     turn: options.turn ?? (() => 'own'),
     nowMs,
     startTimer: clock.startTimer,
@@ -120,7 +130,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     );
   };
   return Object.assign(world, {
-    ...{ store, deliveries, clock, nowMs, sent, lines, deliverer, command, register, pay },
+    ...{ store, deliveries, clock, nowMs, sent, lines, infos, deliverer, command, register, pay },
     [Symbol.asyncDispose]: () => deliverer.stop(),
   });
 };

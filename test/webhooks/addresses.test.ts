@@ -2,24 +2,29 @@
  * A message leaves for public addresses alone (ADR-0222): every way around that is tried against a
  * listener which counts connections.
  */
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createSender, type SenderOptions } from '../../projector/webhooks/send.ts';
 import { addressKinds, urlProblem } from '../../shared/webhooks/addresses.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { hasOpenssl, ownCertificate } from '../support/own-certificate.ts';
 
 const nobody = addressKinds([]);
 const loopback = addressKinds(['127.0.0.0/8']);
 
 test.each([
   ...['127.0.0.1', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '169.254.169.254'],
-  ...['100.64.0.1', '0.0.0.0', '192.0.0.8', '192.0.2.1', '198.18.0.1', '198.51.100.7'],
+  ...[
+    '100.64.0.1',
+    '168.63.129.16',
+    '0.0.0.0',
+    '192.0.0.8',
+    '192.0.2.1',
+    '198.18.0.1',
+    '198.51.100.7',
+  ],
   ...['203.0.113.9', '224.0.0.1', '240.0.0.1', '255.255.255.255', '192.88.99.1'],
   ...['::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd12::1', 'ff02::1', '64:ff9b::a00:1'],
   ...[
@@ -70,11 +75,11 @@ describe('connections', () => {
     connections = 0;
   });
 
-  const signal = new AbortController().signal;
+  const until = { totalMs: 9_000, signal: new AbortController().signal };
   const send = async (url: string, options: Partial<SenderOptions> = {}) => {
     const sender = createSender({ kindOf: nobody, resolve: async () => ['127.0.0.1'], ...options });
     try {
-      return await sender.send(url, {}, '{}', signal);
+      return await sender.send(url, {}, '{}', until);
     } finally {
       await sender.close();
     }
@@ -133,35 +138,19 @@ describe('connections', () => {
       resolve: async () => addressesInTurn.shift() ?? [],
     });
     const url = `http://shop.example:${port}/`;
-    expect(await sender.send(url, {}, '{}', signal)).toMatchObject({ status: 200 });
+    expect(await sender.send(url, {}, '{}', until)).toMatchObject({ status: 200 });
     server.closeAllConnections();
-    expect(await sender.send(url, {}, '{}', signal)).toMatchObject({ error: 'ADDRESS_REFUSED' });
+    expect(await sender.send(url, {}, '{}', until)).toMatchObject({ error: 'ADDRESS_REFUSED' });
     expect(connections).toBe(1);
     await sender.close();
   });
 });
 
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
-/** A certificate of its own making for shop.example, and its key. */
-const ownCertificate = (): { cert: string; key: string } => {
-  const folder = temporaryFolder();
-  try {
-    const [certFile, keyFile] = ['cert.pem', 'key.pem'].map((name) => join(folder.path, name));
-    const names = ['-subj', '/CN=shop.example', '-addext', 'subjectAltName=DNS:shop.example'];
-    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    const files = ['-keyout', keyFile ?? '', '-out', certFile ?? ''];
-    spawnSync('openssl', ['req', '-x509', '-days', '2', ...kind, ...files, ...names]);
-    return { cert: readFileSync(certFile ?? '', 'utf8'), key: readFileSync(keyFile ?? '', 'utf8') };
-  } finally {
-    folder.remove();
-  }
-};
-
 // Where the machine has no openssl, there is no certificate to try.
 (hasOpenssl ? test : test.skip)(
   'an https endpoint is sent something only with a certificate of its name by an authority that is trusted',
   async () => {
-    const { cert, key } = ownCertificate();
+    const { cert, key } = ownCertificate('DNS:shop.example');
     let requests = 0;
     const server = createTlsServer({ cert, key }, (_request, response) => {
       requests += 1;
@@ -173,8 +162,8 @@ const ownCertificate = (): { cert: string; key: string } => {
     const sendTo = async (host: string, ca?: string) => {
       const own = { kindOf: loopback, resolve: async () => ['127.0.0.1'] };
       const sender = createSender({ ...own, ...(ca !== undefined && { ca }) });
-      const signal = AbortSignal.timeout(9_000);
-      const { status, error } = await sender.send(`https://${host}:${port}/`, {}, '{}', signal);
+      const until = { totalMs: 9_000, signal: new AbortController().signal };
+      const { status, error } = await sender.send(`https://${host}:${port}/`, {}, '{}', until);
       await sender.close();
       return status ?? error;
     };
@@ -205,15 +194,13 @@ describe('a receiver that misbehaves', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const sender = createSender({ kindOf: loopback, totalMs });
+    const sender = createSender({ kindOf: loopback });
     const began = performance.now();
     try {
-      const sent = await sender.send(
-        `http://127.0.0.1:${port}/`,
-        {},
-        '{}',
-        AbortSignal.timeout(30_000),
-      );
+      const sent = await sender.send(`http://127.0.0.1:${port}/`, {}, '{}', {
+        totalMs,
+        signal: AbortSignal.timeout(30_000),
+      });
       return { ...sent, times, ms: performance.now() - began };
     } finally {
       await sender.close();

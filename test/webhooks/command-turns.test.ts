@@ -4,13 +4,14 @@
  */
 import { expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
-import { createQueues, type Queues } from '../../command-api/in-flight.ts';
 import { handled, type WebhookDeps } from '../../command-api/webhooks/endpoint-requests.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { createQueues, type Queues } from '../../shared/runtime/queues.ts';
+import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
@@ -71,6 +72,27 @@ test('a request whose turn comes too late is 503 and stores nothing', async () =
   first.resolve();
   await queues.idle();
   expect(await store.end()).toBeNull();
+});
+
+test('of tests that several processes request at a time, four a minute are stored', async () => {
+  const store = memoryEventStore();
+  const context = { actor: 'tester', requestId: 'r', correlationId: 'r', causationId: 'r' };
+  const { endpointId } = endpoint;
+  await handleEndpointCommand(store, 'm_1', { kind: 'create', endpoint }, context);
+  const requested = (nowMs: number) =>
+    handleEndpointCommand(store, 'm_1', { kind: 'test', endpointId, nowMs }, context);
+  const nowMs = Date.now();
+  const all = await Promise.all(Array.from({ length: 6 }, () => requested(nowMs)));
+  const kinds = all.map(({ kind }) => kind);
+  expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(4);
+  expect(kinds.filter((kind) => kind === 'too soon')).toHaveLength(2);
+  const [, first] = await store.readStream(endpointStreamOf('m_1'));
+  const after = async (ms: number) => requested(Date.parse(first?.time ?? '') + ms);
+  expect(await after(59_000)).toEqual({ kind: 'too soon', againMs: 1_000 });
+  // A process whose clock is behind waits as well; one that was put back for hours does not.
+  expect(await after(-5_000)).toMatchObject({ kind: 'too soon' });
+  expect(await after(-3_600_000)).toMatchObject({ kind: 'stored' });
+  expect(await after(60_100)).toMatchObject({ kind: 'stored' });
 });
 
 test('ADR-0105: a repeat is recognised by the older secret', async () => {

@@ -145,10 +145,69 @@ test('a disabled endpoint is sent its test, though the notice of another one wai
   const ids = [await world.register(), await world.register(MERCHANT, 'https://second.example')];
   for (const endpointId of ids)
     await world.command(MERCHANT, { kind: 'change', endpointId, status: 'DISABLED', end: null });
-  await world.command(MERCHANT, { kind: 'test', endpointId: ids[0] ?? '' });
+  await world.command(MERCHANT, { kind: 'test', endpointId: ids[0] ?? '', nowMs: 0 });
   await untilSent(world, 1);
   await world.clock.advance(MINUTE);
   expect(world.sent.map(({ body }) => JSON.parse(body).type)).toEqual(['webhook.test']);
+});
+
+test('a request after silence has 3 seconds, and 15 once its endpoint was heard of, or had its 3', async () => {
+  const lost = { status: null, error: 'TIMEOUT' };
+  const outcomes: object[] = [lost, {}, {}, { status: 500 }, {}, {}];
+  await using world = webhookWorld({ outcome: () => outcomes.shift() ?? {} });
+  await world.register();
+  await world.pay('pay_1');
+  await untilSent(world, 1);
+  await pass(world, MINUTE, 1_000);
+  await world.pay('pay_2');
+  await untilSent(world, 3);
+  await world.pay('pay_3');
+  await untilSent(world, 4);
+  await pass(world, MINUTE, 1_000);
+  await pass(world, 10 * MINUTE);
+  await world.pay('pay_4');
+  await untilSent(world, 6);
+  expect(world.sent.map(({ totalMs }) => totalMs / 1_000)).toEqual([3, 15, 15, 15, 15, 3]);
+});
+
+test('a merchant has at most a sixteenth of the places, and leaves the others to others', async () => {
+  const hung = Promise.withResolvers<object>();
+  await using world = webhookWorld({
+    outcome: ({ url }) => (url.includes('hung') ? hung.promise : {}),
+  });
+  const ids: string[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    ids.push(await world.register('m_hung', `https://hung.example/${n}`));
+    await world.register('m_hung_too', `https://hung.example/${n}`);
+  }
+  await world.pay('pay_hung', 2, 'm_hung');
+  await world.pay('pay_hung_too', 2, 'm_hung_too');
+  const paymentsSent = () => world.sent.map((one) => dataOf(one).payment.paymentId);
+  // None of them was heard of, so that they share half of the places: eight for each merchant.
+  await until('both have their part', () => paymentsSent().length === 16);
+  await world.register();
+  await world.pay('pay_1');
+  await until('the other one', () => paymentsSent().includes('pay_1'));
+  for (const paymentId of ['pay_hung', 'pay_hung_too'])
+    expect(paymentsSent().filter((one) => one === paymentId)).toHaveLength(8);
+  await world.clock.advance(MINUTE);
+  const freeMs = world.nowMs();
+  hung.resolve({});
+  await until('the rest', () => paymentsSent().length === 21);
+  const attempts = async () =>
+    (await Promise.all(ids.map((id) => world.deliveries.attempts(id, { limit: 9 })))).flat();
+  await until('all are saved', async () => (await attempts()).length === 10);
+  // An attempt begins with its place: the wait for it is none of the endpoint's.
+  const late = (await attempts()).filter(({ attempt }) => Date.parse(attempt.at) >= freeMs);
+  expect(late).toHaveLength(2);
+});
+
+test('a test that is not accepted is a line for those who look for it, and no error', async () => {
+  await using world = webhookWorld({ outcome: () => ({ status: 500 }) });
+  const endpointId = await world.register();
+  await world.command(MERCHANT, { kind: 'test', endpointId, nowMs: world.nowMs() });
+  await until('it is given up', () => world.infos.length > 0);
+  expect([world.infos, world.lines]).toEqual([['webhook message given up'], []]);
 });
 
 test('what a crash would repeat is bounded: outcomes wait for their save in small numbers', async () => {
@@ -197,7 +256,7 @@ test('fifty hung endpoints do not slow a healthy one down', async () => {
   });
   const healthy = await world.register();
   for (let n = 0; n < 50; n += 1) {
-    const merchantId = `m_hung_${n % 5}`;
+    const merchantId = `m_hung_${n % 10}`;
     await world.register(merchantId, `https://hung.example/${n}`);
     await world.pay(`pay_hung_${n}`, 2, merchantId);
   }

@@ -361,10 +361,35 @@ describe('a failing endpoint', () => {
     expect(passed(next.delivery, next.item, 0).row).toMatchObject({ fails: 0, failingSince: null });
   });
 
-  test('is sent a test before its next probe, though a notice waits longer', () => {
+  test('is sent a test before its next probe, though a notice waits longer, and not beside another request', () => {
     const singles = [single('notice', 'evt_1', 0), single('test', 'evt_2', 5)];
     const row = { ...newDeliveryRow(null, 0), ...FAILING, probeAt: HOUR, singles };
-    expect(nextStep(deliveryOf(row), 10).send).toMatchObject({ single: { id: 'evt_2' } });
+    const { item, delivery } = sendNext(deliveryOf(row), 10);
+    expect(item).toMatchObject({ single: { id: 'evt_2' } });
+    const more = { ...delivery.row, singles: [...singles, single('test', 'evt_3', 10)] };
+    expect(nextStep({ ...delivery, row: more }, 10).send).toBeUndefined();
+  });
+});
+
+describe('a test', () => {
+  const tests = [single('test', 'evt_1', 0), single('test', 'evt_2', 0)];
+
+  test('takes a place in the window of its endpoint', () => {
+    const sending = sendNext(read(newDeliveryRow(null, 0), logOf([1])), 0).delivery;
+    const full = { ...sending, row: { ...sending.row, singles: tests } };
+    expect(nextStep(full, 0).send).toBeUndefined();
+    const wider = { ...full, row: { ...full.row, window: 2 } };
+    expect(nextStep(wider, 0).send).toMatchObject({ single: { id: 'evt_1' } });
+  });
+
+  test('waits for the one before it, and keeps nothing else waiting meanwhile', () => {
+    const row = { ...newDeliveryRow(null, 0), window: 4, singles: tests };
+    const first = sendNext(read(row, logOf([1])), 0);
+    const second = sendNext(first.delivery, 0);
+    expect([first.item.kind, second.item.kind]).toEqual(['single', 'unread']);
+    expect(nextStep(second.delivery, 0).send).toBeUndefined();
+    const { delivery } = failed(second.delivery, first.item, 0, { random });
+    expect(nextStep(delivery, 0).send).toMatchObject({ single: { id: 'evt_2' } });
   });
 });
 
@@ -394,6 +419,17 @@ describe('commands', () => {
     const followed = followCommands(at, endpoint, events, 0);
     expect(followed.row.singles).toHaveLength(1);
     expect(followCommands(deliveryOf(followed.row), endpoint, events, 0).row).toEqual(followed.row);
+  });
+
+  test('tests that wait give way to later ones, so that a row that was lost sends four', () => {
+    const requested = (revision: number) =>
+      recorded('WebhookTestRequested', { endpointId: 'we_1' }, revision);
+    const followed = followCommands(at, endpoint, [2, 3, 4, 5, 6, 7].map(requested), 0);
+    const idsOf = ({ row }: typeof followed) => row.singles.map(({ id }) => id);
+    expect(idsOf(followed)).toEqual(['evt_4', 'evt_5', 'evt_6', 'evt_7']);
+    const sending = started(followed, { kind: 'single', single: single('test', 'evt_4', 0) });
+    const after = followCommands(sending, endpoint, [requested(8), requested(9)], 0);
+    expect(idsOf(after)).toEqual(['evt_4', 'evt_6', 'evt_7', 'evt_8', 'evt_9']);
   });
 
   test('a resend reads again from the start up to where it was, and keeps what is retrying', () => {

@@ -201,14 +201,31 @@ describe('on request', () => {
     );
   });
 
-  test('twenty tests at a time are all sent', async () => {
+  test('of twenty tests at a time four are sent, and the others are 429; another endpoint has its own', async () => {
     const endpoint = await register();
-    const all = Array.from({ length: 20 }, () =>
-      service.ask('POST', at(endpoint, '/test'), undefined, mine),
-    );
-    const responses = await Promise.all(all);
-    expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(202));
-    await until('it is so', () => receiver.received.length === 20);
+    const request = (one: Endpoint, key?: string) =>
+      service.ask('POST', at(one, '/test'), undefined, {
+        ...mine,
+        ...(key !== undefined && { key }),
+      });
+    const first = await request(endpoint, 'key-1');
+    const all = await Promise.all(Array.from({ length: 19 }, () => request(endpoint)));
+    const rejected = all.filter(({ status }) => status !== 202);
+    expect(rejected).toHaveLength(16);
+    for (const { status, json, headers } of rejected) {
+      expect([status, json.error, json.details]).toEqual([
+        ...[429, 'RATE_LIMITED'],
+        ['an endpoint is sent 4 tests a minute; try again later'],
+      ]);
+      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
+    }
+    const repeat = await request(endpoint, 'key-1');
+    expect([repeat.status, repeat.json.eventId]).toEqual([202, first.json.eventId]);
+    const events = () => service.ask('GET', at(endpoint, '/attempts'), undefined, mine);
+    await until('their attempts', async () => Object((await events()).json.attempts).length === 4);
+    expect(receiver.received).toHaveLength(4);
+    expect((await request(await register())).status).toBe(202);
   });
 
   test('everything since a moment is sent again under the same ids', async () => {

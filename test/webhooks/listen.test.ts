@@ -9,10 +9,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { freePort } from '../support/free-port.ts';
-import { NODE, ROOT } from '../support/service.ts';
+import { NODE, ROOT, runCliProcess } from '../support/service.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
+import { allMessages } from '../support/webhook-merchant.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 jest.setTimeout(240_000);
@@ -145,6 +146,20 @@ describe('payments listen --forward-to', () => {
       /^\d\d:\d\d:\d\d {2}payment\.authorized {2}pay_\w{26} {2}r1 {2}→ 204 {2}\d+ ms\n\d\d:\d\d:\d\d {2}payment\.captured .* r3 {2}→ 204/,
     );
     expect(said.noted).not.toContain('not accepted');
+  });
+
+  test('a token that may read alone gets the messages, and no secret to sign them with', async () => {
+    const token = await service.token('m_demo', 'payments:read');
+    const env = { PAYMENTS_URL: service.url, PAYMENTS_TOKEN: token };
+    const forward = ['listen', '--forward-to', receiver.url];
+    for (const args of [forward, [...forward, '--print-secret']]) {
+      const { code, stdout, stderr } = await runCliProcess(args, env);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toContain('PAYMENTS_TOKEN lacks the scope webhooks:write');
+    }
+    await service.post('/api/v1/payments', example);
+    const messages = await allMessages({ url: service.url, token });
+    expect(messages.length).toBeGreaterThan(0);
   });
 
   test('prints, once for messages that are not accepted, the command that sends them again', async () => {

@@ -76,7 +76,8 @@ export const readExecute = (
   number?: string,
 ): ProviderOutcome => {
   if (status === 200) return readOutcome(body, question, number);
-  if (status === 409 && isFenced(body, question)) return { outcome: 'NOT_SENT', byProvider: true };
+  if (status === 409 && isFenced(body, question))
+    return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
   return unknown('status');
 };
 

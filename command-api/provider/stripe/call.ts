@@ -35,6 +35,8 @@ export const notSent = (response: StripeResponse): NotSent => {
 };
 /** Stripe never carries it out, by what its objects say. */
 export const NOT_SENT: NotSent = { outcome: 'NOT_SENT', byProvider: true };
+/** The same because a fence came first. */
+export const MET_FENCE: NotSent = { ...NOT_SENT, reason: 'fenced' };
 
 /** No response, or one that decides nothing. */
 export const undecided = (response: StripeResponse): Unknown =>

@@ -12,7 +12,7 @@ import {
   type ProviderOperation,
   type ProviderOutcome,
 } from '../port.ts';
-import { NOT_SENT, notSent, type StripeCall, undecided } from './call.ts';
+import { MET_FENCE, NOT_SENT, notSent, type StripeCall, undecided } from './call.ts';
 import type { StripeResponse } from './client.ts';
 import { type FollowUpQuestion, fence, readResponse } from './fence.ts';
 import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
@@ -104,7 +104,7 @@ const afterKeyTaken = async (
 ): Promise<ProviderOutcome> => {
   const isCreate = question.kind === 'AUTHORIZE' || question.kind === 'SALE';
   const found = isCreate ? await find(call, question) : await fence(call, question, nowMs);
-  if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return NOT_SENT;
+  if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return MET_FENCE;
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
@@ -128,7 +128,7 @@ const afterRejection = async (
   const isUndone = isNowhere || found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
   if (!isUndone) return found;
   // A create that is impossible was fenced: its intent is canceled.
-  if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return NOT_SENT;
+  if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
   return declinedBy(errorOf(response) ?? { code: undefined, decline_code: undefined }, number);
 };
 

@@ -35,7 +35,7 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
 // gRPC's numbers: the same error comes with a type on one path of the client and without on another.
 const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
 // The client's own words for a call that found no connection: its code is that of a connection lost
-// on the way, whose call may have arrived. No other text of a library decides anything.
+// on the way, whose call may have arrived. No other text of a library decides what is done.
 const NO_CONNECTION =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel closed before call started|Failed to discover/;
 
@@ -47,11 +47,36 @@ export function callOutcomeOf(error: unknown): CallOutcome {
   return OUTCOME_BY_TYPE[type ?? ''] ?? OUTCOME_BY_CODE[code ?? -1] ?? 'unknown';
 }
 
-/** One line for the log: the first line of the error's message, else its type. */
+/** What an operator has to do, in place of a library's words for it, by these words. */
+const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
+  [
+    /UNAUTHENTICATED/,
+    'the server knows no such user, or with another password: put both right in EVENTSTOREDB_URL',
+  ],
+  [
+    /PERMISSION_DENIED|Access Denied/i,
+    'the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)',
+  ],
+  [
+    /wrong version number/,
+    'the server uses no TLS at this port: give it a certificate, or end EVENTSTOREDB_URL in ?tls=false',
+  ],
+  [
+    /Last error: Failed to connect \(/,
+    'the server takes no connection without TLS at this port: take tls=false out of EVENTSTOREDB_URL',
+  ],
+  [
+    /self-signed certificate|unable to verify the first certificate|unable to get (local )?issuer/,
+    "the server's certificate is not of a known authority: name that one's certificate in EVENTSTOREDB_URL, ?tlsCAFile=/path/ca.crt",
+  ],
+];
+
+/** One line for the operator: what to do where that is known, else the first line of the error. */
 export function lineOf(error: unknown): string {
   const { message = '', type } = error as { message?: string; type?: string };
-  const line = (message.split('\n')[0] ?? '').slice(0, 200);
-  return `event store: ${line === '' ? (type ?? 'an unknown error') : line}`;
+  const own = (message.split('\n')[0] ?? '').slice(0, 200);
+  const advice = ADVICE.find(([words]) => words.test(message))?.[1];
+  return `event store: ${advice ?? (own === '' ? (type ?? 'an unknown error') : own)}`;
 }
 
 /** The error of the port for a call that changed nothing. */

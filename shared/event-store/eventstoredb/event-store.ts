@@ -31,7 +31,7 @@ import {
   storedFormOf,
 } from './records.ts';
 import { createRemovals } from './removals.ts';
-import { sourceOf } from './source.ts';
+import { createRefusals, sourceOf } from './source.ts';
 import { createStreamReader, knownEnds } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
 
@@ -45,7 +45,7 @@ const CLOSE_MS_MAX = 500;
 export type EventStoreDb = EventStore & {
   /**
    * For health: resolves when the store answers a read, within 2 s. All who ask within a second get
-   * one answer. Throws StoreUnavailable.
+   * one answer. Throws StoreUnavailable, also while it refuses the log to a subscription.
    */
   ping(): Promise<void>;
   stats(): EventStoreDbStats;
@@ -63,8 +63,13 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const streams = createStreamReader(connection, ends, removals);
   const log = createLogReader(connection, options);
   const own = createOwnEvents();
+  const refusals = createRefusals();
   // seeded bug: health-asks-once
-  const ping = shareCall(() => streams.ping(pingMs(callTimeoutMs)), PING_GOOD_FOR_MS);
+  const askServer = shareCall(() => streams.ping(pingMs(callTimeoutMs)), PING_GOOD_FOR_MS);
+  const ping = async (): Promise<void> => {
+    await askServer();
+    refusals.rejectRefused();
+  };
   const send = createSender(connection);
   const appendBatch = createAppender(connection, send, streams, ends, removals);
   const claim = createMetaClaims(send, streams);
@@ -127,7 +132,8 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return subscribeAndResume(
         {
           types,
-          open: (from, listener) => sourceOf(connection, { from, types, isLeftOut }, listener),
+          open: (from, listener) =>
+            sourceOf(connection, { from, types, isLeftOut }, refusals.heard(listener)),
           lags: (from) => lags(from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,

@@ -22,7 +22,7 @@ export type Right = 'allowed' | 'refused' | 'unknown';
 
 /** What a server says. */
 export type ServerFacts = {
-  /** Such as `23.10.6.0`; null where the server does not say. */
+  /** Such as `24.10.9`; null where the server does not say. */
   version: string | null;
   /** Empty where the server does not say. */
   members: ClusterMember[];

@@ -2,6 +2,7 @@
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
+import { callOutcomeOf, unavailable } from './call-outcome.ts';
 import type { Connection } from './connection.ts';
 import { openCall } from './open-call.ts';
 import { type SentEvent, sentEventOf, subscriptionOf } from './read-messages.ts';
@@ -71,5 +72,32 @@ export function sourceOf(
     pause: () => hold?.pause(),
     resume: () => hold?.resume(),
     cancel: () => cancel(),
+  };
+}
+
+/**
+ * Knows whether the server refuses the log to a subscription: no right to read $all, a password that was
+ * changed. That does not end by itself, so health says it, which makes no read of $all itself.
+ */
+export function createRefusals() {
+  let refusal: unknown;
+  return {
+    /** Throws StoreUnavailable from a refused subscription on until one is answered. */
+    rejectRefused(): void {
+      if (refusal !== undefined) throw unavailable(refusal);
+    },
+    /** The listener, of which what the server says is noted. */
+    heard: (listener: SourceListener): SourceListener => ({
+      ...listener,
+      sign: () => {
+        refusal = undefined;
+        listener.sign();
+      },
+      ended: (ending) => {
+        const { error } = ending;
+        if (error !== undefined && callOutcomeOf(error) === 'refused') refusal = error;
+        listener.ended(ending);
+      },
+    }),
   };
 }

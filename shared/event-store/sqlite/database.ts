@@ -8,6 +8,9 @@ import { createSchema, SCHEMA_VERSION, versionOf } from './schema.ts';
 // Earlier versions have a bug in the WAL that can corrupt the file.
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
+/** How long a statement waits for another program's lock on the file. */
+export const BUSY_MS = 5000;
+
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;
 const SQLITE_CONSTRAINT = 19;
@@ -53,7 +56,7 @@ export const isConstraint = (error: unknown): boolean =>
 
 /** Opens the file, or makes it. Throws Error, and SQLite's errors, for a file that cannot be used. */
 export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
-  const database = new DatabaseSync(file, { timeout: 5000 });
+  const database = new DatabaseSync(file, { timeout: BUSY_MS });
   rejectOldSqlite(database);
   // seeded bug: commit-on-disk
   database.exec(`
@@ -73,7 +76,7 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
 
 /** Opens a file that another connection has made, to move its write-ahead log. Throws SQLite's errors. */
 export function openForCheckpoints(file: string): DatabaseSync {
-  const database = new DatabaseSync(file, { timeout: 5000 });
+  const database = new DatabaseSync(file, { timeout: BUSY_MS });
   database.exec(`
     PRAGMA synchronous = FULL;
     PRAGMA trusted_schema = OFF;

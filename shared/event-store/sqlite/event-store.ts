@@ -21,7 +21,7 @@ import { startThread, type Thread } from './thread.ts';
 export type SqliteEventStoreOptions = {
   /** The path of the database file; made with mode 0600 when it is not there. */
   file: string;
-  /** Gets a line when the disk is full, and one when it takes events again. */
+  /** Gets a line when the file takes no events, and one when it takes them again. */
   logger?: { warn(details: object, message: string): void };
   /** Called once, when this process can never write to the file again: it should exit. */
   onFatal?: (error: Error) => void;
@@ -35,8 +35,8 @@ export type SqliteEventStore = EventStore & {
   lastPosition(): Position | null;
   stats(): SqliteEventStoreStats;
   /**
-   * Resolves where the store takes events now. After a full disk it tries a small write: a process
-   * that reports itself not ready may get no append that would try. Throws StoreUnavailable.
+   * Resolves where the store takes events now. After an append that the file did not take it tries a
+   * write: a process that reports itself not ready may get no append that would try. Throws StoreUnavailable.
    */
   ping(): Promise<void>;
 };

@@ -5,7 +5,7 @@ import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
 import { type Append, packGroup, unpackOutcomes } from './group-message.ts';
 import type { LiveTail } from './live-tail.ts';
 import { type AppendOutcome, Failed, type Failure } from './messages.ts';
-import { decodeRow, rethrow } from './rows.ts';
+import { decodeRow } from './rows.ts';
 import type { Thread } from './thread.ts';
 
 // Above it appends are rejected: a disk that does not respond must not fill the memory.
@@ -42,7 +42,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   const counters: SqliteEventStoreStats = { appends: 0, commits: 0, events: 0 };
   let waiting: Waiting[] = [];
   let working: Promise<void> | undefined;
-  let full = false;
+  let rejecting = false;
 
   async function work(): Promise<void> {
     while (waiting.length > 0) {
@@ -62,15 +62,16 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   }
 
   function rejectGroup(group: Waiting[], failure: Failure): void {
-    if (failure.kind === 'full' && !full)
+    if (!rejecting && failure.kind !== 'fatal')
       logger?.warn({}, `appends are rejected, event store: ${failure.message}`);
-    full = failure.kind === 'full';
+    rejecting = true;
     for (const { reject } of group) reject(appendError(failure));
   }
 
-  function noteSpace(): void {
-    if (full) logger?.warn({}, 'appends are accepted again, event store: the disk has space');
-    full = false;
+  function noteTaken(): void {
+    if (rejecting)
+      logger?.warn({}, 'appends are accepted again, event store: it can be written to');
+    rejecting = false;
   }
 
   function resolveGroup(group: Waiting[], outcomes: AppendOutcome[]): void {
@@ -79,7 +80,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     if (counters.events === eventsBefore) return;
     counters.commits += 1;
     tail.announce();
-    noteSpace();
+    noteTaken();
   }
 
   function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
@@ -116,9 +117,11 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
       });
     },
     async ping(): Promise<void> {
-      if (!full) return;
-      await thread.call('probe', {}).catch(rethrow);
-      noteSpace();
+      if (!rejecting) return;
+      await thread.call('probe', {}).catch(({ failure }: Failed) => {
+        throw new StoreUnavailable(`not writable: ${failure.message}`);
+      });
+      noteTaken();
     },
     /** Resolves when every append so far has ended. */
     done: (): Promise<void> => working ?? Promise.resolve(),

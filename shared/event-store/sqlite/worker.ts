@@ -9,6 +9,7 @@ import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { appender } from './appends.ts';
 import { checkpoints } from './checkpoints.ts';
 import {
+  BUSY_MS,
   failureOf,
   messageOf,
   openDatabase,
@@ -30,6 +31,8 @@ import {
 import { versionOf } from './schema.ts';
 
 const TAIL_EVENTS = 100;
+/** A page for each write in the write-ahead log. */
+const PROBE_PAGES = 8;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
@@ -83,6 +86,21 @@ function appendGroup(jobs: AppendJob[]): AppendOutcome[] {
   return outcomes;
 }
 
+/**
+ * Writes as many pages as a payment takes: a disk with room for one page and not for an event would be
+ * ready now and reject the next append. With many more it would itself take the room that a small disk has.
+ * It stores nothing, so it need not be durable. Throws SQLite's errors.
+ */
+function probe(): void {
+  const write = `PRAGMA user_version = ${versionOf(database)}`;
+  try {
+    database.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
+    for (let pages = 0; pages < PROBE_PAGES; pages += 1) database.exec(write);
+  } finally {
+    database.exec(`PRAGMA synchronous = FULL; PRAGMA busy_timeout = ${BUSY_MS}`);
+  }
+}
+
 function response(request: Exclude<Request, { name: 'close' }>): unknown {
   const { name, args } = request;
   switch (name) {
@@ -108,7 +126,7 @@ function response(request: Exclude<Request, { name: 'close' }>): unknown {
       return statements.getMeta.get(args.key)?.value ?? args.value;
     case 'probe':
       if (stopped !== undefined) throw new Failed(stopped);
-      database.exec(`PRAGMA user_version = ${versionOf(database)}`);
+      probe();
       return null;
   }
 }

@@ -68,7 +68,7 @@ export const importSecret = (secret: string): Promise<CryptoKey> =>
 
 export type TokenClaims = {
   merchantId: string;
-  /** The actor, for the audit trail; left out: the merchant. */
+  /** The person, for the audit trail; left out: the merchant is the actor, and no person. */
   subject?: string | undefined;
   /** The claim that names the merchant: the first of JWT_MERCHANT_CLAIM. */
   merchantClaim: string;
@@ -81,10 +81,10 @@ export type TokenClaims = {
 
 /** A token for a merchant, good from now on for `ttlSeconds`. */
 export const signToken = (signer: Signer, claims: TokenClaims): Promise<string> => {
-  const { merchantId, merchantClaim, ttlSeconds, scope, issuer, audience } = claims;
+  const { merchantId, merchantClaim, subject, ttlSeconds, scope, issuer, audience } = claims;
   const nowSeconds = Math.floor(Date.now() / 1000);
   return new SignJWT({
-    sub: claims.subject ?? merchantId,
+    ...(subject !== undefined && { sub: subject }),
     [merchantClaim]: merchantId,
     iat: nowSeconds,
     exp: nowSeconds + ttlSeconds,

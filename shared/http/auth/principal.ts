@@ -1,11 +1,14 @@
 /** Who sent a request and what they may do, by the claims of a token (gaps §10). */
 import type { JWTPayload } from 'jose';
+import { personOf } from '../../payment/decide-resolution.ts';
 
 /** Who sent a request. `scopes` absent: all rights of the merchant. `*` is all merchants. */
 export type Principal = {
   merchantId: string;
-  /** The token's subject, for the audit trail. */
+  /** The token's subject, else its merchant, for the audit trail. */
   actor: string;
+  /** Present where the token's `sub` names a person: a command of two persons needs one (gaps §16). */
+  isPerson?: true;
   scopes: ReadonlySet<string> | undefined;
   /** The token's `exp`: seconds since 1970. A response that goes on ends then (ADR-0126). */
   expiresAtSeconds?: number;
@@ -53,5 +56,7 @@ export const principalOf = (
   const merchantId = claim === undefined ? undefined : nameOf(payload[claim]);
   const scopes = scopesOf(payload);
   if (merchantId === undefined || scopes === null) return undefined;
-  return { merchantId, actor: nameOf(payload.sub) ?? merchantId, scopes };
+  const subject = nameOf(payload.sub);
+  const isPerson = subject !== undefined && personOf(subject) !== '';
+  return { merchantId, actor: subject ?? merchantId, scopes, ...(isPerson && { isPerson }) };
 };

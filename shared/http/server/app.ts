@@ -19,12 +19,13 @@ import { newRequestId } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
-import type { Principal } from '../auth/principal.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
 import { soleHeader } from '../headers.ts';
 import { type AtOnce, respondAtOnce } from './at-once.ts';
 import { watchRoutes } from './known-routes.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { addPlaces } from './places.ts';
 import {
   closeAfterLast,
   respondForNode,
@@ -32,27 +33,23 @@ import {
   responseHeaders,
   watchConnections,
 } from './raw-responses.ts';
-import { isHealth, recordAtEnd } from './records.ts';
-import { letGoIfStalled } from './stalled.ts';
+import { recordAtEnd } from './records.ts';
+import { createShares } from './shares.ts';
 import { traceRequests } from './traced-requests.ts';
+import { boundUnread, UNREAD_BYTES_MAX } from './unread.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who sent it; there behind the authenticate hook (auth/hooks.ts). */
-    principal: Principal | undefined;
     /** The payment it is about, for the log; routes set it once it is well formed. */
     paymentId: string | undefined;
     /** The code of its error response, for the log; set when that is sent. */
     errorCode: string | undefined;
     /** Milliseconds of the monotonic clock. */
     startedAtMs: number;
-    /** Whether it is one of those in flight. */
-    isInFlight: boolean;
     /** The trace that it belongs to, for the log; undefined where this process makes no spans. */
     traceId: string | undefined;
   }
   interface FastifyInstance {
-    lifecycle: Lifecycle;
     /** What is served before the framework sees it; set before the server listens. */
     atOnce: { route?: AtOnce };
     /** Logs what went wrong with a request, by its id and route. */
@@ -60,17 +57,17 @@ declare module 'fastify' {
   }
 }
 
-/** Requests being worked on, how many may be, and whether the server is on its way out. */
-export type Lifecycle = { inFlight: number; readonly maxInFlight: number; closing: boolean };
+/** Below twice of it the places are so few that one merchant may need them all. */
+const PLACES_OF_ONE_MIN = 64;
 
 export type AppOptions = {
   log: Log;
   metrics: Metrics;
-  /** Requests at once; above it 503. */
+  /** Requests at once; of more than 128 one merchant has half; above it 503. */
   maxInFlight: number;
   /** What other processes serve under the same base URL (known-routes.ts). */
   servedElsewhere?: readonly string[];
-  /** How long a client may take nothing of a long response; tests shorten it. */
+  /** The time that 256 KiB of a response may take; tests shorten it. */
   stalledMs?: number;
   /** The time that one request may take to arrive, and how often Node looks; tests shorten them. */
   arrivalMs?: { request: number; headers: number; keepAlive: number; check: number };
@@ -97,7 +94,6 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
 
 const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): void => {
   const { lifecycle } = app;
-  const { maxInFlight } = lifecycle;
   const methodsOf = watchRoutes(app, servedElsewhere);
   const rejectUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
@@ -110,15 +106,12 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
     const host = soleHeader(rawHeaders, 'host');
     // A body is JSON whatever its content type says: the framework must not reject it (gaps §3).
     headers['content-type'] = undefined;
-    // seeded bug: requests-at-once
     if (host === undefined && httpVersion === '1.1') {
       reject(reply, 'INVALID_REQUEST', ['the Host header is required']);
     } else if (host === null) {
       reject(reply, 'INVALID_REQUEST', ['the Host header must be given once']);
     } else if (lifecycle.closing) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
-    } else if (lifecycle.inFlight > maxInFlight && !isHealth(request.routeOptions.url)) {
-      reject(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
     } else if (request.is404) rejectUnknown(request, reply);
     else done();
   });
@@ -141,21 +134,13 @@ const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unk
 const addRecords = (app: FastifyInstance, options: AppOptions): void => {
   const { lifecycle } = app;
   app.addHook('onRequest', (request, reply, done) => {
-    lifecycle.inFlight += 1;
-    request.isInFlight = true;
     reply.headers(responseHeaders(request.id));
     recordAtEnd(request, reply, options);
     done();
   });
-  // A request whose client has left is still worked on, and so counts until it has its response.
   app.addHook('onSend', (request, reply, payload, done) => {
-    // A stream that ends before its first byte comes here again, as an error.
-    if (request.isInFlight) lifecycle.inFlight -= 1;
-    request.isInFlight = false;
     if (lifecycle.closing) reply.header('connection', 'close');
     if (reply.statusCode >= 400) addErrorCode(request, reply, payload);
-    if (typeof payload === 'string' || Buffer.isBuffer(payload))
-      letGoIfStalled(request.raw.socket, payload.length, options.stalledMs);
     done();
   });
 };
@@ -242,8 +227,11 @@ const serverOf = (
 /** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
-  const { maxInFlight } = options;
-  const lifecycle: Lifecycle = { inFlight: 0, maxInFlight, closing: false };
+  const lifecycle: Lifecycle = {
+    places: createShares(options.maxInFlight, PLACES_OF_ONE_MIN),
+    unread: createShares(UNREAD_BYTES_MAX),
+    closing: false,
+  };
   const atOnce: { route?: AtOnce } = {};
   const atOnceOptions = { ...options, lifecycle };
   const app = Fastify({
@@ -275,10 +263,11 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);
   app.decorateRequest('startedAtMs', 0);
-  app.decorateRequest('isInFlight', false);
   app.decorateRequest('traceId', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  addPlaces(app);
+  boundUnread(app, options.stalledMs);
   addRecords(app, options);
   if (isTracing()) traceRequests(app, options.metrics);
   addRefusals(app, options);

@@ -6,6 +6,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type {} from './app.ts';
+import { whenGone } from './unread.ts';
 
 /** Makes the texts of a response until `signal` is aborted. */
 export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
@@ -13,7 +14,7 @@ export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
 export type Streams = {
   /**
    * Takes a place for this response, until it has ended; false where all are taken, or all that one
-   * merchant may have.
+   * merchant may have, and where too many other responses are not read (unread.ts).
    */
   take(reply: FastifyReply): boolean;
   /** Responds with what the source makes. A keep-alive is sent where it is silent for a while. */
@@ -68,12 +69,6 @@ async function* withKeepAlive(
   }
 }
 
-/** Calls back once the client has its response or has left, be it long ago. */
-export const whenGone = ({ raw }: FastifyReply, gone: () => void): void => {
-  if (raw.destroyed) gone();
-  else raw.once('close', gone);
-};
-
 /** Makes the streams of one server; call it before the server listens. */
 export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS): Streams => {
   const open = new Map<FastifyReply, { merchantId: string | undefined; leave: () => void }>();
@@ -82,13 +77,13 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
     done();
   });
   const isFull = (merchantId: string | undefined): boolean => {
-    if (open.size >= limits.openMax) return true;
+    if (open.size >= limits.openMax || app.lifecycle.unread.isFull(merchantId)) return true;
     const own = [...open.values()].filter((one) => one.merchantId === merchantId);
     return merchantId !== '*' && own.length >= limits.ownMax;
   };
   const enter = (reply: FastifyReply, leave: () => void): void => {
     // Also comes when the client has left, and then before the source makes more.
-    if (!open.has(reply)) whenGone(reply, () => open.delete(reply));
+    if (!open.has(reply)) whenGone(reply.raw, () => open.delete(reply));
     open.set(reply, { merchantId: reply.request.principal?.merchantId, leave });
   };
   return {
@@ -106,7 +101,7 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
         body?.destroy();
       };
       enter(reply, leave);
-      whenGone(reply, leave);
+      whenGone(reply.raw, leave);
       const whole = async function* (): AsyncGenerator<string> {
         try {
           yield* source(abort.signal);

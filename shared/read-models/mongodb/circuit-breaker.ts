@@ -22,6 +22,8 @@ type CircuitBreakerOptions = {
   /** A command that a running server answers at once. */
   probe(): Promise<unknown>;
   probeMsMax: number;
+  /** Called after a probe in vain, before the next one. */
+  onProbeFailed(): void;
   /** What an error says about the server; undefined when it is about something else. */
   failureOf(error: unknown): Failure | undefined;
   /** The server has stopped answering. */
@@ -49,7 +51,7 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
  * a probe: a request that can be served without the read models need not wait for them.
  */
 export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBreaker => {
-  const { probe, probeMsMax, failureOf, onOpen } = options;
+  const { probe, probeMsMax, onProbeFailed, failureOf, onOpen } = options;
   let stopped = false;
   let openedBy: string | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -59,6 +61,7 @@ export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBre
       await inTime(probeMsMax, probe);
       openedBy = undefined;
     } catch {
+      onProbeFailed();
       planProbe();
     }
   };

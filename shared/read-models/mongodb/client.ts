@@ -92,7 +92,7 @@ export const isDuplicate = (error: unknown): boolean => {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 };
 
-/** Runs a call once more after a broken connection. Every call of this folder may be made twice. */
+/** Runs a call that may be made twice once more after a broken connection. */
 export const againAfterBreak =
   <T>(run: () => Promise<T>) =>
   (error: unknown): Promise<T> => {

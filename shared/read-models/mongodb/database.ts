@@ -36,29 +36,34 @@ export type Database = {
   call<T>(ms: number, run: () => Promise<T>): Promise<T>;
   read: Call;
   write: Call;
+  /** Not once more: for a write that finds another version where it was stored before. */
+  writeOnce: Call;
   generationOf(n: number): Generation;
   isDown(): boolean;
   close(): Promise<void>;
 };
 
 /** Connects with its first call; `onDown` is called when the server has stopped answering. */
-export const openDatabase = (url: string, onDown: () => void): Database => {
+export const openDatabase = (url: string, onDown = (): void => undefined): Database => {
   const client: MongoClient = clientOf(url);
   const db = client.db();
   const breaker = createCircuitBreaker({
     probe: () => connected(client).then(() => db.command({ ping: 1 })),
     probeMsMax: READ_MS_MAX,
+    // The client can wait for ever at a connection that has ended (ADR-0041). Closed, it begins anew.
+    onProbeFailed: () => void client.close().catch(() => undefined),
     failureOf,
     onOpen: onDown,
   });
-  const call: Database['call'] = (ms, run) =>
-    breaker.call(ms, () => connected(client).then(run).catch(againAfterBreak(run)));
+  const once: Database['call'] = (ms, run) => breaker.call(ms, () => connected(client).then(run));
+  const call: Database['call'] = (ms, run) => once(ms, () => run().catch(againAfterBreak(run)));
   return {
     db,
     control: db.collection<StoredControl>(`${FORM}_control`),
     call,
     read: (run) => call(READ_MS_MAX, run),
     write: (run) => call(WRITE_MS_MAX, run),
+    writeOnce: (run) => once(WRITE_MS_MAX, run),
     generationOf: (n) => ({
       n,
       payments: db.collection(`${FORM}_${n}_payments`),

@@ -1,6 +1,6 @@
 /** The state of webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
-import { clientOf, connected, isDuplicate } from './client.ts';
-import { quick } from './database.ts';
+import { isDuplicate } from './client.ts';
+import { openDatabase, quick } from './database.ts';
 import { loadText, saveText, type VersionedText } from './versioned-text.ts';
 
 /** Not of the read models' collections: dropping those keeps these. */
@@ -37,19 +37,22 @@ export const mongoDeliveries = <A extends { eventId: string }>({
   url: string;
   attemptsMax: number;
 }) => {
-  const client = clientOf(url);
-  const rows = client.db().collection<StoredRow>(ROWS);
-  const kept = client.db().collection<StoredAttempt>(ATTEMPTS);
+  const { db, read, write, writeOnce, close } = openDatabase(url);
+  const rows = db.collection<StoredRow>(ROWS);
+  const kept = db.collection<StoredAttempt>(ATTEMPTS);
   /** By endpoint: attempts of its row, as saved here last, that may be stored there alone. */
   const inRow = new Map<string, { version: number; attempts: StoredAttempt[] }>();
 
   const keepAttempts = async (endpointId: string, version: number): Promise<void> => {
     const known = inRow.get(endpointId);
     // Another process may have saved the row since.
-    const row = known?.version === version ? known : await rows.findOne({ _id: endpointId }, quick);
+    const row =
+      known?.version === version
+        ? known
+        : await read(() => rows.findOne({ _id: endpointId }, quick));
     const attempts = row?.attempts ?? [];
     if (attempts.length > 0)
-      await kept.insertMany(attempts, { ordered: false }).catch((error: unknown) => {
+      await write(() => kept.insertMany(attempts, { ordered: false })).catch((error: unknown) => {
         if (!isDuplicate(error)) throw error;
       });
     inRow.set(endpointId, { version, attempts: [] });
@@ -57,27 +60,21 @@ export const mongoDeliveries = <A extends { eventId: string }>({
 
   const trim = async (endpointId: string): Promise<void> => {
     const _id = allOf(endpointId);
-    const [oldest] = await kept
-      .find({ _id }, quick)
-      .sort({ _id: -1 })
-      .skip(attemptsMax)
-      .limit(1)
-      .toArray();
-    if (oldest !== undefined) await kept.deleteMany({ _id: { ..._id, $lte: oldest._id } });
+    const [oldest] = await read(() =>
+      kept.find({ _id }, quick).sort({ _id: -1 }).skip(attemptsMax).limit(1).toArray(),
+    );
+    if (oldest === undefined) return;
+    await write(() => kept.deleteMany({ _id: { ..._id, $lte: oldest._id } }));
   };
 
   return {
-    load: async (endpointId: string) => {
-      await connected(client);
-      return loadText(rows, endpointId);
-    },
+    load: (endpointId: string) => read(() => loadText(rows, endpointId)),
     save: async (
       endpointId: string,
       text: string,
       expectedVersion: number,
       given: readonly A[],
     ): Promise<boolean> => {
-      await connected(client);
       await keepAttempts(endpointId, expectedVersion);
       inRow.delete(endpointId);
       const version = expectedVersion + 1;
@@ -87,7 +84,10 @@ export const mongoDeliveries = <A extends { eventId: string }>({
         eventId: attempt.eventId,
         body: JSON.stringify(attempt),
       }));
-      if (!(await saveText(rows, endpointId, text, expectedVersion, { attempts }))) return false;
+      const isSaved = await writeOnce(() =>
+        saveText(rows, endpointId, text, expectedVersion, { attempts }),
+      );
+      if (!isSaved) return false;
       inRow.set(endpointId, { version, attempts });
       // The row is saved: what fails from here on is done before the next save, here or elsewhere.
       await keepAttempts(endpointId, version).catch(() => undefined);
@@ -98,20 +98,20 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       endpointId: string,
       { limit, eventId, before }: Search,
     ): Promise<{ number: number; attempt: A }[]> => {
-      await connected(client);
       const filter = { _id: allOf(endpointId, before), ...(eventId !== undefined && { eventId }) };
-      const found = await kept.find(filter, quick).sort({ _id: -1 }).limit(limit).toArray();
+      const found = await read(() =>
+        kept.find(filter, quick).sort({ _id: -1 }).limit(limit).toArray(),
+      );
       return found.map(({ _id, body }) => ({
         number: numberOf(_id),
         attempt: JSON.parse(body) as A,
       }));
     },
     remove: async (endpointId: string): Promise<void> => {
-      await connected(client);
       inRow.delete(endpointId);
-      await rows.deleteOne({ _id: endpointId });
-      await kept.deleteMany({ _id: allOf(endpointId) });
+      await write(() => rows.deleteOne({ _id: endpointId }));
+      await write(() => kept.deleteMany({ _id: allOf(endpointId) }));
     },
-    close: () => client.close(),
+    close,
   };
 };

@@ -89,10 +89,14 @@ export const rowIn = (stored: StoredPayment): DocumentRow => ({
 export const isWhole = (stored: StoredPayment, rowCheck: RowCheck): boolean =>
   typeof stored.body === 'string' && rowCheck.holds(rowIn(stored), stored.check);
 
+/** Whether a poison event keeps the document from being up to date. */
+export const isParked = ({ parkedAt = -1, revision }: StoredPayment): boolean =>
+  parkedAt > revision;
+
 /** The document as a search finds it. */
 export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
-  const { _id, merchantId, revision, createdAt, parkedAt = -1, body } = stored;
-  const parked = parkedAt > revision;
+  const { _id, merchantId, revision, createdAt, body } = stored;
+  const parked = isParked(stored);
   const found = { paymentId: _id, merchantId, revision, body, parked, createdAt };
   return isWhole(stored, rowCheck) ? found : { ...found, damaged: true };
 };

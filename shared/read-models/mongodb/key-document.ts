@@ -1,5 +1,5 @@
 /** One text under a name in MongoDB, such as the relay's checkpoint. */
-import { clientOf, connected } from './client.ts';
+import { openDatabase } from './database.ts';
 import { loadText, saveText, type VersionedText } from './versioned-text.ts';
 
 /** Not one of the read models' collections: dropping those keeps this one. */
@@ -7,12 +7,12 @@ const KEPT = 'kept';
 
 /** See KeyDocument (projector/key-document/port.ts). Connects when it is first used. */
 export const mongoKeyDocument = ({ url, name }: { url: string; name: string }) => {
-  const client = clientOf(url);
-  const kept = client.db().collection<VersionedText>(KEPT);
+  const { db, read, writeOnce, close } = openDatabase(url);
+  const kept = db.collection<VersionedText>(KEPT);
   return {
-    load: () => connected(client).then(() => loadText(kept, name)),
+    load: () => read(() => loadText(kept, name)),
     save: (text: string, expectedVersion: number) =>
-      connected(client).then(() => saveText(kept, name, text, expectedVersion)),
-    close: () => client.close(),
+      writeOnce(() => saveText(kept, name, text, expectedVersion)),
+    close,
   };
 };

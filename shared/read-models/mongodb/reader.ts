@@ -1,6 +1,6 @@
 /** Reading a generation of read models; each kind of query has its own index. */
 import type { DamageReports } from '../damage-reports.ts';
-import { documentsOf, type Found, newestOf, pageOf } from '../found.ts';
+import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../found.ts';
 import type {
   ParkedPayment,
   ParkedPlace,
@@ -11,11 +11,21 @@ import type {
 import type { RowCheck } from '../row-check.ts';
 import { oneOf } from './batch-writes.ts';
 import { type Database, type Generation, quick, type Served } from './database.ts';
-import { filtersOf, foundOf, isWhole, rowIn, type StoredPayment, text } from './documents.ts';
+import {
+  filtersOf,
+  foundOf,
+  isParked,
+  isWhole,
+  rowIn,
+  type StoredPayment,
+  text,
+} from './documents.ts';
 import { shareLookUps } from './look-ups.ts';
 
 /** Timeout of reading a page of documents. */
 export const SEARCH_MS_MAX = 5000;
+/** Documents that the server sends at once: a page may be full after a few large ones. */
+const SEARCH_BATCH = 32;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
 const afterPlace = (after: ParkedPlace | undefined): object => {
@@ -48,9 +58,14 @@ export const inspectIn = async (
   const [stored, parking] = await read(() =>
     Promise.all([payments.findOne({ _id }, quick), parked.findOne({ _id }, quick)]),
   );
-  const isParked = parking !== null;
-  if (stored === null) return { row: undefined, whole: true, parked: isParked };
-  return { row: rowIn(stored), whole: isWhole(stored, rowCheck), parked: isParked };
+  const isListed = parking !== null;
+  if (stored === null) return { row: undefined, whole: true, parked: isListed };
+  return {
+    row: rowIn(stored),
+    whole: isWhole(stored, rowCheck),
+    // GET goes by the mark, operators by the list: a document with one of them alone has to be told.
+    parked: isListed && isParked(stored),
+  };
 };
 
 /** What a reader needs beside the database. */
@@ -99,18 +114,23 @@ export const createReader = (
       const found = await served(({ payments }) =>
         call(SEARCH_MS_MAX, () =>
           Promise.all(
-            filtersOf(search).map((filter) =>
-              payments
-                .find(filter, { maxTimeMS: SEARCH_MS_MAX - 500 })
+            filtersOf(search).map(async (filter) => {
+              const page = gathered(limit);
+              const options = { maxTimeMS: SEARCH_MS_MAX - 500, batchSize: SEARCH_BATCH };
+              const cursor = payments
+                .find(filter, options)
                 .sort(NEWEST_FIRST)
-                .limit(limit + 1)
-                .toArray(),
-            ),
+                .limit(limit + 1);
+              for await (const stored of cursor) {
+                gather(page, limit, foundOf(stored, rowCheck));
+                if (page.isFull) break;
+              }
+              return page.found;
+            }),
           ),
         ),
       );
-      const documents = found.flat().map((stored) => foundOf(stored, rowCheck));
-      return pageOf(newestOf(noteDamaged(documents), limit + 1), limit);
+      return pageOf(newestOf(noteDamaged(found.flat()), limit).found, limit);
     },
     unresolved: async (limit) => {
       const projection = { merchantId: 1, unresolvedSince: 1 };
@@ -132,7 +152,8 @@ export const createReader = (
     parked: (limit, after) => served((from) => parkedIn({ read }, from, limit, after)),
     inspect: (paymentId) => served((from) => inspectIn(database, from, paymentId, rowCheck)),
     idsAfter: async (paymentId, limit) => {
-      const filter = paymentId === null ? {} : { _id: { $gt: text(paymentId) } };
+      // Of texts alone, also at first: no other id is a payment's.
+      const filter = { _id: { $gt: text(paymentId ?? '') } };
       const found = await served(({ payments }) =>
         read(() =>
           payments

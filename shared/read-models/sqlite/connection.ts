@@ -7,6 +7,7 @@ import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import { createRowCheck, type RowCheck } from '../row-check.ts';
 import { ROW } from './columns.ts';
+import { type IndexChecks, prepareIndexChecks } from './index-check.ts';
 import { GENERATION, NO_INDEXES, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 import { MOVED_IN_COMMIT_AT_PAGES } from './wal-moves.ts';
@@ -49,6 +50,7 @@ const prepare = (db: DatabaseSync) => ({
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
   documentList: prepareLists(db, `SELECT ${ROW} FROM payment WHERE payment_id = ?`),
+  rowid: db.prepare('SELECT rowid FROM payment WHERE payment_id = ?'),
   remove: db.prepare('DELETE FROM payment WHERE payment_id = ?'),
   idsAfter: db.prepare(
     `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
@@ -94,6 +96,8 @@ const prepare = (db: DatabaseSync) => ({
 export type Connection = ReturnType<typeof prepare> & {
   db: DatabaseSync;
   rowCheck: RowCheck;
+  /** Prepared once: a file that is filled has not all its indexes yet. */
+  indexChecks(): IndexChecks;
   /** Whether any payment may be parked: spares each read and write a look into an empty table. */
   anyParked: boolean;
 };
@@ -136,7 +140,12 @@ const connect = ({
     // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get('', '', 1) !== undefined;
     statements.checkpoint.get();
-    return { ...statements, db, rowCheck, anyParked };
+    let checks: IndexChecks | undefined;
+    const indexChecks = (): IndexChecks => {
+      checks ??= prepareIndexChecks(db);
+      return checks;
+    };
+    return { ...statements, db, rowCheck, indexChecks, anyParked };
   } catch (error) {
     db.close();
     throw error;

@@ -23,6 +23,13 @@ const asServed = (document: DocumentAtOnce | undefined): PaymentDocument | undef
   return served;
 };
 
+/** The index that does not lead to a payment's row, though it has to; undefined where each one does. */
+const unlistedBy = (at: Connection, paymentId: string): string | undefined => {
+  const rowid = Number(at.rowid.get(paymentId)?.rowid);
+  const counts = at.indexChecks().counts(rowid - 1, rowid);
+  return counts.find(({ rows, found }) => rows !== found)?.index;
+};
+
 /** Before every parked payment. */
 const START = { since: '', paymentId: '' };
 
@@ -95,8 +102,10 @@ export const createReader = (
         const parked = at.isParked.get(paymentId) !== undefined;
         if (stored === undefined) return { row: undefined, whole: true, parked };
         const { rowCheck, ...row } = stored;
-        return { row, whole: at.rowCheck.holds(row, rowCheck), parked };
+        const unlisted = unlistedBy(at, paymentId);
+        return { row, whole: at.rowCheck.holds(row, rowCheck), parked, unlisted };
       }),
+    indexDamage: (signal) => elsewhere(() => searches.indexDamage(signal)),
     idsAfter: async (paymentId, limit) =>
       run((at) => at.idsAfter.all(paymentId ?? '', limit).map((row) => row.paymentId as string)),
     onDamage,

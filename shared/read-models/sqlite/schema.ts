@@ -14,27 +14,52 @@ export const INDEXED_STATUSES = ['AUTHORIZED', 'FAILED', 'REFUNDED', 'VOIDED'] a
 /** To the letter what a search has to say for SQLite to take the index of the statuses. */
 export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'${one}'`).join(', ')})`;
 
+/** An index of all payments, or of those that `of` holds for. */
+export type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
+
 /** Kept while a file is filled: an outcome comes with its intent mostly, so hardly a row is ever in it. */
-const UNRESOLVED_INDEX = `
-  CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;`;
+const UNRESOLVED: PaymentIndex = {
+  name: 'payment_unresolved',
+  columns: ['unresolved_since'],
+  of: 'unresolved_since IS NOT NULL',
+};
 
 /**
  * The indexes by which payments are searched. One of last4 would cost a new payment a third of its time,
  * since its places are random; as the end of another index last4 is read along, in order.
  */
-export const INDEXES = `
-  CREATE INDEX payment_status ON payment (status, merchant_id, created_at, payment_id, last4, amount)
-    WHERE ${HAS_INDEXED_STATUS};
-  CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
-  CREATE INDEX payment_reference
-    ON payment (merchant_reference, merchant_id, created_at, payment_id)
-    WHERE merchant_reference IS NOT NULL;`;
+const SEARCHED: readonly PaymentIndex[] = [
+  {
+    name: 'payment_status',
+    columns: ['status', 'merchant_id', 'created_at', 'payment_id', 'last4', 'amount'],
+    of: HAS_INDEXED_STATUS,
+  },
+  {
+    name: 'payment_merchant',
+    columns: ['merchant_id', 'created_at', 'payment_id', 'last4', 'amount'],
+  },
+  {
+    name: 'payment_reference',
+    columns: ['merchant_reference', 'merchant_id', 'created_at', 'payment_id'],
+    of: 'merchant_reference IS NOT NULL',
+  },
+];
+
+/** Every index of the payments, with the one that SQLite makes of the primary key. */
+export const PAYMENT_INDEXES: readonly PaymentIndex[] = [
+  { name: 'sqlite_autoindex_payment_1', columns: ['payment_id'] },
+  UNRESOLVED,
+  ...SEARCHED,
+];
+
+const created = ({ name, columns, of }: PaymentIndex): string =>
+  `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`;
+
+/** Makes the indexes by which payments are searched. */
+export const INDEXES = SEARCHED.map(created).join('\n');
 
 /** Takes them away: to make them at the end, over all rows, costs less than to keep them up with each. */
-export const NO_INDEXES = `
-  DROP INDEX IF EXISTS payment_status;
-  DROP INDEX IF EXISTS payment_merchant;
-  DROP INDEX IF EXISTS payment_reference;`;
+export const NO_INDEXES = SEARCHED.map(({ name }) => `DROP INDEX IF EXISTS ${name};`).join('\n');
 
 /**
  * The statements that make an empty file's tables. `keyId` names the key of its rows' checks
@@ -57,7 +82,7 @@ export const schemaOf = (keyId: string): string => `
     row_check TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  ${UNRESOLVED_INDEX} ${INDEXES}
+  ${created(UNRESOLVED)} ${INDEXES}
   CREATE TABLE parked (
     payment_id TEXT NOT NULL PRIMARY KEY,
     revision INTEGER NOT NULL,

@@ -3,13 +3,14 @@
  * a search looks at, no request waits for it (ADR-0185).
  */
 import { availableParallelism } from 'node:os';
-import { resultOf } from '../../runtime/scan.ts';
+import { resultOf, type ScanOrder } from '../../runtime/scan.ts';
 import { createScanThread, type ScanThread, withScanThread } from '../../runtime/scan-thread.ts';
 import { checksumOfParts } from '../checksum.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
 import { CHECKSUM_SCAN, type ChecksumArgs } from './checksum-scan.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
+import { INDEX_SCAN } from './index-scan.ts';
 import type { SearchArgs } from './search-scan.ts';
 
 const MODULE = new URL('./search-scan.ts', import.meta.url).href;
@@ -26,6 +27,8 @@ export type Searches = {
    * Throws as `search`.
    */
   checksum(last: number): Promise<ReadModelsChecksum>;
+  /** See `indexDamage` of the port. Throws as `search`. */
+  indexDamage(signal?: AbortSignal): Promise<string | undefined>;
   /**
    * Runs a step that puts another file in the place of this one: after the searches under way, and
    * before those that come meanwhile.
@@ -39,6 +42,8 @@ export type Searches = {
 const ROWS_FOR_TWO = 20_000;
 /** A rebuild may read both its files in two threads each: with requests they share the CPU as two would. */
 const CHECKSUM_LOWERED_BY = 3;
+/** Nobody waits for a look at the indexes. */
+const INDEXES_LOWERED_BY = 10;
 
 /** One thread for searches of all files of this process: it takes 0.1 s to start. */
 const thread = createScanThread();
@@ -56,7 +61,7 @@ export const createSearches = ({
   const running = new Set<Promise<unknown>>();
   let replacing: Promise<void> = Promise.resolve();
   let isOpen = false;
-  const summing = new Set<ScanThread>();
+  const reading = new Set<ScanThread>();
 
   const inThread = (wanted?: SearchArgs['wanted']) => {
     isOpen = wanted !== undefined;
@@ -69,16 +74,20 @@ export const createSearches = ({
   };
 
   /** Two files are compared at once, and searches go on beside it. */
-  const checksumOf = (rows: Omit<ChecksumArgs, 'file'>) =>
-    withScanThread(CHECKSUM_LOWERED_BY, async (own) => {
-      const args: ChecksumArgs = { file, ...rows };
-      summing.add(own);
+  const inOwnThread = <R>(loweredBy: number, order: ScanOrder): Promise<R> =>
+    withScanThread(loweredBy, async (own) => {
+      reading.add(own);
       try {
-        return await resultOf(own.run<never, ReadModelsChecksum>({ module: CHECKSUM_SCAN, args }));
+        return await resultOf(own.run<never, R>(order));
       } finally {
-        summing.delete(own);
+        reading.delete(own);
       }
     });
+
+  const checksumOf = (rows: Omit<ChecksumArgs, 'file'>) => {
+    const args: ChecksumArgs = { file, ...rows };
+    return inOwnThread<ReadModelsChecksum>(CHECKSUM_LOWERED_BY, { module: CHECKSUM_SCAN, args });
+  };
 
   const whileOpen = async <T>(order: () => Promise<T>): Promise<T> => {
     await replacing;
@@ -98,6 +107,10 @@ export const createSearches = ({
         return checksumOfParts(await Promise.all(halves));
       });
     },
+    indexDamage: (signal) =>
+      whileOpen(() =>
+        inOwnThread(INDEXES_LOWERED_BY, { module: INDEX_SCAN, args: { file }, signal }),
+      ),
     whileClosed: (step) => {
       const replaced = replacing.then(async () => {
         await Promise.allSettled(running);
@@ -108,7 +121,7 @@ export const createSearches = ({
       return replaced;
     },
     close: async () => {
-      await Promise.all([close(), ...[...summing].map((own) => own.end())]);
+      await Promise.all([close(), ...[...reading].map((own) => own.end())]);
     },
   };
 };

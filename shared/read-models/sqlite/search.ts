@@ -6,7 +6,7 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Found, newestOf, pageOf } from '../found.ts';
+import { type Found, type Gathered, gather, gathered, newestOf, pageOf } from '../found.ts';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
 import { type CheckedRow, ROW } from './columns.ts';
@@ -54,20 +54,33 @@ const foundOf = ({ rowCheck }: SearchConnection, row: CheckedRow & { parked: num
   return rowCheck.holds(row, row.rowCheck) ? found : { ...found, damaged: true };
 };
 
-/** One slice: what is found among the next `rows` payments; where that is not enough, the last of them if there may be more. */
-const sliceOf = (
+/** Runs reads that all see the same rows. */
+const inOneTransaction = <T>(db: DatabaseSync, read: () => T): T => {
+  db.exec('BEGIN');
+  try {
+    return read();
+  } finally {
+    if (db.isTransaction) db.exec('COMMIT');
+  }
+};
+
+/**
+ * One slice: gathers what is found among the next `rows` payments. Where that does not fill the page, the
+ * last of them if there may be more. A row is read with its body only once the page has room for it.
+ */
+const readSlice = (
   at: SearchConnection,
   { indexed, covered, checked }: Part,
-  { after, rows, limit }: { after: Place | undefined; rows: number; limit: number },
-): { found: Found[]; end: Place | undefined } => {
+  { after, rows }: { after: Place | undefined; rows: number },
+  page: Gathered,
+  limit: number,
+): Place | undefined => {
   const range = [...indexed, ...beforePlace(after)];
   const where = whereOf(range);
   const values = valuesOf(range);
   const found = at.db
     .prepare(
-      `SELECT ${ROW},
-         EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
-       FROM payment
+      `SELECT rowid AS id FROM payment
        WHERE rowid IN (
            SELECT id FROM (
              SELECT rowid AS id, last4, amount FROM payment WHERE ${where} ${NEWEST_FIRST} LIMIT ?
@@ -76,18 +89,29 @@ const sliceOf = (
          AND ${whereOf(checked)}
        ${NEWEST_FIRST} LIMIT ?`,
     )
-    .all(...values, rows, ...valuesOf(covered), ...valuesOf(checked), limit);
-  const documents = found.map((row) =>
-    foundOf(at, row as unknown as CheckedRow & { parked: number }),
+    .all(
+      ...values,
+      rows,
+      ...valuesOf(covered),
+      ...valuesOf(checked),
+      limit + 1 - page.found.length,
+    );
+  const document = at.db.prepare(
+    `SELECT ${ROW}, EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
+     FROM payment WHERE rowid = ?`,
   );
-  if (documents.length >= limit) return { found: documents, end: undefined };
+  for (const { id } of found) {
+    const row = document.get(id as number);
+    gather(page, limit, foundOf(at, row as unknown as CheckedRow & { parked: number }));
+    if (page.isFull) return undefined;
+  }
   const end = at.db
     .prepare(
       `SELECT created_at AS createdAt, payment_id AS paymentId FROM payment
        WHERE ${where} ${NEWEST_FIRST} LIMIT 1 OFFSET ?`,
     )
     .get(...values, rows - 1);
-  return { found: documents, end: end as Place | undefined };
+  return end as Place | undefined;
 };
 
 /** Slice after slice; `end` is given where `rowsMax` was reached before the last of them. */
@@ -98,13 +122,13 @@ const scan = async (
   limit: number,
   { sliceRows, rowsMax }: SearchBounds,
 ): Promise<{ found: Found[]; end?: Place }> => {
-  const found: Found[] = [];
+  const page = gathered(limit);
+  const { found } = page;
   let from = after;
-  let rows = Math.min(limit, sliceRows);
+  let rows = Math.min(limit + 1, sliceRows);
   for (let looked = rows; ; looked += rows) {
-    const slice = { after: from, rows, limit: limit - found.length };
-    const { found: some, end } = sliceOf(at, part, slice);
-    found.push(...some);
+    const slice = { after: from, rows };
+    const end = inOneTransaction(at.db, () => readSlice(at, part, slice, page, limit));
     if (end === undefined) return { found };
     if (looked >= rowsMax) return { found, end };
     from = end;
@@ -209,30 +233,29 @@ export const searchSqlite = async (
   limit: number,
   bounds: SearchBounds = BOUNDS,
 ): Promise<PaymentSearchPage> => {
-  const wanted = limit + 1;
   const parts = partsOf(at.db, search);
   const share = Math.max(bounds.sliceRows, Math.floor(bounds.rowsMax / parts.length));
-  let found: Found[] = [];
+  let page = gathered(limit);
   let searchedTo: Place | undefined;
   for (const { indexed, covered, checked } of parts) {
-    // Of the next merchant only what is as new as the oldest document found so far.
-    const oldest = found.length < wanted ? undefined : found.at(-1)?.createdAt;
+    // Of the next merchant only what is as new as the oldest document that the page can have.
+    const oldest = page.isFull ? page.found.at(-1)?.createdAt : undefined;
     const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
     const part = { indexed: [...indexed, ...newer], covered, checked };
     const factor = checked.length === 0 ? IN_INDEX : 1;
-    const scanned = await scan(at, part, search.after, wanted, {
+    const scanned = await scan(at, part, search.after, limit, {
       sliceRows: bounds.sliceRows * factor,
       rowsMax: share * factor,
     });
-    found = newestOf([...found, ...scanned.found], wanted);
+    page = newestOf([...page.found, ...scanned.found], limit);
     const { end } = scanned;
     // seeded bug: searched-to-newest
     if (end !== undefined && (searchedTo === undefined || isNewer(end, searchedTo)))
       searchedTo = end;
   }
-  if (searchedTo === undefined) return pageOf(found, limit);
+  if (searchedTo === undefined) return pageOf(page.found, limit);
   const place = searchedTo;
   // A part that was left has older payments than the place where it was left, and they come first.
-  const searched = found.filter((one) => !isNewer(place, one));
+  const searched = page.found.filter((one) => !isNewer(place, one));
   return pageOf(searched, limit, searchedTo);
 };

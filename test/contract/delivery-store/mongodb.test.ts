@@ -3,6 +3,7 @@ import { mongoDeliveries } from '../../../shared/read-models/mongodb/deliveries.
 import { ATTEMPTS_MAX } from '../../../shared/webhooks/delivery-store/port.ts';
 import { mongoServer } from '../../support/mongo-server.ts';
 import { tcpProxy } from '../../support/tcp-proxy.ts';
+import { until } from '../../support/until.ts';
 import { describeDeliveryStore } from './describe-delivery-store.ts';
 
 const mongo = await mongoServer();
@@ -42,6 +43,8 @@ testOfMongo.each([
     expect(saved).toBe(true);
     expect(await other.attempts(endpointId, { limit: 10 })).toEqual([]);
     const next = by.includes('another') ? other : store;
+    const isBack = (): Promise<boolean> => next.load(endpointId).then(Boolean, () => false);
+    await until('the next one is in reach of its server', isBack);
     expect(await next.save(endpointId, '2', version + 1, [{ eventId: 'evt_2' }])).toBe(true);
     expect(await other.attempts(endpointId, { limit: 10 })).toMatchObject([
       { attempt: { eventId: 'evt_2' } },

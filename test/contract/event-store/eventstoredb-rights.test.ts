@@ -14,7 +14,7 @@ describe('F43: doctor asks the server', () => {
     const finding = await lookAtEventStoreServer(server.url);
     const [address = ''] = /127\.0\.0\.1:\d+/.exec(server.url) ?? [];
     expect(serverRows(finding)).toEqual([
-      ['  version', '23.10.6.0'],
+      ['  version', '24.10.9, supported'],
       [`  ${address}`, 'leader'],
       ['  read $all', 'allowed'],
       ['  append', 'allowed'],
@@ -29,11 +29,43 @@ describe('F43: doctor asks the server', () => {
     ]);
   });
 
+  test.each([
+    ['24.10.9', '24.10.9, supported', []],
+    ['26.1.0', '26.1.0, supported', []],
+    [
+      '23.10.6.0',
+      '23.10.6.0',
+      [
+        'its maker no longer supports 23.10, which works as measured: EventStoreDB 24.10 and KurrentDB 26 are supported',
+      ],
+    ],
+    [
+      '27.0.0',
+      '27.0.0',
+      [
+        'the service was never measured on this version: EventStoreDB 24.10 and KurrentDB 26 are supported',
+      ],
+    ],
+  ])('and says of %s whether it is supported', async (version, row, warnings) => {
+    server = await startStandIn({ version, refusesDeletes: true });
+    const finding = await lookAtEventStoreServer(server.url);
+    expect(serverRows(finding)[0]).toEqual(['  version', row]);
+    expect(finding.warnings.filter((warning) => /measured/.test(warning))).toEqual(warnings);
+  });
+
   test('and sees that a delete is refused, on a stream of its own alone', async () => {
     server = await startStandIn({ refusesDeletes: true });
     expect(await askServer(server.url)).toMatchObject({ append: 'allowed', remove: 'refused' });
     const own = [...server.streams()].filter((stream) => !/^\$/.test(stream));
     expect(own).toEqual([expect.stringMatching(/^doctor-[0-9a-f-]{36}$/)]);
+  });
+
+  test('and names the command that gives a user the right to read the log', async () => {
+    server = await startStandIn({ refusesDeletes: true });
+    server.refuseAll(true);
+    expect((await lookAtEventStoreServer(server.url)).faults).toEqual([
+      'the user may not read $all, so no read model can follow: `npm run eventstoredb:rights -- <user>` gives it that right',
+    ]);
   });
 
   test('and says that an address names one node of a cluster', async () => {

@@ -1,4 +1,7 @@
-/** EventStoreDB over a stand-in: one for all tests, whose log others have written to and still do. */
+/**
+ * EventStoreDB over a stand-in: one for all tests, whose log others have written to and still do. And over
+ * another that says "caught up" after each event, as KurrentDB 26 does.
+ */
 import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import { administratorOf } from '../../support/eventstoredb-administrator.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
@@ -12,8 +15,8 @@ const bounds = { pageEventsMax: 20, countedEventsMax: 4 };
 const callTimeoutMs = 30_000;
 const open = ({ url }: StandIn) => openEventStoreDb({ url, logger, callTimeoutMs, ...bounds });
 
-const startUsed = async (): Promise<StandIn> => {
-  const standIn = await startStandIn({ noisy: true });
+const startUsed = async (marksEachEvent: boolean): Promise<StandIn> => {
+  const standIn = await startStandIn({ noisy: true, marksEachEvent });
   const store = await open(standIn);
   for (let n = 0; n < 10; n++) {
     standIn.foreign(`$stats-${n}`);
@@ -25,20 +28,25 @@ const startUsed = async (): Promise<StandIn> => {
   await store.close();
   return standIn;
 };
-let used: Promise<StandIn> | undefined;
 
-describeEventStore({
-  name: 'eventstoredb (stand-in with a past)',
-  countedEventsMax: bounds.countedEventsMax,
-  make: async () => {
-    used ??= startUsed();
-    const standIn = await used;
-    return {
-      open: () => open(standIn),
-      remove: async () => undefined,
-      dropConnections: async () => standIn.drop('reset'),
-    };
-  },
-  administrator: async () => administratorOf((await (used as Promise<StandIn>)).url),
-  end: async () => (await used)?.close(),
-});
+const describeStandIn = (name: string, marksEachEvent: boolean): void => {
+  let used: Promise<StandIn> | undefined;
+  describeEventStore({
+    name,
+    countedEventsMax: bounds.countedEventsMax,
+    make: async () => {
+      used ??= startUsed(marksEachEvent);
+      const standIn = await used;
+      return {
+        open: () => open(standIn),
+        remove: async () => undefined,
+        dropConnections: async () => standIn.drop('reset'),
+      };
+    },
+    administrator: async () => administratorOf((await (used as Promise<StandIn>)).url),
+    end: async () => (await used)?.close(),
+  });
+};
+
+describeStandIn('eventstoredb (stand-in with a past)', false);
+describeStandIn('eventstoredb (stand-in with a past that marks each event)', true);

@@ -47,7 +47,10 @@ export const cardCases = (driver: ProviderDriver): void => {
 
     test('4210: never sent, and found as nothing', async () => {
       const operation = authorize('4000000000004210');
-      expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT', byProvider: true });
+      expect(await provider.execute(operation)).toMatchObject({
+        outcome: 'NOT_SENT',
+        byProvider: true,
+      });
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await takeAll(provider, 10)).toEqual([]);
     });

@@ -49,6 +49,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
           expect(await provider.execute(operation)).toEqual({
             outcome: 'NOT_SENT',
             byProvider: true,
+            reason: 'fenced',
           });
           expect(await takeAll(provider, 10)).toEqual([]);
         },

@@ -250,7 +250,11 @@ describe('provider.md: fences and look-ups', () => {
 
   test('409 FENCED to a PUT is NotSent, for this very operation alone', async () => {
     const client = await answering(409, fenced);
-    expect(await client.execute(operation)).toEqual({ outcome: 'NOT_SENT', byProvider: true });
+    expect(await client.execute(operation)).toEqual({
+      outcome: 'NOT_SENT',
+      byProvider: true,
+      reason: 'fenced',
+    });
     expect(await client.execute(authorize())).toEqual(unknown);
     expect(await client.fence(operation)).toEqual(unknown);
   });

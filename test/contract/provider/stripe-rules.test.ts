@@ -253,6 +253,7 @@ describe('the fence', () => {
       expect(await provider.execute(change, keepIt)).toEqual({
         outcome: 'NOT_SENT',
         byProvider: true,
+        reason: 'fenced',
       });
       expect(double.books.refunds).toEqual([]);
       expect(double.books.intents.get(authorizationReference ?? '')?.status).toBe(

@@ -6,6 +6,7 @@ import type {
   ReadModelChange,
   ReadModels,
 } from '../../../shared/read-models/port.ts';
+import { largestCreated } from '../../support/largest-payment.ts';
 import { created, timeOf, wholeLife } from '../../support/payment-events.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
 import { change, openBeforeEach, parking, readModelAt } from './opened.ts';
@@ -106,6 +107,44 @@ export const searchCases = (driver: ReadModelDriver): void => {
         expect(pages).toEqual(await found(search));
       },
     );
+
+    /** Payments with 60 of the largest items, oldest first: two of them have room on a page. */
+    const fillWithLarge = async (count: number): Promise<void> => {
+      const changes = Array.from({ length: count }, (_, n) => {
+        const event = largestCreated(`pay_${n}`, 'm_1', 60);
+        const readModel = foldReadModel([{ revision: 0, time: timeOf(n), event }]);
+        if (readModel === undefined) throw new Error('no read model');
+        return change(readModel);
+      });
+      await readModels.apply(changes, null, 'p1');
+    };
+
+    test('a page ends at 256 KiB of bodies, and page after page gives every payment once', async () => {
+      await fillWithLarge(9);
+      const ids: string[] = [];
+      let pages = 0;
+      for (let after: PaymentSearch['after'] | null | undefined; after !== null; pages += 1) {
+        const search = { merchantId: 'm_1', ...(after && { after }) };
+        const { documents, searchedTo } = await readModels.search(search, 100);
+        const bytes = documents.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
+        expect(bytes).toBeLessThanOrEqual(262_144);
+        ids.push(...documents.map(({ paymentId }) => paymentId));
+        after = searchedTo ?? null;
+      }
+      expect(ids).toEqual(Array.from({ length: 9 }, (_, n) => `pay_${8 - n}`));
+      expect(pages).toBe(5);
+    });
+
+    test('a payment that is larger than a page has one of its own', async () => {
+      const event = largestCreated('pay_large', 'm_1');
+      const large = foldReadModel([{ revision: 0, time: timeOf(30), event }]);
+      if (large === undefined) throw new Error('no read model');
+      await readModels.apply([change(large)], null, 'p1');
+      const page = await readModels.search({}, 100);
+      expect(page).toMatchObject({ documents: [{ paymentId: 'pay_large' }] });
+      expect(Buffer.byteLength(page.documents[0]?.body ?? '')).toBeGreaterThan(262_144);
+      expect(page.searchedTo).toBeUndefined();
+    });
 
     test('shows a payment as it was last written', async () => {
       await fill();

@@ -95,9 +95,7 @@ describe('F10: a search within bounds', () => {
   test.each(SEARCHES.flatMap((search) => [search, { ...search, merchantId: 'm_1' }]))(
     'page after page it finds each payment once, newest first: %j',
     async (search) => {
-      const all = await (unbounded as ReadModels).search(search, PAYMENTS);
-      const expected = all.documents.map(({ paymentId }) => paymentId);
-      expect(all.searchedTo).toBeUndefined();
+      const { ids: expected } = await pagesOf(unbounded as ReadModels, search, PAYMENTS);
       const { ids, pages } = await pagesOf(bounded as ReadModels, search, 20);
       expect(ids).toEqual(expected);
       expect(pages).toBeGreaterThanOrEqual(Math.floor(expected.length / 20));

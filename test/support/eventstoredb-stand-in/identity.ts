@@ -4,9 +4,7 @@ import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import featuresPb from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import type { Server, sendUnaryData } from '@grpc/grpc-js';
-
-/** The version that the stand-in answers like. */
-export const VERSION = '23.10.6.0';
+import type { StandInOptions } from './log.ts';
 
 const { ClusterInfo, EndPoint, MemberInfo } = gossipPb;
 const { SupportedMethods } = featuresPb;
@@ -23,10 +21,14 @@ const member = (port: number, isLeader: boolean) => {
 };
 
 /** `port` is asked late; `followers` are members that nobody can connect to. */
-export function addIdentity(server: Server, port: () => number, followers: number): void {
+export function addIdentity(
+  server: Server,
+  port: () => number,
+  { followers = 0, version = '24.10.9' }: Pick<StandInOptions, 'followers' | 'version'>,
+): void {
   const getSupportedMethods = (_call: unknown, callback: sendUnaryData<object>): void => {
     const methods = new SupportedMethods();
-    methods.setEventStoreServerVersion(VERSION);
+    methods.setEventStoreServerVersion(version);
     callback(null, methods);
   };
   const read = (_call: unknown, callback: sendUnaryData<object>): void => {

@@ -9,8 +9,19 @@ export type StandInOptions = {
   file?: string;
   /** After each append the server adds an event of its own, as statistics do. */
   noisy?: boolean;
+  /**
+   * It says "caught up" after each live event, also between two of one append, and sends each in a part of
+   * its own, as KurrentDB 26 was seen to.
+   */
+  marksEachEvent?: boolean;
+  /** What it says that it is: 24.10.9. */
+  version?: string;
   /** It names so many followers, which nobody can connect to. */
   followers?: number;
+  /** It speaks TLS, with this certificate and its key. */
+  certificate?: { cert: string; key: string };
+  /** `name:password` of the one user that it knows; left out: it checks none. */
+  user?: string;
   /** Its user may not delete streams. */
   refusesDeletes?: boolean;
   /** False: as a server of before 21.10, which has no stream of appends. */

@@ -1,7 +1,9 @@
 /** Reads of a stream and of the whole log, inclusive, and subscriptions, exclusive. */
+import { setTimeout as delay } from 'node:timers/promises';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import grpc, { type ServerWritableStream } from '@grpc/grpc-js';
 import {
+  accessDenied,
   type Drop,
   type Fault,
   type Faults,
@@ -19,6 +21,8 @@ type ReadOptions = NonNullable<ReturnType<ReadReq['getOptions']>>;
 type ReadCall = ServerWritableStream<ReadReq, InstanceType<typeof ReadResp>>;
 
 const FORWARDS = 0;
+/** Between two events that are sent in parts of their own. */
+const PART_MS = 1;
 
 function streamPage(log: Log, options: ReadOptions): Stored[] | undefined {
   const stream = options.getStream();
@@ -60,13 +64,17 @@ const filterOf = (options: ReadOptions): ((event: Stored) => boolean) => {
   return ({ stream, type }) => fits(stream, streams) && fits(type, types);
 };
 
+const caughtUp = () => new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
+
 /** `count` is told each call as it arrives, a read of the whole log as both, and each event sent. */
 export function makeReads(
   log: Log,
   faults: Faults,
   count: (kind: 'read' | 'readAll' | 'subscribe' | 'sent') => void,
+  marksEachEvent = false,
 ) {
   const subscribers = new Map<ReadCall, () => void>();
+  let refusesAll = false;
 
   function responseRead(call: ReadCall, page: Stored[] | undefined): void {
     if (page === undefined) {
@@ -93,12 +101,21 @@ export function makeReads(
       faults.whenThawed(() => void call.write(messageOf(event)));
     };
     for (const event of log.all.slice(indexAt(log.all, after + 1n))) send(event);
-    const caughtUp = new ReadResp();
-    caughtUp.setCaughtUp(new ReadResp.CaughtUp());
-    call.write(caughtUp);
-    log.listeners.add(send);
+    call.write(caughtUp());
+    let sending = Promise.resolve();
+    const sendAlone = async (event: Stored): Promise<void> => {
+      await delay(PART_MS);
+      if (!subscribers.has(call)) return;
+      send(event);
+      faults.whenThawed(() => void call.write(caughtUp()));
+    };
+    const live = (event: Stored): void => {
+      if (!marksEachEvent) send(event);
+      else if (matches(event)) sending = sending.then(() => sendAlone(event));
+    };
+    log.listeners.add(live);
     const leave = (): void => {
-      log.listeners.delete(send);
+      log.listeners.delete(live);
       subscribers.delete(call);
     };
     subscribers.set(call, leave);
@@ -125,6 +142,7 @@ export function makeReads(
       count(kind);
       if (kind === 'read' && !request.hasStream()) count('readAll');
       call.on('error', () => undefined);
+      if (refusesAll && !request.hasStream()) return void call.emit('error', accessDenied());
       faults.whenThawed(() => {
         const fault = faults.next(kind) as Fault | undefined;
         if (failedRead(call, fault)) return;
@@ -141,6 +159,10 @@ export function makeReads(
         if (fault === 'slow') setTimeout(response, SLOW_MS);
         else response();
       });
+    },
+    /** Whether $all, read or subscribed to, is refused from now on. */
+    refuseAll(on: boolean): void {
+      refusesAll = on;
     },
     /** Ends the running subscriptions. */
     drop(how: Drop): void {

@@ -12,10 +12,10 @@ const sameValue = (stored: unknown, given: unknown): boolean => (stored ?? null)
 const COMPARISONS: Record<string, Comparison> = {
   $eq: sameValue,
   $in: (stored: unknown, given: unknown[]) => given.includes(stored),
-  $lt: (stored: number, given: number) => stored < given,
-  $lte: (stored: number, given: number) => stored <= given,
-  $gt: (stored: number, given: number) => stored > given,
-  $gte: (stored: number, given: number) => stored >= given,
+  $lt: (stored: number, given: number) => typeof stored === typeof given && stored < given,
+  $lte: (stored: number, given: number) => typeof stored === typeof given && stored <= given,
+  $gt: (stored: number, given: number) => typeof stored === typeof given && stored > given,
+  $gte: (stored: number, given: number) => typeof stored === typeof given && stored >= given,
 };
 
 const fits = (stored: unknown, condition: unknown): boolean => {

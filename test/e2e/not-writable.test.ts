@@ -1,0 +1,66 @@
+/** An event log that takes no events is shown as not writable, until it takes them again. */
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from '@jest/globals';
+import { APPROVED, PAYMENTS, payment } from '../support/in-process.ts';
+import { metricOf, type Service, startService } from '../support/service.ts';
+import { noSmallDisk, openSmallDisk } from '../support/small-disk.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const create = async (service: Service): Promise<number> =>
+  (await service.post(PAYMENTS, payment({ number: APPROVED }))).status;
+const readiness = async (service: Service) => {
+  const { status, text } = await service.get('/health/ready');
+  return { status, ...JSON.parse(text).engines.eventStore };
+};
+const failures = (service: Service) => metricOf(service, 'payments_append_failures_total');
+
+/** A create was rejected: so it is shown, each time that somebody looks. */
+const expectNotWritable = async (service: Service, reason: string): Promise<void> => {
+  const shown = { status: 503, state: 'down', reason: expect.stringContaining(reason) };
+  for (let looks = 0; looks < 5; looks += 1) expect(await readiness(service)).toMatchObject(shown);
+  expect(await failures(service)).toBeGreaterThan(0);
+};
+
+const missing = noSmallDisk();
+const about = missing === undefined ? describe : describe.skip;
+
+about(`a full disk${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  test.each([0, 3])(
+    'with room for %i pages is not ready until there is room',
+    async (pages) => {
+      const disk = openSmallDisk(24);
+      {
+        await using service = await startService({ dataDir: disk.path });
+        expect(await create(service)).toBe(200);
+        expect(await failures(service)).toBe(0);
+        disk.fill(pages);
+        expect(await create(service)).toBe(503);
+        await expectNotWritable(service, 'not writable: database or disk is full');
+        disk.clear();
+        await until('it is ready', async () => (await readiness(service)).status === 200);
+        await until('it takes payments', async () => (await create(service)) === 200);
+      }
+      disk.remove();
+    },
+    120_000,
+  );
+});
+
+test('a log that another program has locked is not ready until it lets go', async () => {
+  const folder = temporaryFolder();
+  {
+    await using service = await startService({ dataDir: folder.path });
+    expect(await create(service)).toBe(200);
+    const other = new DatabaseSync(join(folder.path, 'events.sqlite'));
+    other.exec('BEGIN IMMEDIATE');
+    expect(await create(service)).toBe(503);
+    await expectNotWritable(service, 'not writable: database is locked');
+    other.exec('ROLLBACK');
+    other.close();
+    await until('it is ready', async () => (await readiness(service)).status === 200);
+    expect(await create(service)).toBe(200);
+  }
+  folder.remove();
+}, 120_000);

@@ -1,0 +1,93 @@
+/** One merchant cannot take the places of the others, whatever it does with its requests (A5, gaps §11). */
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import {
+  expectError,
+  type InProcess,
+  openInProcess,
+  PAYMENTS,
+  token,
+} from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+/** One merchant has half of it. */
+const MAX_IN_FLIGHT = 160;
+
+let service: InProcess;
+let port: number;
+let sockets: Socket[] = [];
+
+beforeAll(async () => {
+  service = await openInProcess({ MAX_IN_FLIGHT: String(MAX_IN_FLIGHT) });
+  port = Number(new URL(await service.listen()).port);
+});
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** Creates whose bodies never come whole; what has come back on each. */
+const halfSent = (bearer: string, count: number): { text: string }[] =>
+  Array.from({ length: count }, () => {
+    const received = { text: '' };
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(
+        `POST ${PAYMENTS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bearer}\r\ncontent-length: 900\r\n\r\n{`,
+      );
+    });
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      received.text += part;
+    });
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+    return received;
+  });
+
+const rejected = (clients: { text: string }[]) =>
+  clients.filter(({ text }) => text.startsWith('HTTP/1.1 503'));
+
+test('creates whose bodies never come are 503 past half of the places, and other merchants are served', async () => {
+  const greedy = await token('m_greedy');
+  const clients = halfSent(greedy, 2 * MAX_IN_FLIGHT);
+  await until(
+    'half of the places are taken',
+    () => rejected(clients).length === clients.length - MAX_IN_FLIGHT / 2,
+  );
+  for (let round = 0; round < 5; round += 1) {
+    const created = await service.create();
+    expect(created.status).toBe(200);
+    expect((await service.get(created.json.paymentId)).status).toBe(200);
+    expect((await service.ask('GET', PAYMENTS)).status).toBe(200);
+  }
+  for (const own of [
+    await service.create({}, { token: greedy }),
+    await service.get('pay_1', { token: greedy }),
+  ]) {
+    expectError(own, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
+    expect(own.headers).toMatchObject({ 'retry-after': '1' });
+  }
+  for (const socket of sockets) socket.destroy();
+  await until(
+    'its places are free again',
+    async () => (await service.get('pay_1', { token: greedy })).status === 404,
+  );
+});
+
+test('two merchants that take all places leave none, and what comes before the places is told first', async () => {
+  const both = [
+    ...halfSent(await token('m_1'), MAX_IN_FLIGHT),
+    ...halfSent(await token('m_2'), MAX_IN_FLIGHT),
+  ];
+  await until('all places are taken', () => rejected(both).length === MAX_IN_FLIGHT);
+  expectError(await service.create(), 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
+  const statusWith = async (method: string, path: string, bearer: string | null) =>
+    (await service.ask(method, path, undefined, { token: bearer })).status;
+  expect(await statusWith('POST', PAYMENTS, null)).toBe(401);
+  expect(await statusWith('POST', PAYMENTS, await token('m_test', 'payments:read'))).toBe(403);
+  expect(await statusWith('GET', '/nowhere', null)).toBe(404);
+  expect(await statusWith('PUT', PAYMENTS, null)).toBe(405);
+  expect(await statusWith('GET', '/health/ready', null)).toBe(200);
+  expect(await statusWith('GET', '/metrics', null)).toBe(200);
+  expect(await statusWith('GET', '/docs', null)).toBe(200);
+});

@@ -1,0 +1,164 @@
+/** A damaged index leaves payments out of lists, and no error says so: each is told, and filled anew. */
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Projector, startProjector } from '../../projector/compose.ts';
+import { startVerification } from '../../projector/verification/schedule.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { PaymentSearch, ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { emptyIndex, flipInIndex } from '../support/damaged-index.ts';
+import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const PAYMENTS = 60;
+const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${String(n).padStart(2, '0')}`);
+/** None is taken while a test lasts. */
+const NO_SAMPLE_MS = 600_000;
+
+let folder: ReturnType<typeof temporaryFolder>;
+let file: string;
+let store: MemoryEventStore;
+let readModels: ReadModels;
+let projector: Projector;
+let errors: { fields: object; message: string }[];
+const logger = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields: object, message: string) => void errors.push({ fields, message }),
+};
+
+const start = async (sampleMs: number): Promise<void> => {
+  readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+  projector = await startProjector({ store, readModels, logger, sampleMs });
+  await projector.caughtUp;
+};
+const stop = async (): Promise<void> => {
+  await projector.stop();
+  await readModels.close();
+};
+const listed = async (search: PaymentSearch): Promise<number> =>
+  (await readModels.search(search, 100)).documents.length;
+
+beforeEach(async () => {
+  errors = [];
+  folder = temporaryFolder();
+  file = join(folder.path, 'read-models.sqlite');
+  store = memoryEventStore();
+  for (const [n, id] of ids.entries()) {
+    const events = wholeLife(id).slice(0, n % 2 === 0 ? 2 : undefined);
+    await store.append(
+      streamOf(id),
+      'none',
+      events.map((event, at) => newEvent(event, timeOf(at))),
+    );
+  }
+  await start(NO_SAMPLE_MS);
+});
+afterEach(async () => {
+  await stop();
+  folder.remove();
+});
+
+const OF_MERCHANT = { merchantId: 'm_1' };
+
+const DAMAGES: { what: string; damage(): void; search: PaymentSearch }[] = [
+  {
+    what: 'of the merchants, empty',
+    damage: () => emptyIndex(file, 'payment_merchant'),
+    search: OF_MERCHANT,
+  },
+  {
+    what: 'of the merchants, with one bit changed',
+    damage: () => flipInIndex(file, 'm_1', timeOf(0), 'pay_07'),
+    search: OF_MERCHANT,
+  },
+  {
+    what: 'of the statuses, empty',
+    damage: () => emptyIndex(file, 'payment_status'),
+    search: { ...OF_MERCHANT, status: 'AUTHORIZED' },
+  },
+  {
+    what: 'of the ids, empty',
+    damage: () => emptyIndex(file, 'sqlite_autoindex_payment_1'),
+    search: { text: 'pay_07' },
+  },
+];
+
+describe.each(DAMAGES)('an index $what', ({ damage, search }) => {
+  test('is named by a comparison, and the read models are filled anew', async () => {
+    const whole = await listed(search);
+    await stop();
+    damage();
+    await start(NO_SAMPLE_MS);
+    expect(await listed(search)).toBeLessThan(whole);
+    const found = await projector.compareAll();
+    expect(found.differences).toBeGreaterThan(0);
+    expect(found.named.at(-1)).toMatchObject({
+      paymentId: '-',
+      kind: 'unlisted',
+      detail: expect.stringMatching(
+        /^index \w+ has \d+ entries, and leads to \d+ of \d+ documents$/,
+      ),
+    });
+    await until('they are filled anew', async () => (await listed(search)) === whole);
+    // Somebody has to look, so the metric stays until they are compared once more.
+    expect(projector.status().compared.differences).toBeGreaterThan(0);
+    expect(errors).toMatchObject([{ message: expect.stringMatching(/^read models are damaged/) }]);
+    expect(await projector.compareAll()).toMatchObject({ documents: PAYMENTS, differences: 0 });
+    expect(projector.status().compared.differences).toBe(0);
+  });
+});
+
+test('the comparison that goes on for ever notices an index that leaves payments out', async () => {
+  await stop();
+  emptyIndex(file, 'payment_merchant');
+  await start(2);
+  await until('it is noticed', () => errors.length >= 2);
+  expect(errors.slice(0, 2)).toMatchObject([
+    { fields: { kind: 'unlisted', detail: 'not found by index payment_merchant' } },
+    { fields: { detail: expect.stringContaining('leads to 0 of 60 documents') } },
+  ]);
+  await until('they are filled anew', async () => (await listed(OF_MERCHANT)) === PAYMENTS);
+});
+
+test('a document whose id the index has lost is not stored a second time', async () => {
+  await stop();
+  emptyIndex(file, 'sqlite_autoindex_payment_1');
+  await start(2);
+  await until(
+    'they are filled anew',
+    async () => (await readModels.idsAfter(null, 100)).length === 60,
+  );
+  expect(await listed(OF_MERCHANT)).toBe(PAYMENTS);
+});
+
+test('each scheduled verification looks at the indexes as well', async () => {
+  await stop();
+  emptyIndex(file, 'payment_merchant');
+  await start(NO_SAMPLE_MS);
+  const document = {
+    load: async () => undefined,
+    save: async () => true,
+    close: async () => undefined,
+  };
+  const verification = startVerification({
+    ...{ store, readModels, document, logger, metrics: createMetrics() },
+    checkIndexes: projector.checkIndexes,
+    everyMs: 60_000,
+    mayRun: () => true,
+    startTimer: (step) => {
+      const timer = setImmediate(step);
+      return () => clearImmediate(timer);
+    },
+  });
+  await until('they are filled anew', async () => (await listed(OF_MERCHANT)) === PAYMENTS);
+  await verification.stop();
+  expect(errors).toMatchObject([{ message: expect.stringMatching(/^read models are damaged/) }]);
+});
