@@ -28,10 +28,17 @@ export const SEARCH_MS_MAX = 5000;
 const SEARCH_BATCH = 32;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
+/** A row of the list has texts in these fields: pages go on from them. */
+const SINCE = { since: { $gte: '' } };
+const LISTED = { _id: { $gte: '' }, ...SINCE };
+
 const afterPlace = (after: ParkedPlace | undefined): object => {
-  if (after === undefined) return {};
+  if (after === undefined) return LISTED;
   const since = text(after.since);
-  return { $or: [{ since: { $gt: since } }, { since, _id: { $gt: text(after.paymentId) } }] };
+  const later = {
+    $or: [{ since: { $gt: since } }, { since, _id: { $gt: text(after.paymentId) } }],
+  };
+  return { ...LISTED, ...later };
 };
 
 /** The parked payments of a generation, oldest first. */
@@ -56,7 +63,7 @@ export const inspectIn = async (
 ): Promise<StoredDocument> => {
   const _id = text(paymentId);
   const [stored, parking] = await read(() =>
-    Promise.all([payments.findOne({ _id }, quick), parked.findOne({ _id }, quick)]),
+    Promise.all([payments.findOne({ _id }, quick), parked.findOne({ _id, ...SINCE }, quick)]),
   );
   const isListed = parking !== null;
   if (stored === null) return { row: undefined, whole: true, parked: isListed };
