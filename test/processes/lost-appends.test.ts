@@ -11,14 +11,15 @@ import {
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
+const SHORT = { REQUEST_BUDGET_MS: '800', PROVIDER_TIMEOUT_MS: '800' };
+
 let processes: TwoCommandProcesses;
 /** Their budget is below the second in which a call has to begin: once spent, it alone keeps the call back. */
 let hurried: TwoCommandProcesses;
 
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(NO_RETRIES);
-  const short = { REQUEST_BUDGET_MS: '800', PROVIDER_TIMEOUT_MS: '800' };
-  hurried = await openTwoCommandProcesses({ ...NO_RETRIES, ...short });
+  hurried = await openTwoCommandProcesses({ ...NO_RETRIES, ...SHORT });
   await warmUp(hurried.a, hurried.b);
 });
 afterEach(() => {
@@ -60,6 +61,33 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
     );
     expect(await kindsOf(hurried, id)).toEqual(['AUTHORIZE']);
   });
+
+  test.each([
+    ['without a key was not sent', {}, 'NOT_SENT'],
+    [
+      'under a key is ended by the fence alone: a lost log may have sent it',
+      { key: 'k' },
+      'FENCED',
+    ],
+  ])(
+    'beside a ledger that cannot be read, a call past the budget %s',
+    async (_title, asking, outcome) => {
+      await using processes = await openTwoCommandProcesses({ ...NO_RETRIES, ...SHORT });
+      const { a } = processes;
+      a.faults.listsLedger = false;
+      await warmUp(a);
+      const id = await authorizedAt(a);
+      a.store.loseResponses = Number.POSITIVE_INFINITY;
+      expect((await a.change('capture', id, undefined, asking)).status).toBe(503);
+      a.store.loseResponses = 0;
+      await until('the operation is resolved', async () =>
+        (await typesOf(processes, id)).includes('PaymentCaptureDeclined'),
+      );
+      const last = (await processes.events(id)).at(-1);
+      expect(last?.event.data).toMatchObject({ outcome });
+      expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
+    },
+  );
 
   test('an intent whose append has an unknown outcome is looked up while the store still fails', async () => {
     await using processes = await openTwoCommandProcesses({
