@@ -11,6 +11,7 @@ import { getPayment } from '../../query-api/get-payment.ts';
 import { ListParameters, listPayments } from '../../query-api/list-payments.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { openMongoReadModels } from '../../shared/read-models/mongodb/read-models.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { type MongoDatabase, mongoServer } from '../support/mongo-server.ts';
@@ -64,7 +65,14 @@ about(`bytes of MongoDB (seed ${random.seed})`, () => {
       const shared = await gets(behind);
       const request = ListParameters.parse({});
       const asStored = async ({ body }: { body: string }) => body;
-      const page = await listPayments({ store, readModels }, MERCHANT, request, asStored);
+      const page = await listPayments({ store, readModels }, MERCHANT, request, asStored).catch(
+        (error: unknown) => {
+          // FerretDB rejects a search over some documents: the list is 503 then, which tells it.
+          if (!(error instanceof ReadModelsUnavailable)) throw error;
+          reported.push('the list is unavailable');
+          return '{"payments":[]}';
+        },
+      );
       const list = (JSON.parse(page) as { payments: object[] }).payments;
       const { named } = await compareAll({ store, readModels });
       reported.push(...named.map(({ paymentId, kind }) => `${paymentId} ${kind}`));
