@@ -11,11 +11,10 @@ import { getPayment } from '../../query-api/get-payment.ts';
 import { ListParameters, listPayments } from '../../query-api/list-payments.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { openMongoReadModels } from '../../shared/read-models/mongodb/read-models.ts';
 import { appendLives } from '../support/many-payments.ts';
-import { type MongoDatabase, mongoServer } from '../support/mongo-server.ts';
 import { type Change, openBytes } from '../support/mongodb-bytes.ts';
+import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
 import { putPoisonEvents } from '../support/poison-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
@@ -33,16 +32,15 @@ const BACK_OFF = { minMs: 1, maxMs: 8 };
 /** What a merchant and an auditor see: a text for each GET, those of the list, and what is reported. */
 type Seen = { alone: string[]; shared: string[]; list: string[]; reported: string[] };
 
-const mongo = await mongoServer();
-const about = 'skip' in mongo ? describe.skip : describe;
 const random = randomOf(newSeed());
 
-about(`bytes of MongoDB (seed ${random.seed})`, () => {
+// Over the stand-in alone: FerretDB rejects a statement over some of such documents as a fault of its server.
+describe(`bytes of MongoDB (seed ${random.seed})`, () => {
   const folder = temporaryFolder();
-  let database: MongoDatabase;
+  let url: string;
   let store: EventStore;
   let clean: Seen;
-  const open = () => openMongoReadModels({ url: database.url, secrets: READ_MODEL_SECRETS });
+  const open = () => openMongoReadModels({ url, secrets: READ_MODEL_SECRETS });
 
   const look = async (): Promise<Seen> => {
     const readModels = await open();
@@ -65,19 +63,9 @@ about(`bytes of MongoDB (seed ${random.seed})`, () => {
       const shared = await gets(behind);
       const request = ListParameters.parse({});
       const asStored = async ({ body }: { body: string }) => body;
-      // FerretDB rejects a search over some documents: what is 503 then tells it.
-      const orTold = <T>(none: T) => {
-        return (error: unknown): T => {
-          if (!(error instanceof ReadModelsUnavailable)) throw error;
-          reported.push('the read models are unavailable');
-          return none;
-        };
-      };
-      const page = await listPayments({ store, readModels }, MERCHANT, request, asStored).catch(
-        orTold('{"payments":[]}'),
-      );
+      const page = await listPayments({ store, readModels }, MERCHANT, request, asStored);
       const list = (JSON.parse(page) as { payments: object[] }).payments;
-      const { named } = await compareAll({ store, readModels }).catch(orTold({ named: [] }));
+      const { named } = await compareAll({ store, readModels });
       reported.push(...named.map(({ paymentId, kind }) => `${paymentId} ${kind}`));
       return { alone, shared, list: list.map((one) => JSON.stringify(one)).sort(), reported };
     } finally {
@@ -107,8 +95,7 @@ about(`bytes of MongoDB (seed ${random.seed})`, () => {
   };
 
   beforeAll(async () => {
-    if ('skip' in mongo) return;
-    database = mongo.database();
+    url = await startMongoStandIn();
     const file = join(folder.path, 'events.sqlite');
     const filled = await openSqliteEventStore({ file });
     await appendLives(filled, IDS);
@@ -126,14 +113,13 @@ about(`bytes of MongoDB (seed ${random.seed})`, () => {
   });
   afterAll(async () => {
     await store.close();
-    await database.drop();
     folder.remove();
   });
 
   test(`${CHANGES} changes of a bit are told or harmless, and none is served`, async () => {
     const parked = POISONED.map((paymentId) => `${paymentId} parked`);
     expect(clean.reported).toEqual(parked);
-    const bytes = await openBytes(database.url, random);
+    const bytes = await openBytes(url, random);
     const counts = new Map<string, number>();
     const wrong: string[] = [];
     const check = async (change: Change): Promise<void> => {
