@@ -1305,7 +1305,10 @@ const READ_MODELS: SeededBug[] = [
   {
     name: 'the last seal is not checked at the start',
     at: 'seal-at-start',
-    change: { replace: /misfit !== undefined/, by: "misfit !== undefined && headFile === ''" },
+    change: {
+      replace: /misfit !== undefined/,
+      by: "misfit !== undefined && check.headFile === ''",
+    },
     test: 'test/projector/seals.test.ts',
   },
   {
