@@ -196,8 +196,11 @@ const withNote = ({ operations }: PaymentState, event: NoteEvent, time: string):
   const at = operations.findLastIndex((o) => o.operationId === event.data.operationId);
   const known = operations[at];
   const isUnresolved = known !== undefined && known.ended === undefined;
-  const hasFailed =
-    known?.failedLater ?? (known?.ended !== undefined && known.ended.outcome !== 'APPROVED');
+  const hasFailed = operations.some(
+    ({ operationId, ended, failedLater }) =>
+      operationId === event.data.operationId &&
+      (failedLater ?? (ended !== undefined && ended.outcome !== 'APPROVED')),
+  );
   checkNote(event, { isUnresolved, confirmation: known?.confirmation, hasFailed });
   if (event.type === 'PaymentProviderOpened')
     return operations.with(at, {

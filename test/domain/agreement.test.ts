@@ -355,11 +355,14 @@ describe('L5: both folds accept the same streams', () => {
     data.operationId !== state.operations[0]?.operationId &&
     !unresolvedOperations(state).some((o) => o.operationId === data.operationId);
 
+  const hasFailed = ({ failedLater, ended }: Operation): boolean =>
+    failedLater ?? (ended !== undefined && ended.outcome !== 'APPROVED');
+
   /** The answer does not tell a refund that was made elsewhere from one of the payment's operations. */
   const isContradictedElsewhere = ({ state, readModel }: Payment, { type, data }: PaymentEvent) =>
     type === 'PaymentOutcomeContradicted' &&
     state?.observedRefunds?.some((o) => o.operationId === data.operationId && o.failedLater) &&
-    !state.operations.some((o) => o.operationId === data.operationId) &&
+    !state.operations.some((o) => o.operationId === data.operationId && hasFailed(o)) &&
     !readModel?.unresolved.some((o) => o.operationId === data.operationId);
 
   const foundByRulesAlone = (payment: Payment, candidate: PaymentEvent): string | undefined => {
