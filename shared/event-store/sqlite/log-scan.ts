@@ -15,7 +15,7 @@ import { wholeStream } from '../whole-stream.ts';
 import { codeOf, messageOf, openForReading, prepareAll } from './database.ts';
 import { positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
-import { decodeRow, type LeanRow, leanForms, pageArgs, storedForm } from './rows.ts';
+import { decodeRow, disorder, type LeanRow, leanForms, pageArgs, storedForm } from './rows.ts';
 
 /** The file by its address, and what to run over it; `isLive` while a service writes to it. */
 export type LogScanArgs = { file: string; isLive: boolean; module: string; args: unknown };
@@ -51,6 +51,8 @@ const openLog = (given: LogScanArgs) => {
   const formsOf = (...page: Parameters<typeof pageArgs>): StoredForm[] => {
     const { after, upTo, limit } = pageArgs(...page);
     const rows = read(() => statements.leanPage.all(after, upTo, limit) as unknown as LeanRow[]);
+    const misplaced = disorder(rows, after);
+    if (misplaced !== undefined) throw new StoreFileUnusable(`${given.file}: ${misplaced}`);
     return leanForms(rows, (position) => read(() => logHashAt(position)));
   };
 

@@ -39,6 +39,19 @@ export const storedForm = (row: Link<number>): StoredForm => ({
 export type LeanRow = [number, string, number, string, string, string, string];
 
 /**
+ * The first row of a page after a position that does not come after the one before it, in words: of two
+ * pages of the file in each other's place, the page after the last row would begin again.
+ */
+export const disorder = (rows: readonly LeanRow[], after: number): string | undefined => {
+  let before = after;
+  for (const [position] of rows) {
+    if (position <= before) return `event ${position} is stored after event ${before}`;
+    before = position;
+  }
+  return undefined;
+};
+
+/**
  * The rows of a page as stored forms. The log hash before a row is that of the row before it in the page;
  * for the first one, and behind a gap, `logHashAt` gives that of a position, null where no event is.
  */

@@ -30,6 +30,8 @@ export const scan: Scan<{ file: string }, never, string | undefined> = async (
     for (let after = Number.MIN_SAFE_INTEGER; !signal.aborted; await immediate()) {
       const upTo = endOfPage.get(after)?.upTo as number | null | undefined;
       if (typeof upTo !== 'number') break;
+      // Of two pages of the file in each other's place: the next page would begin again.
+      if (upTo <= after) return `document ${upTo} is stored after document ${after}`;
       for (const [at, { rows, found }] of checks.counts(after, upTo).entries()) {
         const sum = total[at];
         if (sum !== undefined)
