@@ -2,7 +2,7 @@
  * The whole embedded service without a socket: a real event store, real read models and the real
  * simulator over a temporary folder, asked through `app.inject`.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
@@ -117,12 +117,17 @@ const configOf = (settings: Record<string, string>) => {
   return read.config;
 };
 
+/** What a service is opened over: a copy of a folder, and a provider in the place of its simulator. */
+export type OpenedOver = { folder?: string; provider?: (own: Provider) => Provider };
+
 /** Opens a service over a folder of its own; `await using` ends it and removes the folder. */
 export const openInProcess = async (
   settings: Record<string, string> = {},
   log: Log = silent,
+  over: OpenedOver = {},
 ): Promise<InProcess> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-http-'));
+  if (over.folder !== undefined) cpSync(over.folder, dataDir, { recursive: true });
   const faults = providerFaults();
   const readModels = readModelsFaults();
   let provider: Provider | undefined;
@@ -136,8 +141,8 @@ export const openInProcess = async (
       },
       {
         provider: (own) => {
-          provider = own;
-          return faults.wrap(own);
+          provider = over.provider?.(own) ?? own;
+          return faults.wrap(provider);
         },
         readModels: readModels.wrap,
       },

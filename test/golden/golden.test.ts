@@ -1,0 +1,97 @@
+/**
+ * The golden folder holds what the service stored and said before its code was cut. Whatever the code is
+ * now: it opens the same folder, and says the same to the byte.
+ */
+import { describe, expect, test } from '@jest/globals';
+import { testOfLongRun } from '../support/long-run-share.ts';
+import { type Captured, captureAll, captureParked } from './captures.ts';
+import { DIFFERENCES } from './differences.ts';
+import { type Kept, makeKept, manyAsNow, readKept } from './kept.ts';
+
+const MINUTES_4 = 240_000;
+/** An endpoint of the folder has an address that only Linux lets a test listen at. */
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
+if (process.env.MAKE_GOLDEN_FOLDER === '1') test('it is made, once', makeKept, MINUTES_4);
+
+/** What was kept, with what differs on purpose. */
+const expected = (texts: Captured): Captured =>
+  new Map(
+    [...texts].map(([name, text]) => [
+      name,
+      DIFFERENCES.filter(({ names }) => names.test(name)).reduce(
+        (changed, { from, to }) => changed.replace(from, to),
+        text,
+      ),
+    ]),
+  );
+
+const groupOf = (name: string): string => name.split('/')[0] ?? name;
+
+const AROUND = 80;
+
+/** Where two texts part, with what stands around it. */
+const parting = (kept: string, found = ''): string => {
+  let at = 0;
+  while (at < kept.length && kept[at] === found[at]) at += 1;
+  const shown = (text: string): string =>
+    JSON.stringify(text.slice(Math.max(0, at - AROUND), at + AROUND));
+  return `at ${at}\nkept  ${shown(kept)}\nfound ${shown(found)}`;
+};
+
+/** Throws where a text is another one than was kept; names each, and shows where the first one parts. */
+const expectSame = (kept: Captured, found: Captured): void => {
+  expect([...found.keys()].sort()).toEqual([...kept.keys()].sort());
+  const others = [...expected(kept)].filter(([name, text]) => found.get(name) !== text);
+  const [first] = others;
+  if (first === undefined) return;
+  const names = others.map(([name]) => name).join(', ');
+  throw new Error(
+    `other than kept: ${names}\n${first[0]} ${parting(first[1], found.get(first[0]))}`,
+  );
+};
+
+const isOfParked = (name: string): boolean => name.startsWith('parked/');
+const of = ({ texts }: Kept, isWanted: (name: string) => boolean): Captured =>
+  new Map([...texts].filter(([name]) => isWanted(name)));
+
+describe('the golden folder', () => {
+  onLinux(
+    'says to the byte what it said: bodies, states, repeats, topics, export, webhooks',
+    async () => {
+      const kept = readKept();
+      expectSame(
+        of(kept, (name) => !isOfParked(name)),
+        await captureAll(kept.story),
+      );
+    },
+    MINUTES_4,
+  );
+
+  test(
+    'a payment that cannot be read is told of as it was',
+    async () => {
+      const kept = readKept();
+      expectSame(of(kept, isOfParked), await captureParked(kept.parked));
+    },
+    MINUTES_4,
+  );
+
+  testOfLongRun(
+    'a log of 20,000 payments has the hashes, the export and the read models that it had',
+    async () => expectSame(readKept().many, await manyAsNow()),
+    MINUTES_4,
+  );
+
+  test('one other byte in any kind of text is noticed', () => {
+    const { texts } = readKept();
+    const first = new Map([...texts].reverse().map(([name]) => [groupOf(name), name]));
+    for (const name of first.values()) {
+      const text = texts.get(name) as string;
+      const at = text.length >> 1;
+      const changed = text.slice(0, at) + (text[at] === 'x' ? 'y' : 'x') + text.slice(at + 1);
+      expect(() => expectSame(texts, new Map([...texts, [name, changed]]))).toThrow(name);
+    }
+    expect(first.size).toBeGreaterThan(8);
+  });
+});
