@@ -82,15 +82,15 @@ export const makeKept = async (): Promise<void> => {
   for (const file of [STORY, PARKED, TEXTS])
     if (existsSync(file)) throw new Error(`${file} is kept: it is never made anew`);
   const folder = temporaryFolder();
-  const told = join(folder.path, 'story');
-  const { requests, secrets } = await tellStory(told);
-  pack(told, STORY);
+  const written = join(folder.path, 'story');
+  const { requests, secrets } = await tellStory(written);
+  pack(written, STORY);
   const made = requests.filter(({ path, status }) => path === '' && status === 200);
   await park(
-    told,
+    written,
     made.slice(0, 2).map(({ text }) => JSON.parse(text).paymentId),
   );
-  pack(told, PARKED);
+  pack(written, PARKED);
   const story = { archive: STORY, requests, secrets };
   const texts = [...(await captureAll(story)), ...(await captureParked(PARKED))];
   rejectGaps(new Map(texts));

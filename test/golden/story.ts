@@ -40,7 +40,7 @@ export const keptHeaders = (headers: Record<string, unknown>): Record<string, un
     KEPT_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
   );
 
-type Told = CommandResponse & { id: string };
+type Located = CommandResponse & { id: string };
 
 /** The requests of a story, in their order. */
 const tell = (service: InProcess, recorded: Recorded[]) => {
@@ -48,7 +48,7 @@ const tell = (service: InProcess, recorded: Recorded[]) => {
     path: string,
     body: unknown,
     { merchant = 'm_test', key }: { merchant?: string; key?: string } = {},
-  ): Promise<Told> => {
+  ): Promise<Located> => {
     const asking: Asking = { token: await token(merchant), ...(key !== undefined && { key }) };
     const response = await service.ask('POST', `/api/v1/payments${path}`, body, asking);
     const { status, headers, text, json } = response;
