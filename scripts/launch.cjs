@@ -31,7 +31,7 @@ const canRun = (versions) =>
   reaches(versions.node, [24, 0, 0]) && reaches(versions.sqlite, [3, 51, 3]);
 
 const install = (main) => {
-  const args = main.startsWith('scripts/') ? ['ci'] : ['ci', '--omit=dev'];
+  const args = /^(scripts|tools)\//.test(main) ? ['ci'] : ['ci', '--omit=dev'];
   // npm's output goes to stderr: stdout belongs to the command (`payments token` prints a token).
   const done = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (done.status !== 0) {

@@ -1,6 +1,6 @@
 /** examples/consumer.ts reads 10,000 events of a broker, some of them sent twice. */
 import { describe, expect, test } from '@jest/globals';
-import { kafka } from '../../scripts/engine-kafka.ts';
+import { kafka } from '../../tools/engines/kafka.ts';
 import { LIFE, runExample } from '../support/consumer-example.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

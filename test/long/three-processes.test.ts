@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { ferretdb } from '../../scripts/engine-ferretdb.ts';
+import { ferretdb } from '../../tools/engines/ferretdb.ts';
 import { freePort } from '../support/free-port.ts';
 import { signToken } from '../support/in-process.ts';
 import { metricOf } from '../support/service.ts';

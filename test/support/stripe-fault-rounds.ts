@@ -11,14 +11,8 @@ import type {
 import { stripeProvider } from '../../command-api/provider/stripe/provider.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings.ts';
 import { authorize, followUp } from './provider-operations.ts';
-import type { StripeActs } from './stripe-double/books.ts';
-import {
-  type DoubleOf,
-  FAULTS,
-  type Step,
-  type StripeFaultName,
-  stripeDouble,
-} from './stripe-double/server.ts';
+import type { Books } from './stripe-double/books.ts';
+import { FAULTS, type Step, type StripeFaultName, stripeDouble } from './stripe-double/server.ts';
 
 export const TEST_ACCOUNT = { secretKey: 'sk_test_of_the_tests' };
 
@@ -73,7 +67,7 @@ const questionOf = (operation: ProviderOperation, { reference }: Logged): Operat
   requestedAt: new Date().toISOString(),
 });
 
-type Kept = Awaited<ReturnType<StripeActs['all']>>;
+type Kept = ReturnType<Books['all']>;
 
 /** What Stripe's books say of an operation: how often it moved money, or held it. */
 export const timesMovedIn = (
@@ -128,14 +122,8 @@ export const askOnce = async (provider: Provider, question: OperationQuestion): 
   return (await provider.fence(question)).outcome;
 };
 
-/** How a case starts the double that it has for itself. */
-type StartDouble = () => Promise<DoubleOf<StripeActs>>;
-
-const runFaultCase = async (
-  { kind, step, fault }: FaultCase,
-  startDouble: StartDouble,
-): Promise<Finding> => {
-  const double = await startDouble();
+const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Finding> => {
+  const double = await stripeDouble();
   // Raw numbers, so that the request that makes the payment method is sent too.
   const provider = driverOver(double.url, {
     testTokens: false,
@@ -155,7 +143,7 @@ const runFaultCase = async (
       await double.actLate();
       if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, logged));
     }
-    const moved = timesMovedIn(await double.books.all(), operation);
+    const moved = timesMovedIn(double.books.all(), operation);
     return { kind, step, fault, called, known, moved };
   } finally {
     await provider.close();
@@ -167,13 +155,12 @@ const runFaultCase = async (
 export const runFaultCases = async (
   cases: readonly FaultCase[],
   atOnce: number,
-  startDouble: StartDouble = stripeDouble,
 ): Promise<Finding[]> => {
   const left = [...cases];
   const findings: Finding[] = [];
   const work = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      findings.push(await runFaultCase(next, startDouble));
+      findings.push(await runFaultCase(next));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));

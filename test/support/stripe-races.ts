@@ -9,8 +9,7 @@ import type {
   ProviderOperationKind,
 } from '../../command-api/provider/port.ts';
 import type { Random } from './random.ts';
-import type { StripeActs } from './stripe-double/books.ts';
-import type { DoubleOf } from './stripe-double/server.ts';
+import type { StripeDouble } from './stripe-double/server.ts';
 import { prepared, timesMovedIn } from './stripe-fault-rounds.ts';
 
 const KINDS: readonly ProviderOperationKind[] = ['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND'];
@@ -98,7 +97,7 @@ const race = async (
 /** So many races of each kind, some at once; each request that moves money takes a moment. */
 export const raceFences = async (
   provider: Provider,
-  double: DoubleOf<StripeActs>,
+  double: StripeDouble,
   random: Random,
   { ofEachKind, atOnce }: { ofEachKind: number; atOnce: number },
 ): Promise<Race[]> => {
@@ -112,7 +111,7 @@ export const raceFences = async (
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
-  const kept = await double.books.all();
+  const kept = double.books.all();
   return words.map((word) => ({ ...word, moved: timesMovedIn(kept, word.operation) }));
 };
 

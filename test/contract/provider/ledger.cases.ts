@@ -18,7 +18,6 @@ import {
 const CALLS = timesOf(300, 60);
 
 export const ledgerCases = (driver: ProviderDriver): void => {
-  const { declinesAs = 'INSUFFICIENT_FUNDS' } = driver;
   describe('the ledger', () => {
     let provider: LoggedProvider;
     const { reopen, authorized, folder } = openBeforeEach(driver, (opened) => {
@@ -52,7 +51,7 @@ export const ledgerCases = (driver: ProviderDriver): void => {
       });
       expect(ofFirst[1]).toMatchObject({ amount: 1500 });
       expect(ofSecond).toEqual([
-        expect.objectContaining({ kind: 'AUTHORIZE', ...declined(declinesAs) }),
+        expect.objectContaining({ kind: 'AUTHORIZE', ...declined('INSUFFICIENT_FUNDS') }),
       ]);
     });
 

@@ -11,8 +11,6 @@ export type ProviderDriver = Driver & {
   token?: string;
   /** Opens a provider over the ledger of a folder, as the next start of it would. */
   open(folder: string, timeoutMs: number): Promise<Provider>;
-  /** The code of every decline, where the driver's peer knows one alone. */
-  declinesAs?: string;
   /** False: what only the simulator's cards, rules and files show is not asked of it. */
   simulated?: false;
 };

@@ -12,7 +12,6 @@ import {
 } from './opened.ts';
 
 export const operationIdCases = (driver: ProviderDriver): void => {
-  const { declinesAs = 'INSUFFICIENT_FUNDS' } = driver;
   describe('gaps §7: the operation id is the idempotency key', () => {
     let provider: LoggedProvider;
     const { authorized } = openBeforeEach(driver, (opened) => {
@@ -27,7 +26,7 @@ export const operationIdCases = (driver: ProviderDriver): void => {
       const otherCard = authorize('4000000000000002', { operationId: yes.operationId });
       expect(await provider.execute(yes)).toEqual(first);
       expect(await provider.execute(otherCard)).toEqual(first);
-      expect(await provider.execute(no)).toEqual(declined(declinesAs));
+      expect(await provider.execute(no)).toEqual(declined('INSUFFICIENT_FUNDS'));
       expect(await takeAll(provider, 10)).toHaveLength(2);
     });
 

@@ -50,35 +50,18 @@ export type StripeDispute = {
 /** What Stripe lists. */
 export type Listed = 'payment_intents' | 'refunds' | 'disputes';
 
-/** Whoever keeps the books: what each request does to them. */
-export type StripeActs = {
-  open(params: Params): Reply | Promise<Reply>;
-  makeMethod(params: Params): Reply | Promise<Reply>;
-  readMethod(id: string): Reply | Promise<Reply>;
-  confirm(id: string, params: Params): Reply | Promise<Reply>;
-  capture(id: string, params: Params): Reply | Promise<Reply>;
-  cancel(id: string, params: Params): Reply | Promise<Reply>;
-  update(id: string, params: Params): Reply | Promise<Reply>;
-  refund(params: Params): Reply | Promise<Reply>;
-  list(what: Listed, params: Params): Reply | Promise<Reply>;
-  search(params: Params): Reply | Promise<Reply>;
-  read(id: string): Reply | Promise<Reply>;
-  /** All PaymentIntents and refunds, oldest first, for a test to compare with. */
-  all(): Promise<{ intents: Intent[]; refunds: StripeRefund[] }>;
-};
-
 export const errorReply = (status: number, error: Record<string, unknown>): Reply => ({
   status,
   body: { error },
 });
-export const invalid = (code: string | undefined, message = 'invalid request'): Reply =>
+const invalid = (code: string | undefined, message = 'invalid request'): Reply =>
   errorReply(400, { type: 'invalid_request_error', ...(code && { code }), message });
-export const missing = (): Reply =>
+const missing = (): Reply =>
   errorReply(404, { type: 'invalid_request_error', code: 'resource_missing', message: 'missing' });
 
 const newId = (prefix: string): string => `${prefix}_${randomBytes(12).toString('hex')}`;
 
-export const metadataOf = (params: Params): Record<string, string> =>
+const metadataOf = (params: Params): Record<string, string> =>
   Object.fromEntries(
     [...params].flatMap(([name, value]) => {
       const key = /^metadata\[(.+)\]$/.exec(name)?.[1];
@@ -88,7 +71,7 @@ export const metadataOf = (params: Params): Record<string, string> =>
 
 const shown = ({ card: _, ...intent }: Intent): Reply => ({ status: 200, body: { ...intent } });
 
-export const CANCELABLE = [
+const CANCELABLE = [
   'requires_payment_method',
   'requires_capture',
   'requires_confirmation',
@@ -97,7 +80,7 @@ export const CANCELABLE = [
 const CONFIRMABLE = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
 
 /** The operation does not fit the status. */
-export const unexpectedState = ({ id }: { id: string }): Reply =>
+const unexpectedState = ({ id }: { id: string }): Reply =>
   errorReply(400, {
     type: 'invalid_request_error',
     code: 'payment_intent_unexpected_state',
@@ -106,7 +89,7 @@ export const unexpectedState = ({ id }: { id: string }): Reply =>
   });
 
 /** One page of a list, newest first, by `created`, `starting_after` and `limit`. */
-export const page = <T extends { id: string; created: number }>(
+const page = <T extends { id: string; created: number }>(
   all: readonly T[],
   params: Params,
 ): Reply => {
@@ -332,7 +315,8 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     list,
     search,
     read: (id: string): Reply => withIntent(id, shown),
-    all: async () => ({ intents: [...intents.values()], refunds }),
+    /** All PaymentIntents and refunds, oldest first, for a test to compare with. */
+    all: () => ({ intents: [...intents.values()], refunds }),
   };
 };
 

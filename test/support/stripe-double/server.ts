@@ -1,6 +1,5 @@
 /**
- * A double of Stripe's API on loopback, with the faults that a test plans. The books behind it are our
- * own (books.ts, of which the table speaks), or those of localstripe (localstripe.ts).
+ * A double of Stripe's API on loopback, with the faults that a test plans. books.ts keeps its books.
  *
  * | it keeps to Stripe's documentation | it is simpler than Stripe |
  * |---|---|
@@ -22,7 +21,6 @@ import {
   type Listed,
   type Params,
   type Reply,
-  type StripeActs,
 } from './books.ts';
 import { createKeys } from './idempotency.ts';
 
@@ -71,11 +69,11 @@ export type Received = {
   headers: IncomingMessage['headers'];
 };
 
-export type DoubleOf<Acts extends StripeActs> = {
+export type StripeDouble = {
   url: string;
-  books: Acts;
+  books: Books;
   /** The books of one account: requests with its secret key, or as its `Stripe-Account`, see no other. */
-  openAccount(name: string, own: Acts): Acts;
+  openAccount(name: string, own: Books): Books;
   /** Everything that was received, oldest first. */
   received: Received[];
   /** The next request of this step goes wrong. */
@@ -90,8 +88,6 @@ export type DoubleOf<Acts extends StripeActs> = {
   actsAfterMs(ms: number | (() => number)): void;
   close(): Promise<void>;
 };
-/** With our own books. */
-export type StripeDouble = DoubleOf<Books>;
 
 const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
   '429 rate_limit': errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' }),
@@ -120,12 +116,7 @@ const listOf = (path: string): Listed => {
   return path.startsWith('/v1/refunds') ? 'refunds' : 'payment_intents';
 };
 
-const act = (
-  books: StripeActs,
-  { step, id }: Route,
-  path: string,
-  params: Params,
-): Reply | Promise<Reply> => {
+const act = (books: Books, { step, id }: Route, path: string, params: Params): Reply => {
   switch (step) {
     case 'open':
       return books.open(params);
@@ -172,12 +163,16 @@ const write = (
 
 const later = (ms: number, work: () => void): void => void setTimeout(work, ms).unref();
 
-/** Starts it on a free port of loopback, or on one that is given. */
-export const doubleOf = async <Acts extends StripeActs>(
-  books: Acts,
+/**
+ * Starts it with empty books on a free port of loopback, or on one that is given; `nowMs` is the wall
+ * clock of Stripe.
+ */
+export const stripeDouble = async (
+  nowMs: () => number = Date.now,
   port = 0,
-): Promise<DoubleOf<Acts>> => {
-  const accounts = new Map<string, Acts>();
+): Promise<StripeDouble> => {
+  const books = createBooks(nowMs);
+  const accounts = new Map<string, Books>();
   const keys = createKeys();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
@@ -185,13 +180,13 @@ export const doubleOf = async <Acts extends StripeActs>(
   let slowMs = () => 0;
   let takesRawCards = true;
 
-  const booksOf = ({ authorization = '', ...headers }: IncomingMessage['headers']): Acts =>
+  const booksOf = ({ authorization = '', ...headers }: IncomingMessage['headers']): Books =>
     accounts.get(String(headers['stripe-account'])) ??
     accounts.get(authorization.replace('Bearer ', '')) ??
     books;
 
   type Call = {
-    own: Acts;
+    own: Books;
     route: Route;
     path: string;
     params: Params;
@@ -210,7 +205,7 @@ export const doubleOf = async <Acts extends StripeActs>(
     if (early !== undefined) return early;
     const ms = MOVES.includes(route.step) ? slowMs() : 0;
     if (ms > 0) await new Promise<void>((resolve) => later(ms, resolve));
-    const reply = acts ? await act(own, route, path, params) : SERVER_ERROR;
+    const reply = acts ? act(own, route, path, params) : SERVER_ERROR;
     if (keyed) keys.end(keyed, made ?? reply);
     return made ?? reply;
   };
@@ -306,7 +301,3 @@ export const doubleOf = async <Acts extends StripeActs>(
     },
   };
 };
-
-/** Starts it with our own books, empty; `nowMs` is the wall clock of Stripe. */
-export const stripeDouble = (nowMs: () => number = Date.now): Promise<StripeDouble> =>
-  doubleOf(createBooks(nowMs));
