@@ -10,7 +10,7 @@ export default {
   // Not among the temporary files, which end with the run: how long each file took orders the next run.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // For --watch and --coverage, where Jest itself loads the modules.
+  // For --watch, --coverage and Stryker, where Jest itself loads the modules and has Node strip their types.
   extensionsToTreatAsEsm: ['.ts'],
-  transform: { '\\.ts$': '<rootDir>/test/strip-types.cjs' },
+  transform: {},
 };

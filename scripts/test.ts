@@ -1,21 +1,30 @@
 /**
- * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`. The last line on stdout is exactly `N passed, N failed, N skipped`. A skip that names a
- * variable of `REQUIRE_ENGINES` (a comma list) fails the run.
+ * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`. The last
+ * line on stdout is exactly `N passed, N failed, N skipped`, after one line for each skipped group or
+ * test, whose name holds the reason (ADR-0004). A skip that names a variable of `REQUIRE_ENGINES` (a
+ * comma list) fails the run.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { memoryFolder } from './memory-folder.ts';
-import { type JestReport, summaryOf } from './test-summary.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
-/**
- * More than there are cores, for tests wait for processes, disks and clocks; each takes up to 1 GB. A
- * long one has several processes of its own.
- */
-const workers = (isLong: boolean): number => Math.min(availableParallelism() + (isLong ? 1 : 4), 8);
+/** Twenty times what the tests have in memory at any moment (ADR-0250). */
+const FREE_BYTES_MIN = 2 ** 30;
+
+type TestResult = { status: string; fullName: string; ancestorTitles: string[] };
+/** The fields of Jest's `--json` report that are used here. */
+type Report = {
+  numPassedTests: number;
+  numFailedTests: number;
+  numPendingTests: number;
+  numTodoTests: number;
+  /** Files that could not be run at all: the other numbers do not include their tests. */
+  numRuntimeErrorTestSuites: number;
+  testResults: { assertionResults: TestResult[] }[];
+};
 
 const install = (): void => {
   const { status } = spawnSync('npm', ['ci'], { cwd: ROOT, stdio: 'inherit' });
@@ -25,25 +34,38 @@ const install = (): void => {
   }
 };
 
-const jestArgs = (args: string[], reportFile: string): string[] => {
-  const passed = args.filter((arg) => arg !== '--long');
-  const isLong = args.includes('--long');
-  const limit = passed.some((arg) => /^(--maxWorkers|-w|-i|--runInBand)/.test(arg));
+/** Where files are in memory: there they are the same as on a disk, and no test waits for one. */
+const memoryFolder = (): string | undefined => {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm');
+    const mounts = readFileSync('/proc/mounts', 'utf8');
+    // Tests run what they build.
+    const isUsable = /^\S+ \/dev\/shm tmpfs (?!\S*\b(ro|noexec)\b)/m.test(mounts);
+    return isUsable && bavail * bsize >= FREE_BYTES_MIN ? '/dev/shm' : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * More than there are cores, for tests wait for processes, disks and clocks; each takes up to 1 GB. A
+ * long one has several processes of its own.
+ */
+const workers = (isLong: boolean): number => Math.min(availableParallelism() + (isLong ? 1 : 4), 8);
+
+const jestArgs = (args: string[], isLong: boolean): string[] => {
+  const limit = args.some((arg) => /^(--maxWorkers|-w|-i|--runInBand)/.test(arg));
   return [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-    JEST,
-    ...passed,
-    '--json',
-    `--outputFile=${reportFile}`,
+    ...args.filter((arg) => arg !== '--long'),
     ...(limit ? [] : [`--maxWorkers=${workers(isLong)}`]),
     ...(isLong ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
   ];
 };
 
 /** Jest's own output goes to stderr as always; its JSON goes to the file alone. */
-const runJest = async (args: string[]): Promise<number> => {
-  const jest = spawn(process.execPath, args, {
+const runJest = (args: string[], folder: string, isLong: boolean): Promise<number> => {
+  const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+  const jest = spawn(process.execPath, [...flags, JEST, ...args], {
     cwd: ROOT,
     stdio: ['inherit', 'ignore', 'inherit'],
     env: {
@@ -58,20 +80,51 @@ const runJest = async (args: string[]): Promise<number> => {
   return new Promise((resolve) => jest.on('exit', (code) => resolve(code ?? 1)));
 };
 
-const readReport = (file: string): JestReport | undefined =>
-  existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as JestReport) : undefined;
+/** One line for each group that was skipped as a whole, with its size, and for each other skipped test. */
+const skipsOf = ({ testResults }: Report): string[] => {
+  const all = testResults.flatMap((file) => file.assertionResults);
+  const groupOf = ({ ancestorTitles: [group], fullName }: TestResult) => group ?? fullName;
+  const isSkipped = ({ status }: TestResult) => status === 'pending' || status === 'todo';
+  const running = new Set(all.filter((test) => !isSkipped(test)).map(groupOf));
+  const nameOf = (test: TestResult) => (running.has(groupOf(test)) ? test.fullName : groupOf(test));
+  return [...Map.groupBy(all.filter(isSkipped), nameOf)].map(([name, tests]) =>
+    tests.length === 1
+      ? `skipped: ${tests[0]?.fullName}`
+      : `skipped: ${name}: ${tests.length} tests`,
+  );
+};
+
+/** Prints how a run ended that Jest ended with `code`, and returns the exit code. */
+const close = (report: Report, code: number): number => {
+  const passed = report.numPassedTests;
+  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
+  const skips = skipsOf(report);
+  const required = (process.env.REQUIRE_ENGINES ?? '').split(',').filter((name) => name !== '');
+  const missed = required.filter((name) => skips.some((line) => line.includes(name)));
+  const lines = [
+    ...skips,
+    ...missed.map((name) => `not allowed: tests were skipped that ${name} was set for`),
+    ...(passed + failed === 0 ? ['no test was executed'] : []),
+    `${passed} passed, ${failed} failed, ${report.numPendingTests + report.numTodoTests} skipped`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  return failed > 0 || passed === 0 || missed.length > 0 ? 1 : code;
+};
 
 if (!existsSync(JEST)) install();
-const isLong = process.argv.includes('--long');
-const isChosen = process.env.TMPDIR !== undefined;
+const args = process.argv.slice(2);
+const isLong = args.includes('--long');
+const onDisk = isLong || process.env.TMPDIR !== undefined;
 const folder = mkdtempSync(
-  join((isLong || isChosen ? undefined : memoryFolder()) ?? tmpdir(), 'payments-test-'),
+  join((onDisk ? undefined : memoryFolder()) ?? tmpdir(), 'payments-test-'),
 );
-const reportFile = join(folder, 'report.json');
-const code = await runJest(jestArgs(process.argv.slice(2), reportFile));
-const required = process.env.REQUIRE_ENGINES?.split(',').filter((name) => name !== '');
-const summary = summaryOf(readReport(reportFile), code, required);
-process.stdout.write(`${summary.lines.join('\n')}\n`);
-process.exitCode = summary.exitCode;
+const file = join(folder, 'report.json');
+const toFile = ['--json', `--outputFile=${file}`];
+const code = await runJest([...jestArgs(args, isLong), ...toFile], folder, isLong);
+if (existsSync(file)) process.exitCode = close(JSON.parse(readFileSync(file, 'utf8')), code);
+else {
+  process.stdout.write('the tests could not be run\n0 passed, 1 failed, 0 skipped\n');
+  process.exitCode = 1;
+}
 // A process that a failed test has left behind may still be writing.
 rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
