@@ -1,33 +1,35 @@
 /**
- * Mutation testing of the pure parts (`npm run test:mutation`): each small change that Stryker makes
- * to them has to fail a test of test/domain. docs/reliability.md has the score and the survivors.
+ * Mutation testing (`npm run test:mutation`): scripts/test-mutation.ts names the sources that Stryker
+ * changes and the tests that have to notice. docs/reliability.md has the score and the survivors.
  */
+const { MUTATION_TESTS = 'domain/*' } = process.env;
+
 export default {
-  mutate: [
-    'shared/payment/*.ts',
-    // Declarations of schemas, of which a change takes every test again: test/domain/stored-events
-    // holds them to frozen files.
-    '!shared/payment/{*events,event-fields}.ts',
-    'shared/event-store/{chain,codec,fold-stream,verify-chain}.ts',
-  ],
   testRunner: 'jest',
   jest: {
     configFile: 'jest.config.mjs',
     config: {
-      // Which changes the sources under the tests: Jest has to load them in each file.
-      testRunner: 'jest-circus/runner',
-      testMatch: ['<rootDir>/test/domain/**/*.test.ts'],
-      // It reads the sources, which Stryker has changed.
-      testPathIgnorePatterns: ['/purity\\.test\\.ts$'],
+      // Jest loads the sources, which Stryker has changed, anew for each file.
+      testRunner: '<rootDir>/test/jest/jest-circus-until-noticed.mjs',
+      testMatch: MUTATION_TESTS.split(' ').map((files) => `<rootDir>/test/${files}.test.ts`),
+      // It reads the sources.
+      testPathIgnorePatterns: ['/domain/purity\\.test\\.ts$'],
+      // A change may have a test wait for what never comes.
+      testTimeout: 20_000,
     },
   },
   testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
+  // Jest keeps the modules of every run.
+  maxTestRunnerReuse: 50,
+  concurrency: 2,
   coverageAnalysis: 'perTest',
+  timeoutMS: 20_000,
   // TypeScript 7 has no JavaScript API, which Stryker would read a tsconfig with: there is none here.
   tsconfigFile: 'none',
   incremental: true,
-  // Not kept in git: one run makes it anew, and it would change with every line of the sources.
-  incrementalFile: 'reports/mutation/incremental.json',
+  cleanTempDir: 'always',
   reporters: ['clear-text', 'progress'],
-  thresholds: { high: 95, low: 90, break: 90 },
+  clearTextReporter: { reportTests: false },
+  // The rules of money have a minimum; no score of the other folders has been settled.
+  thresholds: { high: 95, low: 90, break: MUTATION_TESTS === 'domain/*' ? 90 : null },
 };

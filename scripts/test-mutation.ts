@@ -1,8 +1,9 @@
 /**
- * `npm run test:mutation [-- files]`: mutation testing of the pure parts, as stryker.config.mjs
- * says, or of the named files among them. Results of the last run (reports/mutation/) are used again
- * where neither code nor tests have changed. A new test alone does not try the changes to a module's
- * constants again: delete that folder first. Ends with 1 when the score is below the minimum.
+ * `npm run test:mutation [-- --mutate 'shared/payment/**' and Stryker's other flags]`: Stryker makes
+ * small changes to the sources, one at a time, and the tests of their folder have to notice each one.
+ * Without `--mutate` every folder in turn, which takes many hours the first time; a later run tries
+ * again what has changed (reports/mutation/). A new test alone does not try the changes to a module's
+ * constants again: `--force` does. Ends with 1 when a score is below the minimum of stryker.config.mjs.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,10 +11,68 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..');
 const STRYKER = join(ROOT, 'node_modules/@stryker-mutator/core/bin/stryker.js');
 
-const files = process.argv.slice(2);
-const only = files.length === 0 ? [] : ['--mutate', files.join(',')];
-const { status } = spawnSync(process.execPath, [STRYKER, 'run', ...only], {
-  cwd: ROOT,
-  stdio: 'inherit',
-});
-process.exitCode = status ?? 1;
+/**
+ * Folders, and the test files that notice their changes: the closest and quickest ones, for a change
+ * that no test notices runs all that reach it.
+ */
+const TESTS_OF: Readonly<Record<string, string>> = {
+  'shared/payment': 'domain/*',
+  'shared/event-store': 'domain/*',
+  'command-api':
+    'http/{create-payment,capture-void-refund,idempotency,unique-references} memory/payment-log',
+  'command-api/operator': 'recovery/resolve',
+  'command-api/provider': 'contract/provider/{resilience,simulator}',
+  'command-api/provider/http': 'contract/provider/http-faults',
+  'command-api/provider-ahead': 'provider-ahead/provider-ahead',
+  'command-api/reconcile': 'audit/{reconcile,reconcile-stream}',
+  'command-api/recovery': 'recovery/* http/{restored-never-sent,unique-references,later-results}',
+  'command-api/request': 'http/{create-request,change-request,card-in-request}',
+  'command-api/webhooks': 'webhooks/endpoints http/stripe-webhooks',
+  projector: 'projector/{projection,subscription,new-payments,lease,rebuild,removed}',
+  'projector/event-feed': 'projector/topics contract/event-feed/memory',
+  'projector/key-document': 'contract/key-document/*',
+  'projector/relay': 'projector/{relay,relay-parking} contract/relay-retry/memory',
+  'projector/seals': 'projector/{seals,sealing-key,running-hash}',
+  'projector/verification': 'projector/verification',
+  'projector/webhooks': 'webhooks/{delivery,deliverer,messages,addresses,followed-log}',
+};
+const FOLDERS = Object.keys(TESTS_OF);
+/** Left out everywhere: declarations of schemas, which frozen files hold, metrics, and mains. */
+const NOT_CHANGED = ['*events', 'event-fields', 'contract', 'schemas', '*metrics', 'main'];
+/** The pure files of the event store. */
+const EVENT_STORE = ['chain', 'codec', 'fold-stream', 'verify-chain'];
+
+const isIn = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`);
+
+/** The folders of which files match, each with the files of it that are changed. */
+const runsOf = (asked: string): [folder: string, files: string][] => {
+  const fixed = asked.replace(/\/?\*.*/, '');
+  const inside = FOLDERS.filter((folder) => isIn(folder, fixed));
+  const files = (folder: string) =>
+    folder === 'shared/event-store'
+      ? EVENT_STORE.map((name) => `${folder}/${name}.ts`).join(',')
+      : `${folder}/*.ts`;
+  if (inside.length > 0) return inside.map((folder) => [folder, files(folder)]);
+  const around = FOLDERS.filter((folder) => isIn(fixed, folder)).sort();
+  return around.slice(-1).map((folder) => [folder, asked]);
+};
+
+const run = ([folder, files]: [string, string], flags: readonly string[]): number => {
+  const name = folder.replaceAll('/', '-');
+  const args = ['--mutate', [files, ...NOT_CHANGED.map((one) => `!**/${one}.ts`)].join(',')];
+  const kept = ['--incrementalFile', `reports/mutation/${name}.json`];
+  process.stderr.write(`mutation: ${files}, by the tests ${TESTS_OF[folder]}\n`);
+  const { status } = spawnSync(process.execPath, [STRYKER, 'run', ...args, ...kept, ...flags], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: { ...process.env, MUTATION_TESTS: TESTS_OF[folder] },
+  });
+  return status ?? 1;
+};
+
+const flags = process.argv.slice(2);
+const at = flags.indexOf('--mutate');
+const runs = at === -1 ? runsOf('*') : runsOf(flags.splice(at, 2)[1] ?? '');
+if (runs.length === 0) process.stderr.write(`mutation: one of ${FOLDERS.join(', ')}\n`);
+const worst = Math.max(...runs.map((one) => run(one, flags)));
+process.exitCode = runs.length === 0 ? 2 : worst;
