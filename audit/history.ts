@@ -73,7 +73,6 @@ const merchantOf = async (
   isBroken: boolean,
 ): Promise<string> => {
   const stored = async () => (await readModels.getAny(paymentId))?.merchantId;
-  // seeded bug: merchant-of-broken
   const known = isBroken ? await stored() : undefined;
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
@@ -97,7 +96,6 @@ const removedHistory = async (
 ): Promise<History | undefined> => {
   const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);
-  // seeded bug: removed-of-merchant
   if (document === undefined || (only !== undefined && document.merchantId !== only))
     return undefined;
   const stream = streamOf(paymentId);
@@ -120,11 +118,9 @@ export const historyOf = async (
   const [first] = forms;
   if (first === undefined) return removedHistory(deps, principal, paymentId);
   const events = forms.map((form) => decode(form));
-  // seeded bug: history-verified
   const broken = streamBreak(forms, events);
   const merchantId = await merchantOf(deps, paymentId, first, broken !== undefined);
   const only = onlyOf(principal);
-  // seeded bug: history-of-merchant
   return only === undefined || merchantId === only
     ? { merchantId, events, forms, broken }
     : undefined;
@@ -142,7 +138,6 @@ const amountsOf = ({ event }: RecordedEvent): Amounts | undefined => {
 /** The address of a webhook endpoint may hold a password of its merchant among its parameters. */
 const shownData = ({ data }: RecordedEvent['event']): AuditEvent['data'] => {
   if (!('url' in data) || data.url === undefined) return data;
-  // seeded bug: webhook-url-cut
   const url = data.url.replace(/(?<=[?&][^=&#]*=)[^&#]*/g, '***');
   return { ...data, url };
 };

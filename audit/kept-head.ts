@@ -31,7 +31,6 @@ const holds = ({ hash, logHash }: StoredForm, kept: KeptHead): boolean =>
 /** Why a kept head proves nothing about what is verified; undefined where it does. */
 const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefined => {
   if (kept.log === undefined) return 'the kept head does not name the log that it is of';
-  // seeded bug: kept-head-of-log
   if (kept.log !== logId) return `the kept head is of another log (${kept.log}, not ${logId})`;
   if (only === undefined || kept.merchant === only) return undefined;
   return kept.merchant === undefined

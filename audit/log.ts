@@ -92,7 +92,6 @@ export const logPage = async (
       next = form.position;
       if (isVisible && fits(form, requested)) take(form);
     }
-    // seeded bug: page-at-end
     atEnd = next === end || page.length === 0;
   }
   return { events, broken, next, atEnd };

@@ -41,7 +41,6 @@ const find = async (
   reply: FastifyReply,
   action: Access['action'],
 ): Promise<Found | undefined> => {
-  // seeded bug: reading-recorded
   await deps.record(reply.request, { action, paymentId });
   const history = await historyOf(deps, principal, paymentId);
   if (history === undefined) {

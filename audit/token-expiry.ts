@@ -19,7 +19,6 @@ export async function* untilExpiry(
     isOver = true;
     end();
   };
-  // seeded bug: stream-expiry
   const timer = setTimeout(expire, Math.min(expiresAtSeconds * 1000 - Date.now(), TIMER_MS_MAX));
   try {
     yield* texts;

@@ -20,7 +20,6 @@ export const requireWholeLog = (
 
 /** Throws CommandFailed where a key is named and no seal is there that it could prove anything by. */
 export const requireSeals = (file: string, key: string | undefined, seals: number): void => {
-  // seeded bug: key-without-seals
   if (key !== undefined && seals === 0)
     throw new CommandFailed(
       `${file} has no seal, so ${key} proves nothing about it: its seals were taken out, or none was made yet`,

@@ -30,7 +30,6 @@ const SEQUENCE = /(\p{Cc}\[[0-9;]*m)/u;
 const shown = (text: string): string =>
   text
     .split(SEQUENCE)
-    // seeded bug: own-styles-alone
     .map((part) => (OWN_SEQUENCES.has(part) ? part : withoutControlSigns(part)))
     .join('');
 

@@ -30,7 +30,6 @@ export const checkSealedHead = async (folder: string, store: EventStore): Promis
     found.publicKey = publicKey;
     const kept = readHeadFile(keyFile);
     const log = await logIdOf(store);
-    // seeded bug: stopped-log-sealed
     await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(keyFile) });
   } catch (error) {
     if (error instanceof LogMisfit) return { ...found, misfit: error.message };

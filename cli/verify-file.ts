@@ -44,7 +44,6 @@ const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
   }
   if (seen.lines > manifest.count)
     return `the file holds more than the ${manifest.count} exported events`;
-  // seeded bug: manifest-chain
   if (seen.chain !== manifest.chain) return NOT_ITS_END;
   if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256) {
     return 'the bytes of the file are not those that were exported';
@@ -120,7 +119,6 @@ const scan = async (
 
 /** Why the file as a whole, or its last line, is not what was exported. */
 const endReason = (seen: Scan, manifest: Manifest): string | undefined =>
-  // seeded bug: manifest-head
   wholeReason(seen, manifest) ?? headReason(seen.last, manifest);
 
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {

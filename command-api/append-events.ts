@@ -38,12 +38,10 @@ export const append = async (
   let unknown: AppendOutcomeUnknown | undefined;
   for (;;) {
     try {
-      // seeded bug: append-repeated
       return (await store.append(streamOf(paymentId), expected, events)).map(asPaymentEvent);
     } catch (error) {
       if (error instanceof AppendOutcomeUnknown) unknown = error;
       // That the store rejects this attempt says nothing of the attempt before it.
-      // seeded bug: refusal-after-unknown
       else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
       if (budget.leftMs() === 0) throw unknown;
       await pause(jittered(PAUSE_MS, WIDE_JITTER));

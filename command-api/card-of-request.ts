@@ -23,7 +23,6 @@ export type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
 /** The card of a number, which nobody has to be asked about. */
 export const shownCardOf = (card: CardInput): ShownCard => {
   const numberBrand = brandOf(card.number);
-  // seeded bug: masked-card
   return { card: maskCard(card, numberBrand), numberBrand };
 };
 
@@ -36,7 +35,6 @@ export const describeToken = async (
   const described = await provider.describeToken(given.token, merchantId);
   switch (described.outcome) {
     case 'DESCRIBED':
-      // seeded bug: brand-of-token
       return { card: maskToken(described, given), numberBrand: described.brand };
     case 'NOT_FOUND':
       return {

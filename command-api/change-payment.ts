@@ -94,7 +94,6 @@ const changeOrRepeat = async (
     // Under a key a fenced attempt frees it; a request that joined without one gets its response.
     if (!hasKey) return responseTo(payment, operation);
     if (operation.ended === undefined) return responseTo(payment, operation);
-    // seeded bug: repeat-replayed
     if (!isFree(operation)) return replayed(responseTo(payment, operation));
   }
   return changeAnew(deps, attempt, payment);
@@ -113,7 +112,6 @@ const changeAnew = async (
   const notSent = operationUnder(payment.state, request);
   if (notSent !== undefined) {
     // What the rules refuse makes no attempt, so the one before needs no fence.
-    // seeded bug: refused-before-fence
     const decision = decide(payment.state, command);
     if (decision.kind === 'refused') return rejection(decision.code, decision.details);
     const barred = await responseUnlessFenced(deps, payment, notSent);
@@ -158,7 +156,6 @@ const identityUnder = (
   const fingerprint = identities.fingerprintOf({
     route: kind,
     paymentId,
-    // seeded bug: change-fingerprint
     amount: amount ?? null,
     reason: reason ?? null,
   });

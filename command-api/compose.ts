@@ -121,7 +121,6 @@ const createDeps = (
     queues,
     inFlight,
     resolve: (paymentId, goOn) => resolveByAsking(deps, paymentId, goOn),
-    // seeded bug: asked-on
     confirm: (payment, goOn) => confirmByAsking(deps, payment, goOn),
     providers: config.provider.names,
     delaysMs: config.recoveryDelaysMs,

@@ -39,7 +39,6 @@ export const comparableCreate = (
 ): { text: string; details: PaymentDetails } => {
   const inOrder = copyInOrder(details) as PaymentDetails | undefined;
   const comparable = {
-    // seeded bug: create-fingerprint
     amount,
     captureNow,
     card,

@@ -263,7 +263,6 @@ const createUnique = async (
   const { sender, budget } = request;
   const claimed = await claimReference(deps, sender, command, reference, budget);
   if (claimed.kind === 'held') return claimed.response;
-  // seeded bug: reference-read-again
   const mayGoOn = () => stillClaims(deps, command, reference, claimed.claimId);
   return operate(deps, { ...request, mayGoOn });
 };

@@ -36,7 +36,6 @@ const knownTo = async (store: SecretStore, own: string) => {
  */
 const refuseForeign = (own: string, older: readonly string[], previous?: string): void => {
   if (previous === undefined || older.length === 0) return;
-  // seeded bug: older-secret-known
   if (previous !== own && older.includes(previous)) return;
   throw new SecretRefused(
     'IDEMPOTENCY_SECRET_PREVIOUS: no events were written with this secret before the current one; with it repeated requests from before the rotation would be charged again. Name the secret before the current one',
@@ -64,7 +63,6 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
   for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
     const { check, older, last } = await knownTo(store, own);
     if (check === own) return refuseForeign(own, older, previous);
-    // seeded bug: previous-secret-matches
     if (check === undefined || check !== previous) break;
     try {
       return await recordChange(store, last, { check: own, previousCheck: check });

@@ -67,11 +67,9 @@ export const createIdentities = ([secret, ...older]: readonly [
   const fingerprintOfText = (canonical: string): string =>
     hash('request', canonical).toString('base64url');
   return {
-    // seeded bug: key-scope
     paymentIdOf: (merchantId, idempotencyKey, attempt) =>
       `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt), ID_CHARACTERS)}`,
     operationIdOf: (merchantId, route, paymentId, idempotencyKey, attempt) =>
-      // seeded bug: derived-operation-id
       `op_${crockford(hash('operation', merchantId, route, paymentId, idempotencyKey, attempt), ID_CHARACTERS)}`,
     keyHashOf: (merchantId, route, paymentId, idempotencyKey) =>
       hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
@@ -80,7 +78,6 @@ export const createIdentities = ([secret, ...older]: readonly [
     fingerprintOf: (request) => fingerprintOfText(canonicalJson(request)),
     fingerprintOfText,
     checkValue: () => hash('check').toString('base64url'),
-    // seeded bug: previous-secret
     ...(previous !== undefined && { previous: createIdentities([previous, ...rest]) }),
   };
 };

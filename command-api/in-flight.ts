@@ -85,7 +85,6 @@ export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFli
 
   const leftMsOf: InFlight['leftMsOf'] = (payment, operation) => {
     if (inFlightMsMax === 0) return 0;
-    // seeded bug: others-in-flight
     if (ended.get(payment.state.paymentId)?.has(operation.operationId)) return 0;
     const { operationId } = operation;
     const leftMs = inFlightMsMax - ageMsOf(payment, operation);

@@ -76,7 +76,6 @@ const judge = async (
   budget: Budget,
 ): Promise<CommandResponse | 'just claimed' | undefined> => {
   const last = claims.paymentIds.at(-1);
-  // seeded bug: all-claimants
   const others = new Set(claims.paymentIds.filter((id) => id !== create.paymentId));
   for (const id of others) {
     const payment = await ended(deps, id, budget);

@@ -86,7 +86,6 @@ const carryOut = async (
   progress: Progress,
 ): Promise<CommandResponse | undefined> => {
   const { operationId } = request.command;
-  // seeded bug: intent-before-call
   const executed = await appendIntent(deps, request, progress);
   if (executed.kind !== 'done') return responseWithoutIntent(deps, request.paymentId, executed);
   const { payment } = executed;
@@ -129,7 +128,6 @@ const endEarly = async (
       { paymentId, err: error },
       'nothing sent to the provider: the event store failed after the intent; recovery will end it',
     );
-    // seeded bug: early-end-names-payment
     return { response: unknownOutcome(paymentId) };
   }
 };
@@ -146,7 +144,6 @@ const appendIntent = async (
   try {
     const executed = await paymentLog.execute(paymentId, command, contextOf(sender), budget);
     // The log does not bring it back to this process (ADR-0207).
-    // seeded bug: own-intent-seen
     if (executed.kind === 'done') inFlight.sawIntent(command.operationId);
     return executed;
   } catch (error) {
@@ -183,7 +180,6 @@ const responseWithoutIntent = (
 export const outcomeOf = (
   response: ProviderOutcome | Fenced | NotFound,
 ): FinalOutcomeDetails | undefined =>
-  // seeded bug: unknown-stays-unresolved
   response.outcome === 'UNKNOWN' || response.outcome === 'NOT_FOUND' ? undefined : response;
 
 /**
@@ -224,18 +220,14 @@ const execute = async (
   operation: Operation,
 ): Promise<ProviderOutcome> => {
   // The client has its response, that nothing was begun, and may have sent the request again.
-  // seeded bug: budget-spent
   if (budget.spent === true) return { outcome: 'NOT_SENT' };
   // Another process may take the call for ended before it would end: the call is not begun.
-  // seeded bug: too-late-to-call
   if (inFlight.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
   const { paymentId, merchantId, currency } = payment.state;
   const { operationId, amountMinor: amount } = operation;
-  // seeded bug: open-before-money
   const opened = async (reference: string): Promise<void> => {
     progress.payment = await paymentLog.recordOpened(payment, operationId, reference);
   };
-  // seeded bug: call-under-operation-id
   const sent = { operationId, paymentId, merchantId, amount, currency, ...call };
   return provider.execute(sent, opened);
 };

@@ -159,7 +159,6 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     if (payment === undefined) return;
     // A slow read may come back after an append of this process: the longer stream is kept.
     const known = cache.peek(paymentId);
-    // seeded bug: nothing-unlearned
     if (known !== undefined && known.events.length > payment.events.length) return;
     cache.set(paymentId, payment);
   };
@@ -169,7 +168,6 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     if (cached !== undefined) return cached;
     const known = cache.peek(paymentId);
     const events = await store.readStream(streamOf(paymentId));
-    // seeded bug: known-and-gone
     if (events.length === 0 && known !== undefined) throw notInLog(paymentId);
     const folds = await foldInSlices(events, foldOne);
     const payment = folds && { events: events.map(asPaymentEvent), ...folds };
@@ -203,7 +201,6 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
       if (decision.kind !== 'events') {
         if (justRead) return { ...decision, payment };
       } else if (payment !== undefined && decision.events.length === 0) {
-        // seeded bug: intent-of-another
         if (isOnKnownOperation(command) || isIntentOf(payment, command.operationId, tried))
           return { kind: 'done', payment };
         if (justRead) return { kind: 'repeated', payment };
@@ -216,7 +213,6 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
           onAppended(appended);
           return { kind: 'done', payment: next };
         } catch (error) {
-          // seeded bug: decided-again
           if (!(error instanceof RevisionConflict)) throw error;
           onConflict();
           if (budget.leftMs() === 0) throw new BudgetSpent();

@@ -146,7 +146,6 @@ export const responseTo = (payment: LoadedPayment, operation: Operation): Comman
   if (operation.ended === undefined) {
     return { ...unknownOutcome(paymentId), seen: { paymentId, revision: last } };
   }
-  // seeded bug: replay-revision
   const { outcome, revision } = operation.ended;
   const seen = { paymentId, revision };
   if (outcome === 'NOT_SENT' || outcome === 'FENCED') {
@@ -180,7 +179,6 @@ const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResp
 /** A stored outcome, given again (gaps §8). */
 export const replayed = (response: CommandResponse): CommandResponse => ({
   ...response,
-  // seeded bug: replay-header
   headers: { ...response.headers, 'idempotent-replayed': 'true' },
 });
 
@@ -246,7 +244,6 @@ const storedOrNot = (): CommandResponse =>
 const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
   if (earlier === undefined)
     return tryLater('SERVICE_UNAVAILABLE', ['the turn of this request did not come in time']);
-  // seeded bug: unresolved-is-not-running
   return earlier.mayRun
     ? tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs'])
     : unknownOutcome(earlier.paymentId);

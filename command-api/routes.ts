@@ -196,7 +196,6 @@ const changeFor = async (
   const payment = await ownPayment(api, sender, paymentId, reply);
   if (payment === undefined) return reply;
   reply.request.paymentId = paymentId;
-  // seeded bug: card-in-change
   if (textsHoldCard(texts, payment.bin, payment.last4)) {
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
@@ -223,9 +222,7 @@ const ownPayment = async (
   reply: FastifyReply,
 ): Promise<LoadedPayment['state'] | undefined> => {
   const payment = await loadFor(commands, merchantId, paymentId);
-  // seeded bug: command-of-merchant
   if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
-  // seeded bug: command-on-removed
   if (payment === undefined && (await isKnown(readModels, paymentId, merchantId)))
     throw notInLog(paymentId);
   reject(reply, 'PAYMENT_NOT_FOUND');

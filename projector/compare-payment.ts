@@ -59,7 +59,6 @@ const differenceAt = (
   const inLog = foldStream(events.slice(0, row.revision + 1), foldReadModel);
   if (inLog === undefined) return { kind: 'not in the log', detail: 'the log has no such payment' };
   const expected = rowOf(inLog);
-  // seeded bug: compared-bytes
   if (contentOf(expected) === contentOf(row)) return undefined;
   return { kind: 'differs', detail: detailOf(row, expected) };
 };

@@ -24,7 +24,6 @@ type Generation = FillArgs['generation'];
 
 /** Throws where the log ends before the served checkpoint. */
 const rejectShort = (ended: readonly Filled[], of: number, until: Position | null): void => {
-  // seeded bug: shares-filled-whole
   if (ended.length < of || ended.some(({ at }) => at !== until))
     throw new RebuildImpossible('the log ends before the checkpoint of the read models');
 };

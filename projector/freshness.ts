@@ -110,7 +110,6 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
     isBehind: (paymentId) => {
       if (!ready) return true;
       const entry = tracked.get(paymentId);
-      // seeded bug: known-behind
       return entry !== undefined && entry.committed > entry.applied;
     },
     size: () => tracked.size,

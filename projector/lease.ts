@@ -37,7 +37,6 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
     const until = performance.now() + ttlMs;
     const taken = await readModels.lease(holder, ttlMs);
     ownUntil = taken ? until : undefined;
-    // seeded bug: one-projector
     return taken;
   };
   const lose = (reason: string): void => {

@@ -12,7 +12,6 @@ export type Misfit = 'ends before' | 'has other events up to';
  * none.
  */
 export const checkpointHashOf = (event: LogEvent): string | null => {
-  // seeded bug: checkpoint-log-hash
   if (event.logHash !== undefined) return event.logHash;
   return 'unreadable' in event ? null : event.hash;
 };
@@ -40,10 +39,8 @@ export const misfitOf = async (
   const end = await store.end();
   const isBefore = end !== checkpoint && (await store.readAll(checkpoint, 1, end)).length === 0;
   if (isBefore) return 'ends before';
-  // seeded bug: same-log
   if (hash === null) return undefined;
   const at = await store.hashAt(checkpoint);
-  // seeded bug: carried-hash-fits
   if (fits(at, hash) || (at !== null && (await carried?.(checkpoint)) === hash)) return undefined;
   return 'has other events up to';
 };

@@ -45,7 +45,6 @@ const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent)
   try {
     return { readModel: project(readModel, asPaymentEvent(event)) };
   } catch (error) {
-    // seeded bug: poison-parks-one
     return { readModel, poison: { revision: event.revision, reason: reasonOf(error) } };
   }
 };
@@ -100,10 +99,8 @@ export const createPaymentFolds = ({
   ): Folded | undefined | Promise<Folded> => {
     const { revision } = event;
     const applied = revisionOf({ readModel });
-    // seeded bug: already-applied
     if (revision <= applied) return before;
     if ('unreadable' in event) return { readModel, poison: { revision, reason: event.unreadable } };
-    // seeded bug: gap-healed
     return revision === applied + 1 ? applyOne(readModel, event) : heal(paymentId, event);
   };
 

@@ -132,7 +132,6 @@ export const createProjection = ({
     try {
       await readModels.apply(changes, checkpoint, to, hash);
     } catch (error) {
-      // seeded bug: too-large-document-parks-one
       if (!(error instanceof DocumentTooLarge)) throw error;
       const { paymentId, message: reason } = error;
       const revision = payments.get(paymentId)?.readModel?.revision ?? 0;
@@ -156,7 +155,6 @@ export const createProjection = ({
     payments: Map<string, Folded>,
     forgotten: ReadModelChange[] = [],
   ): Promise<Parking[]> => {
-    // seeded bug: held-before-checkpoint
     const { position, hash } = newPayments.before(payments) ?? end;
     if (payments.size + forgotten.length === 0 && position === checkpoint) return [];
     return write(payments, position, hash, forgotten);
@@ -179,7 +177,6 @@ export const createProjection = ({
     for (const { paymentId } of forgotten) payments.delete(paymentId);
     const parkings = await writeUpToHeld(payments, forgotten).catch((error: unknown) => {
       // Before the next start a write of held payments would move the checkpoint past this batch.
-      // seeded bug: failed-batch-taken-back
       beAtCheckpoint();
       throw error;
     });
@@ -187,7 +184,6 @@ export const createProjection = ({
     // Parked payments count as applied too: a reader sees the mark on the document.
     for (const { stream, revision } of events) {
       const paymentId = paymentOf(stream);
-      // seeded bug: held-is-behind
       if (paymentId === undefined || newPayments.has(paymentId)) continue;
       freshness.applied(paymentId, revision);
     }
@@ -243,7 +239,6 @@ export const createProjection = ({
   const removal = async (paymentId: string, kept?: PaymentReadModel): Promise<void> => {
     const last = kept?.revision ?? (await lastOf(paymentId));
     const { poison } = await folds.foldStream(paymentId, last);
-    // seeded bug: removal-parks
     if (poison === undefined) return;
     // Parked from the next event on: the document is as good as it was.
     const stopped = { readModel: kept, poison: { ...poison, revision: last + 1 } };

@@ -159,14 +159,12 @@ const fillAndServe = async (
   await fill(options, projection, reportHere, BATCH - 1);
   return hold(async () => {
     await fill(options, projection, reportHere, 0);
-    // seeded bug: rebuild-keeps-removed
     await parkRemoved(options, next, projection);
     const [before, after] = await Promise.all([readModels.checksum(), next.checksum()]);
     const equal = before.hash === after.hash && before.documents === after.documents;
     const money = equal ? NONE : await moneyDifferences(readModels, next);
     const parked = await next.parked(PARKED_NAMED_MAX);
     options.signal?.throwIfAborted();
-    // seeded bug: money-kept
     const served = money.count === 0 || options.accept === true;
     if (served) await next.serve();
     return {

@@ -137,7 +137,6 @@ export const startSampler = (options: SamplerOptions): Sampler => {
 
   const sample = async (): Promise<void> => {
     turn += 1;
-    // seeded bug: samples-the-log
     const paymentId = await (turn % 2 === 0 ? nextDocument() : nextInLog());
     if (paymentId !== undefined) await check(paymentId);
   };

@@ -15,7 +15,6 @@ class LedgerRefused extends Error {
 
 const openOrReject = ({ dataDir }: Config): Simulation => {
   try {
-    // seeded bug: provider-on-disk
     return openSimulation(join(dataDir, 'provider-ledger.sqlite'), 'FULL');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

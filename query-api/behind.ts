@@ -82,7 +82,6 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
     if (place === null) return undefined;
     if (nowMs() < confirmedUntilMs) return place;
     // Read models that are ahead of a log put back from a copy say nothing about its streams.
-    // seeded bug: look-at-own-log
     if ((await store.hashAt(place)) === null) return undefined;
     confirmedUntilMs = nowMs() + CONFIRMED_FOR_MS;
     return place;
@@ -90,7 +89,6 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
 
   const newerThan = async (place: Position): Promise<Newer> => {
     const events = await store.readAll(place, NEWER_EVENTS_MAX + 1);
-    // seeded bug: look-to-the-end
     if (events.length > NEWER_EVENTS_MAX) return undefined;
     return new Map(events.map(({ stream, revision }) => [stream, revision]));
   };
@@ -99,7 +97,6 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
     const begunMs = nowMs();
     const place = await inTime(filledTo);
     // Who comes from now on needs a look that begins later.
-    // seeded bug: look-after-the-get
     next = undefined;
     const newer = place === undefined ? Promise.resolve(undefined) : inTime(() => newerThan(place));
     running = newer.then(() => {
@@ -147,7 +144,6 @@ export const behindTheLog = (
       const isLate = nowMs() - begunMs >= CONFIRMED_FOR_MS;
       const known = await newer;
       if (known === undefined || isLate) return (await askAlone(paymentId))(revision);
-      // seeded bug: behind-the-look
       return (known.get(streamOf(paymentId)) ?? -1) > revision;
     };
   };

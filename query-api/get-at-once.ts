@@ -22,7 +22,6 @@ const documentOf = (
   paymentId: string,
   merchantId: string,
 ): DocumentAtOnce | undefined => {
-  // seeded bug: at-once-behind
   if (isBehind(paymentId)) return undefined;
   try {
     const document = getAtOnce(paymentId, merchantId);
@@ -45,7 +44,6 @@ export const paymentAtOnce = (deps: DepsAtOnce, auth: AuthAtOnce): AtOnce => ({
     if (isFull(merchantId)) return undefined;
     const document = documentOf(deps, paymentId, merchantId);
     // Last: a request that goes on to the framework draws there, and only there.
-    // seeded bug: at-once-rate
     if (document === undefined || !auth.draw(merchantId)) return undefined;
     const { revision, body, bodyBytes } = document;
     return { etag: `"${revision}"`, body, bodyBytes, paymentId, merchantId };

@@ -39,16 +39,13 @@ export const getPayment = async (
 ): Promise<FoundPayment | undefined> => {
   const behind = await deps.behind(paymentId);
   const document = await documentOf(deps, paymentId, merchantId);
-  // seeded bug: document-fresh
   if (document !== undefined && !document.parked && !(await behind(document.revision))) {
     return document;
   }
   try {
     const found = await fold(deps, paymentId);
-    // seeded bug: get-of-removed
     if (found === undefined && document !== undefined)
       throw new StreamNotWhole(`payment ${paymentId}: the read models have it, the log does not`);
-    // seeded bug: get-of-merchant
     return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {
     if (error instanceof StoreUnavailable && document !== undefined) return document;

@@ -63,7 +63,6 @@ export const listPayments = async (
 ): Promise<string> => {
   const { limit, status, from, to, merchantReference, cursor } = request;
   const after = cursor ?? undefined;
-  // seeded bug: list-of-merchant
   const search = { status, from, to, merchantReference, after, merchantId };
   const { documents, searchedTo } = await readModels.search(search, limit);
   const page = await foundInLog(store, search, documents);

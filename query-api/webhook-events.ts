@@ -60,7 +60,6 @@ const messageOf = async (
   event: LogEvent,
   merchantId: string,
 ): Promise<Message | undefined> => {
-  // seeded bug: listen-of-merchant
   if ((await merchants.of(event)) !== merchantId) return undefined;
   return messageAt(states, event);
 };

@@ -111,7 +111,6 @@ const outcomeInstead = async (
     return rejected(
       `the ${kind} is recorded as ${WORDS[ended.outcome]}, and nothing is rewritten; correct the provider's side, then resolve it as what is recorded`,
     );
-  // seeded bug: person-asks-provider
   const outcome = await ask(deps, payment, operation);
   if (ended !== undefined) {
     if (outcome === undefined || outcome === 'at work') return undefined;
@@ -122,7 +121,6 @@ const outcomeInstead = async (
       : undefined;
   }
   if (outcome === 'at work') return stillAtWork();
-  // seeded bug: declined-needs-fence
   if (outcome === undefined)
     return word === 'DECLINED' && !withoutFence ? rejected(NO_FENCE) : undefined;
   const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');

@@ -66,7 +66,6 @@ export const OPERATOR_ROUTES = {
   resolvePayment: route({
     request: {
       // A merchant must not write the provider's outcome for itself.
-      // seeded bug: resolve-all-merchants
       allMerchants: true,
       person: true,
       paymentId: 'INVALID_PAYMENT_ID',

@@ -26,7 +26,6 @@ export const readAcknowledgements = async (
   providers: readonly string[],
 ): Promise<Acknowledgements> => {
   const events = await store.readStream(STREAM);
-  // seeded bug: acknowledged-at-other-provider
   const cursors = events.flatMap(({ event }) =>
     event.type === 'ProviderAheadAcknowledged' && !isOtherProvider(event.data.provider, providers)
       ? [event.data.cursor]

@@ -84,7 +84,6 @@ const missingInLog = async (
   const missing = await Promise.all(
     payments.map(async ([paymentId, ofPayment]) => {
       const logged = await operationsOf(store, paymentId);
-      // seeded bug: ahead-of-log
       return ofPayment.filter(({ operationId }) => logged?.has(operationId) === false);
     }),
   );
@@ -105,7 +104,6 @@ const operationsOf = async (store: Logged, paymentId: string): Promise<Set<strin
     const stream = streamOf(paymentId);
     const events = (await store.readStream(stream)).filter(isOfPayment);
     // Throws for one that was deleted, which reads like one that never was.
-    // seeded bug: deleted-is-not-ahead
     if (events.length === 0) await store.lastRevision(stream);
     return new Set(events.map(({ event }) => ledgerIdOf(event)));
   } catch (error) {
@@ -205,7 +203,6 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
       if (first !== undefined) return 'comparing';
       if (!hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
       if (!hasCompared) passed += 1;
-      // seeded bug: read-only-start
       return ahead === undefined ? undefined : 'ahead';
     },
     start: () => {

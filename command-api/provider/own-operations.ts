@@ -10,7 +10,6 @@ const AT_OTHER_PROVIDER: Unknown = { outcome: 'UNKNOWN', reason: OTHER_PROVIDER 
 
 /** The provider, for questions about what was sent to one of its own names or to none that is known. */
 export const forOwnOperations = <P extends Provider>(provider: P, names: readonly string[]): P => {
-  // seeded bug: asked-at-other-provider
   const isOther = (sentTo: string | undefined): boolean => isOtherProvider(sentTo, names);
   return {
     ...provider,

@@ -42,7 +42,6 @@ export const noteRejections = ({ onRejection, logger, nowMs }: RejectionOptions)
   return (operation: string, reason: string | undefined, account?: string): void => {
     if (!isRejection(reason)) return;
     onRejection(reason);
-    // seeded bug: rejection-of-each-account
     const about = `${reason} ${account ?? ''}`;
     const last = loggedAtMs.peek(about);
     if (last !== undefined && nowMs() - last < LOGGED_EVERY_MS) return;

@@ -50,9 +50,7 @@ const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
  */
 const couldNotBeSent = (response: unknown): boolean => {
   const outcome = response as ProviderOutcome | undefined;
-  // seeded bug: breaker-counts
   if (outcome?.outcome !== 'NOT_SENT' || outcome.byProvider === true) return false;
-  // seeded bug: breaker-counts-rejections
   return (outcome.reason ?? 'unreachable') === 'unreachable';
 };
 
@@ -81,11 +79,9 @@ export const resilient = (
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
   const { onCall = () => undefined, onReason = () => undefined } = options;
-  // seeded bug: calls-at-once
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
     halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
-    // seeded bug: breaker-opens
     breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
   });
 
@@ -130,7 +126,6 @@ export const resilient = (
       return await Promise.race([response, gaveUp.promise]);
     } catch {
       // A full queue or an open breaker. A provider that threw may have acted.
-      // seeded bug: failed-under-way
       return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;
     } finally {
       stopWaiting?.();

@@ -42,6 +42,5 @@ export const parseResponse = (bytes: Buffer): unknown => {
   const text = textOf(bytes);
   const json = parseText(text);
   if (!json.ok || text === undefined) return undefined;
-  // seeded bug: answer-key-twice
   return keysKept(json.value) === keysWritten(text) ? json.value : undefined;
 };

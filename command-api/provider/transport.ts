@@ -46,7 +46,6 @@ const readCapped = async (
   for await (const chunk of body) {
     bytes += (chunk as Buffer).length;
     // Leaving the loop destroys the body and with it the connection.
-    // seeded bug: response-size
     if (bytes > bytesMax) throw new TooLarge();
     chunks.push(chunk as Buffer);
   }
@@ -91,7 +90,6 @@ const connectWithin = (timeoutMs: number): buildConnector.connector => {
 };
 
 const noResponse = (error: unknown, aborted: boolean): NoResponse => {
-  // seeded bug: time-out-was-sent
   if (aborted) return { sent: true, reason: 'timeout' };
   if (error instanceof TooLarge) return { sent: true, reason: 'oversized' };
   if (neverConnected(error as Failure)) return { sent: false, reason: 'unreachable' };
@@ -109,7 +107,6 @@ export const openTransport = (origin: string, connectTimeoutMs: number): Transpo
   return {
     send: async ({ method, path, headers, body, signal, bytesMax }) => {
       try {
-        // seeded bug: no-redirects
         const response = await pool.request({ method, path, headers, body: body ?? null, signal });
         annotate({ 'http.response.status_code': response.statusCode });
         return {

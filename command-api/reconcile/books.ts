@@ -79,9 +79,7 @@ export const createBooks = (
     providers !== undefined && isOtherProvider(provider, providers);
 
   /** True where this provider's ledger has to have an entry. */
-  const hasEntry = (own: Logged): boolean =>
-    // seeded bug: entry-at-other-provider
-    isAtProvider(own) && !isElsewhere(own.provider);
+  const hasEntry = (own: Logged): boolean => isAtProvider(own) && !isElsewhere(own.provider);
 
   const compare = (own: Logged, entry: LedgerEntry): void => {
     logged.delete(own.operationId);

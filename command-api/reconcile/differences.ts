@@ -109,7 +109,6 @@ export const loggedAfter = (
   const outcome = outcomeOf(event);
   if (own === undefined || outcome === undefined || isNote(event) || isLater(event)) return own;
   const isCapture = event.type === 'PaymentCaptured';
-  // seeded bug: amount-of-outcome
   const sum = own.reason === undefined ? { amount, currency } : {};
   return { ...own, ...sum, outcome, ...(isCapture ? { captured: true } : {}) };
 };
@@ -133,7 +132,6 @@ export const differenceKind = (own: Logged, entry: LedgerEntry): Difference['kin
   if (own.kind !== entry.kind || own.paymentId !== entry.paymentId) return 'OPERATION_DIFFERS';
   if (own.outcome === undefined) return 'UNRESOLVED_IN_LOG';
   if (!isAtProvider(own)) return 'NEVER_SENT_IN_LOG';
-  // seeded bug: bounced-is-no-difference
   const hasBounced = own.failedLater === true && mayHaveBounced(own, entry);
   if (own.outcome !== entry.outcome && !hasBounced) return 'OUTCOME_DIFFERS';
   const isSame = own.amount === entry.amount && own.currency === entry.currency;

@@ -99,7 +99,6 @@ export const judge = (operation: Operation, found: Found): Judged => {
   if (ended.outcome === 'APPROVED' && failedLater)
     return { finding: 'AGREES', why: 'approved, and it came back later' };
   const isNever = ended.outcome === 'NOT_SENT' || ended.outcome === 'FENCED';
-  // seeded bug: differing-operation
   return differs(
     isNever ? 'NEVER_SENT_IN_LOG' : 'OUTCOME_DIFFERS',
     `the log says ${ended.outcome}, the provider says ${said}`,

@@ -134,7 +134,6 @@ const comparedFor = async (
     const payment = await paymentLog.load(paymentId, 'store');
     if (payment === undefined) await rejectRemoved(deps, paymentId);
     const { merchantId } = principal;
-    // seeded bug: reconciled-payment-of-merchant
     const own =
       merchantId === '*' || payment?.state.merchantId === merchantId ? payment : undefined;
     if (own === undefined) return undefined;

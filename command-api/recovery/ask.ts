@@ -33,11 +33,9 @@ export const ask = async (
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<FinalOutcomeDetails | 'at work' | undefined> => {
-  // seeded bug: question-of-recovery
   const question = questionAbout(payment, operation);
   const found = await provider.lookUp(question);
   // A bare "not found" decides nothing: the operation may still be on its way.
-  // seeded bug: fence
   const response = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
   const ageMs = nowMs() - Date.parse(question.requestedAt);
   const isAtWork = response.outcome === 'UNKNOWN' && response.reason === AT_WORK;
@@ -123,12 +121,10 @@ export const responseUnlessFenced = async (
   // Two operators have ended what the provider said of it: its money was given back.
   if (ended?.outcome !== 'NOT_SENT' || contradictionEnded) return undefined;
   const { paymentId } = payment.state;
-  // seeded bug: fence-before-next-attempt
   const fence = await deps.provider.fence(neverSentHere(questionAbout(payment, operation)));
   if (fence.outcome === 'UNKNOWN')
     return deps.isLevel() ? responseTo(payment, operation) : earlierAttemptUnknown(paymentId);
   // What is void already cannot be voided twice: the next attempt brings the log level.
-  // seeded bug: void-after-void
   if (fence.outcome !== 'APPROVED' || kind === 'void') return undefined;
   await recordContradiction(deps, payment, operation, fence);
   return contradicted(paymentId);

@@ -84,7 +84,6 @@ export const followLogTail = (options: LogTailOptions): LogTail => {
     after = event.position;
     if (!isReadable(event) || !isOfPayment(event)) return;
     if (isLive) measure(event.time);
-    // seeded bug: intent-seen-fresh
     if (isIntent(event.event)) inFlight.sawIntent(event.event.data.operationId);
   };
 

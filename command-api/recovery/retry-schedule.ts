@@ -70,7 +70,6 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
   };
 
   const attemptLater = (paymentId: string, schedule: Running, error?: unknown): void => {
-    // seeded bug: attempts-without-end
     schedule.attempts += 1;
     const { attempts } = schedule;
     const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);

@@ -43,11 +43,9 @@ type Events = Awaited<ReturnType<EventStore['readAll']>>;
 /** True where recovery has to ask about the operation of the event, as far as the event says. */
 const staysToBeDone = (event: PaymentEvent): boolean =>
   isIntent(event) ||
-  // seeded bug: sweep-of-opened
   event.type === 'PaymentProviderOpened' ||
   event.type === 'PaymentResolutionRequested' ||
   event.type === 'PaymentOutcomeContradicted' ||
-  // seeded bug: sweep-of-unconfirmed
   (event.type !== 'PaymentOutcomeConfirmed' && 'resolution' in event.data);
 
 /** Notes the operations that a page leaves without an outcome, beside those of the pages before. */
@@ -109,11 +107,9 @@ export const startSweep = (options: SweepOptions): Sweep => {
     const checkpoint = await readModels.checkpoint();
     const listed = await readModels.unresolved(RETRY_SCHEDULES_MAX);
     const parked = await readModels.parked(RETRY_SCHEDULES_MAX);
-    // seeded bug: sweep-reads-log
     const logged = await readLog(await startOf(checkpoint));
     const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
     const found = new Set(open);
-    // seeded bug: sweep-of-parked
     for (const { paymentId } of parked) found.add(paymentId);
     for (const paymentId of found) unresolved.track(paymentId, !open.has(paymentId));
     await unresolved.dropResolved(found);

@@ -213,12 +213,10 @@ const searchTexts = (
 ): Found => {
   const isAlone = number !== undefined && holdsNumberAlone(text, number);
   const own = number === undefined ? [] : [number];
-  // seeded bug: spelled-number
   const spelled = isAlone ? [] : spelledNumbers(text, number);
   const holders = new Set<string>();
   let holdsOtherCard = false;
   const meet = (found: string, path: string | undefined): void => {
-    // seeded bug: card-in-create
     if (path === 'paymentMethod.card.number' || !holdsManyDigits(found)) return;
     const isKept = path !== undefined && !SPELLED_FIELD.test(path);
     const held = isKept ? [...own, ...spelled] : own;

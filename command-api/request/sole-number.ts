@@ -20,7 +20,6 @@ export const holdsNumberAlone = (text: string, number: string): boolean => {
   if (text.length > TEXT_MAX || text.includes('\\')) return false;
   if (Buffer.byteLength(text) !== text.length) return false;
   const [run, ...more] = text.match(RUNS) ?? [];
-  // seeded bug: number-alone
   if (more.length > 0) return false;
   return run === number && !needsCare(text);
 };

@@ -52,7 +52,6 @@ const cardProblem = (text: string): string | undefined => {
   const url = new URL(text);
   const name = literalOf(url) === undefined ? url.hostname : '';
   const path = text.replace(HOST_AND_PORT, '');
-  // seeded bug: escaped-card-in-url
   const holdsCard = [name, path, decoded(path)].some(looksLikeCard);
   return holdsCard ? 'must not hold a card number' : undefined;
 };

@@ -19,11 +19,9 @@ export const isSignedByStripe = (
     parts.flatMap(([key, value]) => (key?.trim() === name && value !== undefined ? [value] : []));
   const [time = '', ...others] = valuesOf('t');
   const ageS = Math.abs(nowMs / 1_000 - Number(time));
-  // seeded bug: webhook-tolerance
   if (others.length > 0 || !/^[0-9]{1,12}$/.test(time) || ageS > TOLERANCE_S) return false;
   const given = valuesOf('v1').filter((value) => /^[0-9a-f]{64}$/.test(value));
   const expected = secrets.map((secret) => signatureOf(secret, time, body));
-  // seeded bug: webhook-signature
   return given.some((value) =>
     expected.some((own) => timingSafeEqual(own, Buffer.from(value, 'hex'))),
   );

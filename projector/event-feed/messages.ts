@@ -54,7 +54,6 @@ const attributesOf = (
   correlationid: event.context.correlationId,
   causationid: event.context.causationId,
   hash: event.hash,
-  // seeded bug: stored-traceparent
   ...(event.context.traceparent !== undefined && { traceparent: event.context.traceparent }),
 });
 
@@ -89,7 +88,6 @@ type OrderTexts = Texts & { productItems?: Texts[] | undefined; source?: Texts |
 
 /** Masks what a merchant typed: the one place where an order number stands and a card may. */
 const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
-  // seeded bug: topic-mask
   ...masked(data, ['merchantReference']),
   ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
   ...(data.source && { source: masked(data.source, ['storeId', 'externalMerchantId']) }),
@@ -143,7 +141,6 @@ const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadMode
     card: response.paymentMethod.card,
     unresolvedOperations: intentsWithoutOutcome(unresolved).length,
     transactionCount: response.transactions.length,
-    // seeded bug: last-transactions
     transactions: response.transactions.slice(-TRANSACTIONS_MAX),
   });
 

@@ -28,7 +28,6 @@ const operation = {
 
 const cardSeen = z.object({
   bin: created.card.shape.bin.describe('The first six or eight digits'),
-  // seeded bug: topic-card
   last4: created.card.shape.last4,
   brand: created.card.shape.brand,
 });
@@ -43,7 +42,6 @@ const itemSeen = z.object({
 });
 
 const orderSeen = {
-  // seeded bug: topic-order
   merchantReference: details.merchantReference,
   goodsType: details.goodsType,
   productItems: z.array(itemSeen).optional(),

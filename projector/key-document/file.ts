@@ -31,7 +31,6 @@ export const fileDocument = (file: string): KeyDocument => ({
   load: () => readStored(file),
   save: async (text, expectedVersion) => {
     const version = (await readStored(file))?.version ?? 0;
-    // seeded bug: checkpoint-version
     if (version !== expectedVersion) return false;
     await replacePrivateFile(file, JSON.stringify({ version: version + 1, text }));
     return true;

@@ -80,7 +80,6 @@ export const messagesOf = async (
 
 /** Counts a message of the events topic in its partition. */
 export const count = (counters: number[], { partition }: FeedMessage): void => {
-  // seeded bug: count-by-partition
   counters[partition] = (counters[partition] ?? 0) + 1;
 };
 

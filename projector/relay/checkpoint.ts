@@ -39,7 +39,6 @@ export const checkpointAtStart = (counts: RelayCheckpoint['partitions']): RelayC
 /** A checkpoint of an earlier version has no count of the seals topic, of which nothing is sent yet. */
 const withSeals = (stored: RelayCheckpoint, seals: number): RelayCheckpoint => ({
   ...stored,
-  // seeded bug: third-topic-count
   partitions: { ...stored.partitions, seals: stored.partitions.seals ?? seals },
 });
 

@@ -35,7 +35,6 @@ const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 /** Moves a checkpoint to an event: everything up to it is sent or parked. */
 const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.position = event.position;
-  // seeded bug: relay-log
   checkpoint.hash = checkpointHashOf(event);
 };
 
@@ -76,7 +75,6 @@ export const createPublisher = ({
     const paymentId = paymentOf(event.stream);
     const isSeal = event.stream === SEALS_STREAM;
     if (paymentId === undefined && !isSeal) return undefined;
-    // seeded bug: held-back
     if (batch.next.parked[paymentId ?? ''] !== undefined) return 'an event before it is parked';
     if ('unreadable' in event) return event.unreadable;
     try {
@@ -90,7 +88,6 @@ export const createPublisher = ({
   };
 
   const send = async (events: LogEvent[]): Promise<void> => {
-    // seeded bug: parked-finished-first
     if (checkpoint.value().sending !== undefined) throw new Error(UNFINISHED);
     let batch = batchFrom(checkpoint.value());
     const sendBatch = async (): Promise<void> => {

@@ -66,7 +66,6 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
   const sendLeftOut = async (paymentId: string, events: RecordedEvent[]): Promise<void> => {
     let batch = batchOf(paymentId);
     const sendBatch = async (): Promise<void> => {
-      // seeded bug: parked-named-first
       if (checkpoint.value().sending !== paymentId) await save(batchOf(paymentId).next);
       const again = (part: LogEvent[]) => sendLeftOut(paymentId, part.filter(isReadable));
       await sendInParts(batch, again, async (_event, reason) => {

@@ -42,7 +42,6 @@ export const createSender = ({ feed, checkpoint, overtaken }: SenderOptions): Se
 
   /** Sends a batch, then moves the checkpoint: in this order a crash repeats and never skips. */
   const flush = async ({ messages, next }: Batch): Promise<void> => {
-    // seeded bug: publish-before-save
     sendingSinceMs = performance.now();
     try {
       for (const topic of TOPICS_IN_ORDER) {
@@ -59,7 +58,6 @@ export const createSender = ({ feed, checkpoint, overtaken }: SenderOptions): Se
     try {
       await flush(batch);
     } catch (error) {
-      // seeded bug: too-large-parks-one
       if (!(error instanceof MessageTooLarge)) throw error;
       const { events } = batch;
       const [first] = events;

@@ -71,7 +71,6 @@ const misfitIn = async (check: SealCheck): Promise<Misfit | undefined> => {
     if (reason !== undefined) return { at, reason };
     publicKey = after;
   }
-  // seeded bug: own-key-is-last
   if (last !== undefined && publicKey !== undefined && publicKey !== own)
     return { at: last, reason: anotherKey(publicKey, own) };
   return undefined;
@@ -88,7 +87,6 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
   const restored = `put the right log back, or, after a restore that was meant, remove ${headFile} and run payments verify --all and payments reconcile`;
   if (sealed !== undefined) {
     // The hash alone would fit where only the seals were taken out, with everything after them written anew.
-    // seeded bug: kept-head-has-seal
     const isThere = seals.some(({ event }) => isSameHead(event.data, sealed));
     const logHash = await logHashAt(check, sealed.position);
     if (!isThere || sealed.log !== log || logHash !== sealed.logHash)
@@ -115,7 +113,6 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
 /** Throws LogMisfit where a seal or a kept head does not fit the log, and what the store throws. */
 export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | undefined> => {
   const misfit = await misfitIn(check);
-  // seeded bug: seal-at-start
   if (misfit !== undefined) {
     const { at, reason } = misfit;
     throw new LogMisfit(

@@ -67,7 +67,6 @@ export const takeNextKey = async (keyFile: string): Promise<void> => {
 export const isNextKey = (keyFile: string, lastKey: string | undefined): boolean => {
   const next = nextFileOf(keyFile);
   if (lastKey === undefined || !existsSync(next)) return false;
-  // seeded bug: next-key-is-recorded
   return publicKeyOf(parsed(next, readFileSync(next, 'utf8'))) === lastKey;
 };
 

@@ -51,7 +51,6 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
     ...head,
     eventsMax: last?.event.data.eventsMax,
   });
-  // seeded bug: next-key-durable-first
   await replacePrivateFile(nextFileOf(keyFile), pem);
   await appendSeal(store, last, { type: 'SealingKeyRotated', data }, 'operator');
   await takeNextKey(keyFile);

@@ -73,7 +73,6 @@ export const reach = async (
 ): Promise<Reached | undefined> => {
   const last = seals.at(-1);
   for (const seal of [...seals].reverse()) {
-    // seeded bug: takes-over-from-seal
     const found = await readOn(store, startAt(seal, last), to);
     if (found !== undefined) return found.position === to ? found : undefined;
   }
@@ -116,7 +115,6 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
   };
 
   const canSeal = (reached: Reached | undefined): reached is Reached => {
-    // seeded bug: seals-after-its-last-seal
     if (!follows || reached?.isPast !== true) return false;
     const { last } = reached;
     return last === undefined || keysOf(last.event).after === publicKey;
@@ -154,7 +152,6 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
     head: async () => {
       if (!canSeal(at) || at.position === null) return undefined;
       const { position, logHash, unsealed } = at;
-      // seeded bug: seals-near-the-end
       if ((await store.readAll(position, NEAR_END)).length === NEAR_END) return undefined;
       return { head: { log: await logId(), position, logHash }, unsealed };
     },

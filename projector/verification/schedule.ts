@@ -100,7 +100,6 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
   let cancel = (): void => undefined;
 
   const note = async (broken: LogBreak | undefined): Promise<void> => {
-    // seeded bug: break-is-logged
     if (broken !== undefined) logBreak(logger, broken);
     metrics.chainVerified(broken === undefined);
     await record.note(broken);

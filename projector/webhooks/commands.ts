@@ -110,7 +110,6 @@ export const followCommands = (
 ): Delivery => {
   let followed = delivery;
   for (const recorded of events) {
-    // seeded bug: command-followed-once
     if (recorded.revision <= delivery.row.commands || !isOfWebhooks(recorded)) continue;
     followed = follow(followed, endpoint, recorded, nowMs);
   }

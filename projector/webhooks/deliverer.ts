@@ -143,7 +143,6 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     const row = await takeRow(deliveries, endpoint, born);
     const { row: next } = followCommands(deliveryOf(row.value()), endpoint, events, nowMs());
     halted.delete(endpointId);
-    // seeded bug: webhook-log-fits
     if (!(await fitsLog(endpoint, next))) return;
     const end = new AbortController();
     const signal = AbortSignal.any([stopping.signal, end.signal]);
@@ -209,7 +208,6 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
       await delay(waitsMs.standBy, undefined, { signal });
     }
     // Requests of the process that delivered until now may still be on their way.
-    // seeded bug: takeover-waits
     if (standingBy) await delay(waitsMs.takeover, undefined, { signal });
     standingBy = false;
   };

@@ -77,7 +77,6 @@ const unread = ({ row, ahead, busy }: Delivery): Item | undefined => {
   for (const one of ahead) {
     if (one.state === 'done') continue;
     const { paymentId, revision, atMs } = one;
-    // seeded bug: webhook-order
     if (one.state === 'waiting' && !blocked.has(paymentId))
       return { kind: 'unread', paymentId, revision, atMs };
     blocked.add(paymentId);
@@ -140,7 +139,6 @@ const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
   const test = testItem(delivery, nowMs);
   // A person looks at what comes of it, so neither `Retry-After` nor the next probe delays it.
   if (test !== undefined) return test;
-  // seeded bug: failing-one-at-a-time
   if (isFailing(row) && row.probeAt > nowMs) return undefined;
   return holdUntil > nowMs ? undefined : inTurn(delivery, nowMs);
 };

@@ -172,7 +172,6 @@ export const startEndpointLoop = (
     const { changed, attempts, delivery } = state;
     if (changed) {
       const isBusy = running.size > 0 || send !== undefined;
-      // seeded bug: outcomes-saved
       return isBusy && attempts.length < UNSAVED_MAX ? savedAtMs + UNSAVED_MS : nowMs();
     }
     const isElsewhere = delivery.row.checkpoint !== row.value().checkpoint;

@@ -42,7 +42,6 @@ export const followLog = (log: Pick<LogReader, 'readAll'>, end: Position | null)
     let at = after;
     let saidCaughtUp = false;
     while (!signal.aborted) {
-      // seeded bug: thread-reads-announced
       const events = at === end ? [] : await log.readAll(at, PAGE_EVENTS, end);
       if (signal.aborted) return;
       const last = events.at(-1);

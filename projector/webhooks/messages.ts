@@ -46,9 +46,7 @@ const isNews = (recorded: RecordedEvent): recorded is EndpointNews =>
   recorded.event.type === 'WebhookTestRequested' ||
   recorded.event.type === 'WebhookEndpointDisabled';
 
-const keyOf = (stream: string, revision: number): string =>
-  // seeded bug: message-of-revision
-  `${stream}@${revision}`;
+const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
 
 export const createMessages = (
   store: Pick<EventStore, 'readStream'>,

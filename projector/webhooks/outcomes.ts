@@ -50,7 +50,6 @@ export const started = (delivery: Delivery, item: Item): Delivery => ({
 /** Moves the checkpoint over what needs no more attention. */
 const advanced = (delivery: Delivery): Delivery => {
   const { ahead, readTo, row } = delivery;
-  // seeded bug: checkpoint-behind-waiting
   const open = ahead.findIndex(({ state }) => state !== 'done');
   const left = open === -1 ? [] : ahead.slice(open);
   const passed = open === -1 ? readTo : ahead[open - 1]?.place;
@@ -142,7 +141,6 @@ const absorbed = (delivery: Delivery): Delivery => {
   const ahead = delivery.ahead.map((one): Ahead => {
     const entry = retrying[one.paymentId];
     if (entry === undefined || one.state !== 'waiting') return one;
-    // seeded bug: webhook-later-revision
     retrying[one.paymentId] = extended(entry, one.revision);
     return { ...one, state: 'done' };
   });
@@ -157,7 +155,6 @@ const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random 
     return { n: before, nextAt: nowMs + attemptDelayMs(1, random) };
   // While an endpoint accepts nothing, no message is given up for it.
   const n = isFailing(row) ? Math.max(before, 1) : before + 1;
-  // seeded bug: webhook-given-up
   if (isTest(item) || n >= ATTEMPTS_OF_ONE_MAX) return undefined;
   return { n, nextAt: nowMs + attemptDelayMs(n, random) };
 };
@@ -189,7 +186,6 @@ export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: F
   return {
     delivery: advanced({ ...after, holdUntil: Math.max(after.holdUntil, holdUntil) }),
     nextAt: again && Math.max(again.nextAt, holdUntil),
-    // seeded bug: disabled-after
     isOver: isTheirs && failingSince !== null && nowMs - failingSince >= DISABLED_AFTER_MS,
   };
 };

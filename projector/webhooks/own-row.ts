@@ -36,7 +36,6 @@ export const takeRow = async (
   let row = stored === undefined ? newDeliveryRow(after, commands) : parseDeliveryRow(stored.text);
 
   const save: OwnRow['save'] = async (next, attempts) => {
-    // seeded bug: delivery-overtaken
     if (!(await store.save(endpointId, JSON.stringify(next), version, attempts)))
       throw new Overtaken('another process delivers to this endpoint');
     version += 1;

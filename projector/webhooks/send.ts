@@ -73,7 +73,6 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
   const addressesOf = async (name: string, protocol: string): Promise<string[]> => {
     const found = await resolve(name);
     if (found.length === 0) throw new NameUnknown('no address');
-    // seeded bug: every-address-allowed
     if (!found.every((address) => mayReach(address, protocol))) throw new AddressRefused('refused');
     return found;
   };
@@ -112,7 +111,6 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
     const connect = connectors[protocol];
     const bare = hostname.replace(/^\[(.*)\]$/, '$1');
     // A literal address is never looked up, so it is looked at here.
-    // seeded bug: literal-address-allowed
     if (connect === undefined || (isIP(bare) !== 0 && !mayReach(bare, protocol))) {
       done(new AddressRefused('refused'), null);
       return;
@@ -122,7 +120,6 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
         done(error, null);
         return;
       }
-      // seeded bug: connected-address-allowed
       if (mayReach(socket.remoteAddress ?? '', protocol)) {
         done(null, socket);
         return;

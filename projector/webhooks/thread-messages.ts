@@ -77,6 +77,5 @@ const CLASSES: Readonly<Record<string, new (message: string) => Error>> = {
 const asPortError = (error: unknown): unknown => {
   const { code, message } = Object(error);
   const OfCode = CLASSES[String(code)];
-  // seeded bug: thread-append-errors
   return OfCode === undefined ? error : new OfCode(message);
 };

@@ -13,6 +13,5 @@ export const timeAfter = (
 ): string => {
   const before = last?.time ?? '';
   const now = new Date(nowMs).toISOString();
-  // seeded bug: time-never-back
   return now < before ? before : now;
 };

@@ -90,7 +90,6 @@ function formsOf(strict: boolean): FormOfType {
     return made[type];
   };
 }
-// seeded bug: strict-events
 const strictForms = formsOf(true);
 const looseForms = formsOf(false);
 const newForm = formOf(newEnvelope);

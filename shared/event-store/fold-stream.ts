@@ -28,9 +28,7 @@ const unreadable = (events: readonly RecordedEvent[], error: unknown): Unreadabl
 export const isUnreadableOf = (
   { before: [first] }: UnreadableStream,
   merchantId: string,
-): boolean =>
-  // seeded bug: unreadable-of-merchant
-  first?.event.type === 'PaymentCreated' && first.event.data.merchantId === merchantId;
+): boolean => first?.event.type === 'PaymentCreated' && first.event.data.merchantId === merchantId;
 
 /**
  * The result of `fold` over a payment's stream. Throws UnreadableStream where `fold` throws: in a

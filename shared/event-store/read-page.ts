@@ -26,7 +26,6 @@ export const readPatiently = async (
       return await readAll(...range);
     } catch (error) {
       const mayPass = error instanceof StoreUnavailable && !(error instanceof StoreFileUnusable);
-      // seeded bug: page-read-once
       if (!mayPass || tries === TRIES_MAX) throw error;
       await pause(PAUSE_MS, signal);
       // A stop has less time than three reads.

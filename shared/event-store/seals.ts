@@ -137,7 +137,6 @@ export const sealReason = (seal: Seal, against: SealedLog): string | undefined =
   if (trusted !== undefined && trusted !== seal.publicKey)
     return anotherKey(seal.publicKey, trusted);
   if (seal.keyId !== keyIdOf(seal.publicKey)) return NOT_ITS_ID;
-  // seeded bug: seal-signature
   if (!isSigned(signedText(seal), seal.publicKey, seal.signature))
     return 'its signature is not the one of its key';
   return headReason(seal, against);
@@ -151,9 +150,7 @@ export const rotationReason = (rotation: Rotation, against: SealedLog): string |
   if (rotation.oldKeyId !== keyIdOf(oldPublicKey) || rotation.newKeyId !== keyIdOf(newPublicKey))
     return NOT_ITS_ID;
   const text = rotationText(rotation);
-  // seeded bug: rotation-old-signature
   if (!isSigned(text, oldPublicKey, signature)) return 'the new key is not signed by the old one';
-  // seeded bug: rotation-new-signature
   if (!isSigned(text, newPublicKey, newSignature))
     return 'the old key is not signed by the new one';
   return headReason(rotation, against);

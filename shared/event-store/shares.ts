@@ -34,7 +34,6 @@ export const takes = ({ index, of }: Share): ((stream: string) => boolean) => {
     let sum = 0;
     for (let at = Math.max(stream.length - CHARACTERS, 0); at < stream.length; at += 1)
       sum = sum * 31 + stream.charCodeAt(at);
-    // seeded bug: every-stream-taken
     return sum % of === index;
   };
 };

@@ -106,7 +106,6 @@ export const logReason = (
   { hash, logHash }: Pick<Link, 'hash' | 'logHash'>,
   logHashBefore: string,
 ): string | undefined => {
-  // seeded bug: log-linked
   if (linkLog(logHashBefore, hash) !== logHash) return 'it does not follow in the log';
   return undefined;
 };
@@ -116,7 +115,6 @@ export const linkReason = (
   link: Pick<Link, 'hash' | 'logHash' | 'logHashBefore'>,
 ): string | undefined =>
   // A missing event before it is no fault of this one: the check of the whole log names the gap.
-  // seeded bug: stream-linked
   link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
 
 /** Why one event is not as it was written, as far as it can be told without the others of its stream. */
@@ -270,7 +268,6 @@ export const storedCheck = (
       if (hashBefore !== undefined || revision === 0)
         return checkAfter(form, hashBefore ?? null, named);
       const end = ends.get(stream);
-      // seeded bug: known-end-of-stream
       if (end?.revision === revision - 1)
         return checkAfter(form, end.hash || previousOf(form), named);
       return before(form).then((found) => checkAfter(form, found?.hash ?? null, named));

@@ -32,7 +32,6 @@ export async function* verifyInShares<R extends SealedWalked>(
   }
   const ended = step.value.filter((walked) => walked !== undefined);
   const met = ended.find(({ breaks }) => breaks.count > 0);
-  // seeded bug: break-in-a-share
   if (met === undefined) return ended.length === of ? ended[0] : undefined;
   const alone = yield* scanLog<LogProgress, R | undefined>(store, order);
   // A break that is not found again was one all the same.

@@ -149,7 +149,6 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
       if (share.of > 1) return ended(walked);
     }
     if (unreadable !== undefined) note(unreadable);
-    // seeded bug: verified-to-the-end
     if (page.length === 0 && unreadable === undefined) note(endIsGone(end));
     if (page.length === 0 || unreadable !== undefined) return ended(walked);
     read += page.length;

@@ -86,7 +86,6 @@ export const sealsCheck = (against: SealsAgainst) => {
     if (last === undefined || gapFrom === undefined) return undefined;
     if (read - gapFrom - 1 <= unsealedEventsMax(last.seal)) return undefined;
     gapFrom = undefined;
-    // seeded bug: seal-missing
     return `more than ${unsealedEventsMax(last.seal)} events follow the seal of position ${last.seal.position} without another: seals were taken out, or the service could make none`;
   };
 
@@ -105,10 +104,8 @@ export const sealsCheck = (against: SealsAgainst) => {
     gapFrom = read;
     keptIsThere ||= kept !== undefined && isSameHead(seal, kept);
     const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
-    // seeded bug: seal-verified
     const reason = sealEventReason(event, fit);
     if (reason !== undefined || sealed === undefined) return reason;
-    // seeded bug: seal-place
     const isCopy = last !== undefined && sealed.nth < last.nth;
     if (isCopy) return 'it seals nothing after the seal before it';
     first ??= { form, key: before };
@@ -127,7 +124,6 @@ export const sealsCheck = (against: SealsAgainst) => {
 
   /** The break where the trusted key is none of the keys of the seals. */
   const unknownKey = () => {
-    // seeded bug: seals-of-trusted-key
     if (first === undefined || trusted === undefined || keys.has(trusted)) return undefined;
     const reason = `${anotherKey(first.key, trusted)}, and no change of the key leads from the one to the other`;
     return breakAt(first.form, reason);

@@ -14,14 +14,12 @@ export const wholeStream = (
   events: readonly (RecordedEvent | UnreadableEvent)[],
 ): RecordedEvent[] => {
   const [first] = events;
-  // seeded bug: stream-begins-at-zero
   if (first !== undefined && first.revision > 0)
     throw new StreamNotWhole(`${first.stream}: begins at revision ${first.revision}`);
   let end: RecordedEvent | undefined;
   const followed = events.map((event) => {
     if (!isReadable(event)) return event;
     const { revision, previousHash } = event;
-    // seeded bug: stream-chained
     const reason = revisionReason(revision, end) ?? previousReason(previousHash, end?.hash);
     end = event;
     return reason === undefined ? event : unreadableAt(event, reason);

@@ -52,10 +52,8 @@ const resolve = (
 ): PaymentEvent[] => {
   const { ended, confirmation, resolutionRequest: request } = operation;
   if (ended !== undefined && confirmation !== 'CONTRADICTED') return [];
-  // seeded bug: request-equal
   if (request === undefined || !isEqual(request, command) || !isFresh(request, command))
     return [requested(state, operation, command)];
-  // seeded bug: second-person
   if (personOf(request.requestedBy) === personOf(command.actor)) return [];
   const resolution = resolutionOf(request, command);
   if (ended !== undefined) return [confirmed(state, operation, command.outcome, { resolution })];
@@ -125,7 +123,6 @@ const confirm = (
   const reference = 'providerReference' in command ? command.providerReference : undefined;
   const more = reference === undefined ? {} : { providerReference: reference };
   const agreed = confirmation === undefined ? [] : [confirmed(state, operation, outcome, more)];
-  // seeded bug: contradiction
   if (agree(ended.outcome, outcome)) return agreed;
   if (confirmation === 'CONTRADICTED') return [];
   return [

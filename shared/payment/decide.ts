@@ -56,9 +56,7 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   if (state.operations.some((o) => o.operationId === command.operationId)) return eventsOf();
   // An earlier look-up may have read an older revision; the append expects exactly this one.
   const earlier = operationUnder(state, command);
-  // seeded bug: repeat-at-append
   if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
-  // seeded bug: operations-ceiling
   if (hasReachedCeiling(state, command)) return refusedAtCeiling(command);
   switch (command.kind) {
     case 'capture':
@@ -128,7 +126,6 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
 
 /** The unresolved create, capture or void, which excludes every other command on the payment. */
 const unresolvedExclusive = (state: PaymentState): Unresolved | undefined => {
-  // seeded bug: exclusive-operations
   const operation = unresolvedOperations(state).find((o) => o.kind !== 'refund');
   return operation === undefined ? undefined : { kind: 'unresolved', operation };
 };
@@ -142,7 +139,6 @@ const intent = (
 ): Decision => {
   const { operationId, identity, reason, providers } = command;
   const provider = providerOf(state);
-  // seeded bug: change-at-other-provider
   if (providers.length > 0 && isOtherProvider(provider, providers))
     return { kind: 'other provider', provider };
   const data = { operationId, amount, currency: state.currency, identity, ...sentTo(command) };
@@ -159,7 +155,6 @@ const capture = (state: PaymentState, command: ChangeCommand): Decision => {
     );
   }
   const amountMinor = command.amountMinor ?? state.authorizedAmount;
-  // seeded bug: capture-ceiling
   if (amountMinor === 'too large' || amountMinor > state.authorizedAmount) {
     return refused(
       'CAPTURE_NOT_ALLOWED',
@@ -172,7 +167,6 @@ const capture = (state: PaymentState, command: ChangeCommand): Decision => {
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
   if (unresolved !== undefined) return unresolved;
-  // seeded bug: void-of-authorized
   if (state.status !== 'AUTHORIZED') {
     return refused(
       'VOID_NOT_ALLOWED',
@@ -195,15 +189,12 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
         : `only a CAPTURED payment can be refunded; this one is ${state.status}`;
     return refused('REFUND_NOT_ALLOWED', why);
   }
-  // seeded bug: refund-while-disputed
   if (disputesOf(state, 'OPEN').length > 0)
     return refused('REFUND_NOT_ALLOWED', 'the payment is disputed');
   const lost = disputesOf(state, 'LOST').reduce((total, { amount }) => total + amount, 0);
   const reserved = unresolvedOperations(state).reduce((total, o) => total + o.amountMinor, 0);
-  // seeded bug: refund-reserves
   const left = Math.max(0, state.capturedAmount - state.refundedAmount - reserved - lost);
   const amountMinor = command.amountMinor ?? left;
-  // seeded bug: refund-ceiling
   if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
   }
@@ -219,7 +210,6 @@ const begunOperation = (state: PaymentState, operationId: string): Operation => 
 const open = (state: PaymentState, { operationId, reference }: OpenCommand): Decision => {
   const { kind, ended, amountMinor, ...known } = begunOperation(state, operationId);
   if (kind !== 'create') throw new Error(`a provider opens nothing for a ${kind}`);
-  // seeded bug: opened-after-outcome
   if (ended !== undefined || known.reference !== undefined) return eventsOf();
   const data = { operationId, amount: amountMinor, currency: state.currency };
   return eventsOf({
@@ -230,10 +220,8 @@ const open = (state: PaymentState, { operationId, reference }: OpenCommand): Dec
 
 const record = (state: PaymentState, command: RecordCommand): Decision => {
   const operation = begunOperation(state, command.operationId);
-  // seeded bug: one-outcome
   if (operation.ended !== undefined) return eventsOf();
   // The call may be moving money on what was opened since: the provider has to be asked again.
-  // seeded bug: fence-of-opened
   if (command.outcome === 'FENCED' && operation.reference !== command.judgedReference)
     return eventsOf();
   return eventsOf(...outcomeEvents(state, operation, command));

@@ -41,7 +41,6 @@ const approved = (
       const authorized =
         'authorizedAmount' in state ? state.authorizedAmount : operation.amountMinor;
       const releasedAmount = authorized - operation.amountMinor;
-      // seeded bug: released-amount
       const released = releasedAmount > 0 ? { releasedAmount } : {};
       return [{ type: 'PaymentCaptured', data: { ...data, ...released } }];
     }

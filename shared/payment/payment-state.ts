@@ -90,7 +90,6 @@ export const unconfirmedOperations = (state: PaymentState | undefined): Operatio
 
 /** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
 export const isFree = ({ ended }: Operation): boolean =>
-  // seeded bug: free-key
   ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
 
 /** A request by what it is recognised by: under the current secret, and under the older one. */

@@ -85,12 +85,7 @@ const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined =>
   if (currency !== sums.currency) return `its currency ${currency} is not ${sums.currency}`;
   // A note moves nothing, and comes before or after the outcome of its operation.
   if (isNote(event)) return undefined;
-  return (
-    requestReason(sums, event) ??
-    // seeded bug: sums-possible
-    moneyReason(sums, event) ??
-    releaseReason(sums, event)
-  );
+  return requestReason(sums, event) ?? moneyReason(sums, event) ?? releaseReason(sums, event);
 };
 
 const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {

@@ -52,7 +52,6 @@ export const foundInLog = async (
     found.map(async (document): Promise<PaymentDocument[]> => {
       if (!document.damaged) return [document];
       const row = await foldOf(store, document.paymentId);
-      // seeded bug: damaged-meets-search
       if (row === undefined || !meets(row, search)) return [];
       const { paymentId, merchantId, revision, body } = row;
       return [{ paymentId, merchantId, revision, body, parked: false }];

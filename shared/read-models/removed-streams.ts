@@ -98,7 +98,6 @@ const missingOf = async (
       removed = withoutName(error, stream);
       return null;
     });
-    // seeded bug: cut-payment-is-named
     const isMissing = row !== undefined && row.revision > (last ?? -1);
     return isMissing ? [{ paymentId, reason: removed ?? notHeld(row.revision, last ?? -1) }] : [];
   });

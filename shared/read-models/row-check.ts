@@ -47,7 +47,6 @@ export const createRowCheck = (secrets: readonly [string, ...string[]]): RowChec
   const keys = keysOf(current);
   const earlierKeys = earlier.map(keysOf);
   const holdsContent = (content: string, check: unknown): boolean =>
-    // seeded bug: row-check
     macOf(keys, content) === check || earlierKeys.some((one) => macOf(one, content) === check);
   return {
     of: (row) => macOf(keys, contentOf(row)),

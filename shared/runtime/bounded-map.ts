@@ -30,7 +30,6 @@ export const createBoundedMap = <V extends NonNullable<unknown>>(
   new LRUCache<string, V>({
     maxSize: max,
     sizeCalculation: () => 1,
-    // seeded bug: bounded-by-bytes
     ...(bytes && boundedByBytes(max, bytes)),
   });
 

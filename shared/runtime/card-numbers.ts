@@ -24,7 +24,6 @@ export const holdsManyDigits = (text: string): boolean =>
 
 /** Whether a text holds this number of 12 to 19 digits, whatever stands between them but letters. */
 export const holdsCardNumber = (text: string, number: string): boolean =>
-  // seeded bug: clothed-number
   digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) => digits.includes(number));
 
 /** Whether the digits of a text hold this number, with any other characters in between. */

@@ -145,7 +145,6 @@ const objectCopy = (source: Source, { shape, catchall }: Def, from: string, to: 
   const fields = entries.map((entry) => fieldOf(source, from, entry));
   const isObject = `typeof ${from} === 'object' && ${from} !== null && !Array.isArray(${from})`;
   let text = need(isObject) + fields.map((field) => field.text).join('');
-  // seeded bug: compiled-strictness
   if (isStrict) text += strictnessTest(source, Object.keys(shape as object), from);
   return text + objectText(fields, from, to);
 };

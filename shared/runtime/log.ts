@@ -220,7 +220,6 @@ export const createLogger = ({
 }: LogOptions): { log: Log; flush: () => void } => {
   const dest = destination === 'stdout' ? 1 : fs.openSync(destination.file, 'a', 0o600);
   const lines = joinLines(openDestination(dest));
-  // seeded bug: scrubber
   const safe = (line: string): string => withoutControlSigns(scrubCardNumbers(line));
   const own = pino(
     {
@@ -229,7 +228,6 @@ export const createLogger = ({
       ...(also && { mixin: also }),
       // The default time has 13 digits, and one in ten of those passes the scrubber's Luhn check.
       timestamp: pino.stdTimeFunctions.isoTime,
-      // seeded bug: log-redaction
       formatters: { level: (label) => ({ level: label }), log: redacted },
       serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
       hooks: { streamWrite: safe },

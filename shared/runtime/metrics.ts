@@ -240,7 +240,6 @@ export const createMetrics = () => {
     },
     /** What the verifications before this start came to; `lastOkMs` in milliseconds since 1970. */
     chainWas: ({ lastOkMs, isBroken }: { lastOkMs: number; isBroken: boolean }): void => {
-      // seeded bug: broken-stays
       logBroken.set(isBroken ? 1 : 0);
       chainLastOk.set(Math.floor(lastOkMs / 1000));
     },

@@ -25,7 +25,6 @@ const writeDraft = async (draft: string, content: string): Promise<void> => {
   const handle = await open(draft, 'wx', PRIVATE);
   try {
     await handle.writeFile(content);
-    // seeded bug: synced-before-rename
     await handle.sync();
   } finally {
     await handle.close();

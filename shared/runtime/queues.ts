@@ -16,7 +16,6 @@ export const createQueues = (): Queues => {
 
   const run = <T>(name: string, task: () => Promise<T>): Promise<T> => {
     const before = tails.get(name);
-    // seeded bug: one-at-a-time
     const result = before === undefined ? task() : before.then(task);
     const leave = () => {
       if (tails.get(name) === tail) tails.delete(name);

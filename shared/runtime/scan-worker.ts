@@ -73,6 +73,5 @@ const take = (message: ToThread): void => {
   }
 };
 
-// seeded bug: thread-priority
 if (workerData.priorityLoweredBy > 0) takeLowPriority(workerData.priorityLoweredBy);
 port.on('message', take);

@@ -84,7 +84,6 @@ export const stripeProblems = (parsed: ParsedSettings): string[] => {
   const problems = [];
   if (key === undefined) problems.push('STRIPE_SECRET_KEY must be set with PROVIDER=stripe');
   const isLive = key !== undefined && isLiveKey(key);
-  // seeded bug: stripe-live-key
   if (isLive && parsed.STRIPE_LIVE !== 'true') {
     problems.push('STRIPE_SECRET_KEY is a live key: money would move (set STRIPE_LIVE=true)');
   }
@@ -146,7 +145,6 @@ const PLAINTEXT_RULES: Record<
 export const plaintextProblems = (parsed: ParsedSettings): string[] =>
   PLAINTEXT_ENGINES.filter(
     (engine) =>
-      // seeded bug: plaintext-refused
       PLAINTEXT_RULES[engine].isPlain(parsed) && !parsed.PLAINTEXT_ALLOWED?.includes(engine),
   ).map((engine) => {
     const { setting, withTls } = PLAINTEXT_RULES[engine];

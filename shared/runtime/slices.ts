@@ -6,7 +6,6 @@ const SLICE = 100;
 
 /** What to wait for before the item of that index, from 0; undefined within a slice. */
 export const pauseAt = (index: number): Promise<void> | undefined =>
-  // seeded bug: loop-shared
   index > 0 && index % SLICE === 0 ? immediate() : undefined;
 
 /** `items.map(make)`, in slices. */

@@ -50,7 +50,6 @@ export const cleaned = (attributes: SpanAttributes): Record<string, string | num
   const kept: Record<string, string | number> = {};
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    // seeded bug: span-attribute-card
     kept[name] = typeof value === 'string' ? withoutLongNumbers(value) : value;
   }
   return kept;

@@ -34,7 +34,6 @@ export const parseTraceparent = (text: unknown): TraceParent | undefined => {
 export const receivedTraceparent = (text: unknown): TraceParent | undefined => {
   const place = parseTraceparent(text);
   // What goes on is searched, not the text: a header of 16 KiB would take 40 ms before any token is checked.
-  // seeded bug: traceparent-card
   if (place !== undefined && looksLikeCard(traceparentOf(place))) return undefined;
   return place;
 };

@@ -131,7 +131,6 @@ export const openTraces = async (options: TracesOptions): Promise<Traces> => {
   const ids = new sdk.RandomIdGenerator();
   const provider = new sdk.TracerProvider({
     // A client's flag must not decide what its request costs here.
-    // seeded bug: sampled-by-client
     sampler: new sdk.ParentBasedSampler({ root: byRatio, remoteParentSampled: byRatio }),
     idGenerator: {
       generateTraceId: withoutCard(() => ids.generateTraceId()),

@@ -64,7 +64,6 @@ export const addressKinds = (allowedNetworks: readonly string[]): AddressKindOf 
       family === 4
         ? !specialIpv4.check(address, 'ipv4')
         : globalIpv6.check(address, 'ipv6') && !specialIpv6.check(address, 'ipv6');
-    // seeded bug: public-addresses-only
     return isPublic ? 'public' : 'refused';
   };
 };

@@ -82,7 +82,6 @@ export const decideEndpoint = (
 ): Decided => {
   const keyed = identity === undefined ? {} : { identity };
   if (command.kind === 'create') {
-    // seeded bug: endpoints-limited
     if (endpoints.length >= ENDPOINTS_MAX)
       return rejected(`a merchant has at most ${ENDPOINTS_MAX} webhook endpoints`);
     return decided({ type: 'WebhookEndpointCreated', data: { ...command.endpoint, ...keyed } });

@@ -125,7 +125,6 @@ export const liveSecretNumbers = (
   { secretNumber, oldSecretExpiresAt }: Pick<Endpoint, 'secretNumber' | 'oldSecretExpiresAt'>,
   nowMs: number,
 ): number[] =>
-  // seeded bug: old-secret-expires
   oldSecretExpiresAt !== undefined && Date.parse(oldSecretExpiresAt) > nowMs
     ? [secretNumber, secretNumber - 1]
     : [secretNumber];

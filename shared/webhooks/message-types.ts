@@ -56,5 +56,4 @@ export const messageTypeOf = (
   { type }: Pick<PaymentEvent, 'type'>,
   { captureNow }: { captureNow: boolean },
 ): PaymentMessageType | undefined =>
-  // seeded bug: sale-authorization-unsent
   type === 'PaymentAuthorized' && captureNow ? undefined : TYPE_OF[type];

@@ -26,7 +26,6 @@ export const openWebhookSecret = async (
   let isChecked = false;
   const checked: WebhookSecret = async () => {
     if (isChecked) return secret;
-    // seeded bug: webhook-secret-checked
     if ((await store.claimMeta('webhook-check', own)) !== own) {
       throw new WebhookSecretRefused(
         'WEBHOOK_SECRET: webhooks were signed with another secret, and receivers would take new messages for forged; put the old secret back',

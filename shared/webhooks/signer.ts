@@ -39,7 +39,6 @@ export const signedHeaders = (
   body: string,
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> => {
   const timestamp = String(Math.floor(nowMs / 1000));
-  // seeded bug: webhook-body-signed
   const signed = `${id}.${timestamp}.${body}`;
   const signatures = keys.map(
     (key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`,
@@ -47,7 +46,6 @@ export const signedHeaders = (
   return {
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    // seeded bug: webhook-signed-by-each
     'webhook-signature': signatures.join(' '),
   };
 };

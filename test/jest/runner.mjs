@@ -78,14 +78,6 @@ const runtimeOfNode = (runtime, { moduleMocker }) => {
   });
 };
 
-/** The first failure ends the process, for a run of which the exit code alone counts (ADR-0219). */
-const endAtFailure = (environment) => {
-  environment.handleTestEvent = ({ name, test }) => {
-    const isFailure = name === 'test_done' ? test.errors.length > 0 : name === 'hook_failure';
-    if (isFailure) process.exit(1);
-  };
-};
-
 /** Sources that change, or whose lines are counted, are Jest's to load: anew for each file. */
 const loadsAnew = ({ watch, watchAll, collectCoverage }) => watch || watchAll || collectCoverage;
 
@@ -96,7 +88,6 @@ export default async (globalConfig, config, environment, runtime, ...rest) => {
   // A command that is run in a test narrows the rights of every file that its process makes.
   const umask = process.umask();
   namePlainFiles();
-  if (env.TEST_END_AT_FAILURE === '1') endAtFailure(environment);
   setTimeoutOfTests(undefined);
   globalThis.console = environment.global.console;
   process.env = { ...env };

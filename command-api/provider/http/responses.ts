@@ -53,7 +53,6 @@ const readOutcome = (
   const read = outcomeBody.safeParse(body);
   if (!read.success) return unknown('malformed');
   const { operationId, amount, currency } = read.data;
-  // seeded bug: same-operation-answered
   const isAboutIt =
     operationId === question.operationId &&
     amount === question.amount &&

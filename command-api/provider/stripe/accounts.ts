@@ -17,9 +17,7 @@ export type StripeAccounts = {
 export const accountOf = (
   { installation, merchants }: StripeAccounts,
   merchantId: string,
-): StripeAccount =>
-  // seeded bug: stripe-account-of-merchant
-  merchants?.get(merchantId) ?? installation;
+): StripeAccount => merchants?.get(merchantId) ?? installation;
 
 /** The account that a notice is about; undefined where it is none of this installation's. */
 export const accountOfNotice = (

@@ -122,7 +122,6 @@ const afterRejection = async (
   // There is nothing that it could have been carried out on.
   const isNowhere = found === MISSING && isMissing(response);
   // What the open named does not exist: nothing was confirmed, and no card was declined.
-  // seeded bug: stripe-missing-intent
   if (isNowhere && question.reference !== undefined)
     return { ...NOT_SENT, reason: 'misconfigured' };
   const isUndone = isNowhere || found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
@@ -139,7 +138,6 @@ const readRejection = async (
   question: OperationQuestion,
   number?: string,
 ): Promise<ProviderOutcome> => {
-  // seeded bug: stripe-time-out
   if ('sent' in response) return response.sent ? undecided(response) : notSent(response);
   const error = errorOf(response);
   if (isKeyTaken(response)) return afterKeyTaken(execution, question);
@@ -214,9 +212,7 @@ const executeCreate = async (
   ]);
   if ('end' in intent) return intent.end;
   if ('end' in method) return method.end;
-  // seeded bug: stripe-opened-first
   if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
-  // seeded bug: stripe-late-confirm
   if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
   return confirm(execution, operation, intent.value, method.value);
 };

@@ -72,10 +72,8 @@ const cancelUnlessDone = async (
   const question = { ...about, reference };
   // An authorization that was approved is not to be released: it is looked at first.
   const before = definite(await find(call, question));
-  // seeded bug: stripe-fence-looks-first
   if (before !== undefined) return before;
   await call.send(cancelAsFence(question.operationId, reference));
-  // seeded bug: stripe-fence-proof
   return definite(await find(call, question)) ?? unknown('not_canceled');
 };
 
@@ -155,12 +153,10 @@ const fenceFollowUp = async (
   const before = definite(await findFollowUp(call, question, reference));
   if (before !== undefined) return before;
   const ageMs = nowMs - Date.parse(question.requestedAt);
-  // seeded bug: stripe-key-age
   if (ageMs < KEY_AGE_MS_MAX) return takeItsKey(call, question, reference);
   if (ageMs < TRACELESS_AGE_MS_MIN) return unknown('key_too_old');
   const seen = await call.send(getIntent(reference));
   // In another account there is no trace of what was done in this one.
-  // seeded bug: stripe-traceless-elsewhere
   return intentOf(seen)?.id === reference ? FENCED : undecided(seen);
 };
 

@@ -39,7 +39,6 @@ const PAGES_MAX = 2_000 / LIST_PAGE;
 type End = { entries: LedgerEntry[]; from: number };
 
 /** What was made elsewhere is in no log until it is noticed: it does not make the log an older one. */
-// seeded bug: stripe-ahead-by-dashboard
 const isOurs = (entry: LedgerEntry): boolean => entry.operationId !== entry.providerReference;
 
 /** The last entries of one list: `limit` of them or more, or all since `from`. */
@@ -57,7 +56,6 @@ const endOfList = async <T extends { id: string; created: number }>(
     const { data, has_more } = await readPage(send, pageOf(last?.id), shape);
     last = data.at(-1) ?? last;
     entries.unshift(...data.toReversed().flatMap(entriesOf).filter(isOurs));
-    // seeded bug: stripe-end-pages
     if (!has_more || data.length === 0 || entries.length >= limit) return { entries, from };
   }
   // The last second that was read may go on on the next page.

@@ -64,7 +64,6 @@ const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
     return [{ ...approved, operationId: captureOperationId, kind: 'CAPTURE', amount }];
   }
   // A void that was named and never sent is not what Stripe's own cancel carried out.
-  // seeded bug: stripe-expired-in-ledger
   const isVoid = intent.status === 'canceled' && wasCharged(intent) && !isExpired(intent);
   if (!isVoid || voidOperationId === undefined) return [];
   return [{ ...approved, operationId: voidOperationId, kind: 'VOID', amount: intent.amount }];

@@ -22,7 +22,6 @@ const allOf = async <T extends { id: string }>(
     const list = shape.safeParse(response.body).data;
     if (list === undefined) return unknown('malformed');
     all.push(...list.data);
-    // seeded bug: stripe-refund-pages
     if (!list.has_more || isEnough(list.data)) return all;
     if (list.data.length === 0) return unknown('malformed');
   }

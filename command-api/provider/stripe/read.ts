@@ -73,7 +73,6 @@ const BY_ITSELF: readonly unknown[] = ['automatic', 'expired'];
 export const isExpired = (intent: PaymentIntent): boolean =>
   intent.status === 'canceled' &&
   wasCharged(intent) &&
-  // seeded bug: stripe-expired
   BY_ITSELF.includes(intent.cancellation_reason);
 
 /** Under no operation of ours: it was made in the Dashboard, or is what a capture of part released. */
@@ -88,7 +87,6 @@ export const isRelease = (
   made: Pick<Refund, 'metadata' | 'amount'>,
   { amount, amount_received: received }: Pick<PaymentIntent, 'amount' | 'amount_received'>,
 ): boolean =>
-  // seeded bug: stripe-release
   isElsewhere(made) && received != null && received > 0 && made.amount === amount - received;
 
 /**
@@ -99,13 +97,11 @@ const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading 
   // A charge that was not expanded may have succeeded.
   if (typeof intent.latest_charge === 'string') return unknown('malformed');
   const isReleasedLater = wasCharged(intent) && intent.cancellation_reason !== ABANDONED;
-  // seeded bug: stripe-canceled
   return isReleasedLater ? approved : IMPOSSIBLE;
 };
 
 /** What a PaymentIntent says of the AUTHORIZE or SALE that opened it. */
 export const readCreate = (intent: PaymentIntent, question: OperationQuestion): Reading => {
-  // seeded bug: stripe-same-operation
   const isOurs =
     intent.metadata?.operationId === question.operationId &&
     intent.amount === question.amount &&
@@ -133,7 +129,6 @@ const readCapture = (intent: PaymentIntent, question: OperationQuestion): Readin
   const isOurs = intent.metadata?.captureOperationId === question.operationId;
   switch (intent.status) {
     case 'succeeded':
-      // seeded bug: stripe-own-capture
       if (!isOurs) return IMPOSSIBLE;
       return intent.amount_received === question.amount
         ? { outcome: 'APPROVED', providerReference: intent.id }
@@ -176,11 +171,9 @@ export const readFound = (
   const reading = readChange(intent, question, reference);
   if (question.kind !== 'VOID' || reading.outcome !== 'APPROVED') return reading;
   // A cancel of ours has a reason of its own, so this void was not carried out.
-  // seeded bug: stripe-void-of-expired
   if (isExpired(intent)) return IMPOSSIBLE;
   const { voidOperationId: name = question.operationId } = intent.metadata ?? {};
   // The name of an earlier void may have come late, over that of this one: its key tells.
-  // seeded bug: stripe-void-of-another
   return name === question.operationId ? reading : NOT_FOUND;
 };
 

@@ -132,7 +132,6 @@ export const ABANDONED = 'abandoned';
 
 /** The fence of a follow-up: takes its Idempotency-Key for an update that moves nothing. */
 export const takeKey = (operationId: string, reference: string): StripeRequest =>
-  // seeded bug: stripe-fence-key
   post(intentPath(reference), operationId, { 'metadata[fencedOperationId]': operationId });
 
 const get = (path: string, params: Record<string, string> = {}): StripeRequest => ({

@@ -29,7 +29,6 @@ const unaryAppend = async (
     jsonEvent({ id, type, data: parsed(data), metadata: parsed(metadata) }),
   );
   const { nextExpectedRevision, position } = await client.appendToStream(stream, events, {
-    // seeded bug: eventstoredb-expected
     expectedRevision: after < 0 ? NO_STREAM : BigInt(after),
     // Without credentials of its own, the call would use the client's shared batch path.
     credentials,

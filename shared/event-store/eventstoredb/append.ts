@@ -48,7 +48,6 @@ export function createSender(connection: Connection) {
         return await attempt(stream, after, batch, ms);
       } catch (error) {
         const outcome = callOutcomeOf(error);
-        // seeded bug: eventstoredb-conflict
         if (outcome === 'conflict') return { conflict: actualRevision(error) };
         mayBeStored ||= outcome === 'unknown' || outcome === 'overdue';
         // After a try that was overdue there is no further wait.
@@ -118,7 +117,6 @@ export function createAppender(
       throw new AppendOutcomeUnknown(error.message);
     });
     if (found === undefined) throw conflict;
-    // seeded bug: repeat-of-new-stream-is-new
     if (found[0]?.revision !== BigInt(first)) throw notWhole(stream, 'deleted');
     return allReadable(found.map(fromServer));
   }
@@ -133,13 +131,11 @@ export function createAppender(
 
   return async (stream: string, expected: Expected, encoded: EncodedEvent[]) => {
     // The server would take the append: a deleted stream begins anew with it.
-    // seeded bug: no-append-to-deleted
     if (removals.mayConcern(stream)) await streams.mustBeWhole(stream);
     if (expected !== 'none') await checkHash(stream, expected);
     const after = expected === 'none' ? -1 : expected.revision;
     const sent = await send(stream, after, encoded.map(toServer));
     // At "no stream" the server goes on where a deleted stream ended.
-    // seeded bug: new-stream-is-new
     if ('last' in sent && sent.last > after + encoded.length) throw notWhole(stream, 'deleted');
     const events =
       'conflict' in sent

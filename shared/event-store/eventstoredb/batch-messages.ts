@@ -61,7 +61,6 @@ export const requestOf = (correlationId: string, request: AppendRequest): Buffer
     to.number(4, 1);
     for (const event of batch.toReversed()) writeProposed(to, event);
     to.message(2, () => {
-      // seeded bug: eventstoredb-batch-expected
       if (after >= 0) to.number(2, after);
       else to.message(3, () => undefined);
       to.message(1, () => to.text(3, stream));

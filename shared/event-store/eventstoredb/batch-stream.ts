@@ -38,7 +38,6 @@ function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone:
     return Object.assign(new Error('the server is not the leader'), { type });
   }
   if (error !== undefined && !hadResponse) return error;
-  // seeded bug: eventstoredb-broken-stream
   return new Error(`the stream of appends ended: ${error?.code ?? 'by the server'}`);
 }
 
@@ -63,7 +62,6 @@ function follow(duplex: AppendStream, left: () => void) {
     if (isSuspect && waiting.size === 0) end();
   };
   duplex.on('data', ({ id, outcome }: AppendResponse) => {
-    // seeded bug: eventstoredb-correlation
     const append = waiting.get(id);
     // Given up, answered before, or never sent: nobody waits for it.
     if (append === undefined) return;

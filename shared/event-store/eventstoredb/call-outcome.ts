@@ -82,7 +82,6 @@ export function lineOf(error: unknown): string {
 /** The error of the port for a call that changed nothing. */
 export const unavailable = (error: unknown): StoreUnavailable | StreamNotWhole => {
   if (error instanceof StoreUnavailable) return error;
-  // seeded bug: tombstone-named
   if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));
   return notWhole((error as { streamName?: string }).streamName ?? 'a stream', 'deleted');
 };

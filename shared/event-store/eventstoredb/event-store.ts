@@ -64,7 +64,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const log = createLogReader(connection, options);
   const own = createOwnEvents();
   const refusals = createRefusals();
-  // seeded bug: health-asks-once
   const askServer = shareCall(() => streams.ping(pingMs(callTimeoutMs)), PING_GOOD_FOR_MS);
   const ping = async (): Promise<void> => {
     await askServer();
@@ -157,7 +156,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     close() {
       closing.abort();
       // A server that stands still must not hold up the exit (V2): what it does not answer is unknown.
-      // seeded bug: close-gives-up
       closed ??= within(CLOSE_MS_MAX, Promise.allSettled(underWay), overdueAfter(CLOSE_MS_MAX))
         .catch(swallow)
         .then(() => connection.close());

@@ -116,7 +116,6 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
       const oldest = page.at(-1)?.position;
       const own = page.find(isOurs);
       // An idle log ends with more and more events of the server's own: each is passed once.
-      // seeded bug: end-remembered
       const isSeen = seen !== undefined && isBetween(seen.upTo, oldest, newestPlace);
       // A short page is no sign of it: a read that broke off looks like one.
       const isStart = page.length === 0 || comparePositions(oldest, from) === 0;
@@ -145,7 +144,6 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
       count += own.length;
     }
     const eventsAfter = Math.min(count, countedEventsMax);
-    // seeded bug: counted-so-far
     return { eventsAfter, isExact: eventsAfter === count, oldestAfter: oldest };
   }
 

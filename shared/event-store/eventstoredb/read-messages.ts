@@ -28,7 +28,6 @@ const PREFIXES = STREAM_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${p
 function filterOf(types: readonly EventType[] | undefined) {
   const expression = new Options.FilterOptions.Expression();
   const filter = new Options.FilterOptions();
-  // seeded bug: types-filtered-at-server
   if (types === undefined) {
     filter.setStreamIdentifier(expression.setPrefixList(PREFIXES));
   } else {

@@ -65,7 +65,6 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
 
   // Of a stream that does not exist, or was deleted, the server says that it is missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
-    // seeded bug: read-from-leader
     const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
     if (events?.length === 0) await rejectEmpty(stream);
     if (events === undefined && removals.mayConcern(stream) && (await isCut(stream)))
@@ -84,7 +83,6 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
     part,
     /** Resolves where the server answers a read within `ms`, also that there is no such stream. */
     ping: async (ms: number): Promise<void> => {
-      // seeded bug: health-reads-a-stream
       const events = await read((client) => client.readStream(PINGED, LAST_EVENT), {
         ms,
         attempts: 1,
@@ -108,7 +106,6 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
     },
     async lastRevision(stream: string): Promise<number | null> {
       const events = await last(stream);
-      // seeded bug: soft-delete-named
       if (events === undefined && (await isCut(stream))) throw notWhole(stream, 'deleted');
       if (events === undefined) return null;
       const [event] = events;

@@ -125,7 +125,6 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
     event: onEvent,
     passed: (position) => {
       hasDelivered = true;
-      // seeded bug: passed-over-is-passed
       if (isNext(position)) last = position;
     },
     caughtUp: () => {

@@ -49,7 +49,6 @@ export function appender(database: DatabaseSync, statements: Statements) {
       statements.commit.run();
       return outcomes;
     } catch (error) {
-      // seeded bug: forget-rolled-back
       forgetHeads();
       const failure = failureOf(error, committing);
       rollBack(failure.unknown);
@@ -73,7 +72,6 @@ export function appender(database: DatabaseSync, statements: Statements) {
     // What is remembered can be out of date (another program wrote), never ahead.
     const remembered = heads.get(job.stream);
     const head = isAt(remembered, job) ? remembered : storedHead(job.stream);
-    // seeded bug: append-expected
     return isAt(head, job) ? head?.id : undefined;
   }
 
@@ -149,5 +147,4 @@ const NO_EVENT: StreamHead = { id: 0, revision: -1, hash: GENESIS_HASH };
 type AppendOne = (job: AppendJob, end: LogEnd) => Appended;
 
 const isAt = (head: StreamHead | undefined, { revision, hash }: AppendJob): boolean =>
-  // seeded bug: append-hash
   head !== undefined && head.revision === revision && head.hash === hash;

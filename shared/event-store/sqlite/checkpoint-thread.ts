@@ -22,7 +22,6 @@ function round(): Failure | null {
     database.exec('PRAGMA wal_checkpoint(PASSIVE)');
     return null;
   } catch (error) {
-    // seeded bug: bulk-checkpoint-fsync
     return failureOf(error, false);
   }
 }

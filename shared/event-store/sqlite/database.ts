@@ -16,7 +16,6 @@ const SQLITE_FULL = 13;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_IOERR_WRITE = 778;
 
-// seeded bug: numbers-capped
 const [POSITION, REVISION] = [capped('e.position'), capped('e.revision')];
 
 const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
@@ -46,7 +45,6 @@ export function failureOf(error: unknown, committing: boolean): Failure {
   }
   if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
-  // seeded bug: commit-of-unknown-outcome
   return { kind: 'fatal', message, unknown: committing };
 }
 
@@ -58,7 +56,6 @@ export const isConstraint = (error: unknown): boolean =>
 export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: BUSY_MS });
   rejectOldSqlite(database);
-  // seeded bug: commit-on-disk
   database.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;

@@ -156,7 +156,6 @@ const unforeseen = (error: unknown): Failure => {
 function failed(error: unknown, call = -1): void {
   const failure = error instanceof Failed ? error.failure : unforeseen(error);
   diskFull = failure.kind === 'full';
-  // seeded bug: stop-after-fsync
   if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
   if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
 }
@@ -175,7 +174,6 @@ try {
   append = appender(database, statements);
   const isStopped = (): boolean => stopped !== undefined;
   moves = checkpoints({ file, database, statements, isStopped, onError: failed });
-  // seeded bug: tail-verified
   const { position } = readOnly ? logEnd() : verifyTail();
   isInPlace = notePlace(file);
   port.on('message', handle);

@@ -94,7 +94,6 @@ const authorizeHook = (take: (merchantId: string) => number | undefined) => {
         rejectScope(reply, principal, scope);
         return;
       }
-      // seeded bug: rate-drawn
       const seconds = take(merchantId);
       if (seconds === undefined) done();
       else rejectRate(reply, seconds);
@@ -112,7 +111,6 @@ export const createAuthHooks = (options: AuthOptions): AuthHooks => {
   hooks.atOnce = (scope) => ({
     principalOf: ({ rawHeaders, socket }) => {
       const principal = authenticator.verified?.(rawHeaders, socket);
-      // seeded bug: at-once-scope
       return principal !== undefined && mayUse(principal, scope) ? principal : undefined;
     },
     draw: (merchantId) => take(merchantId) === undefined,

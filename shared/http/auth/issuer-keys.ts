@@ -119,7 +119,6 @@ export const followIssuerKeys = ({
       // While the address fails nobody waits for it who has keys already.
       if (failures === 0 || keysYoungerThan(LAST_GOOD_MS) === undefined) await underWay;
     }
-    // seeded bug: last-good-keys
     const keys = keysYoungerThan(LAST_GOOD_MS);
     if (keys === undefined) throw new KeysOutOfReach('the keys of the issuer cannot be loaded');
     return keys;
@@ -127,7 +126,6 @@ export const followIssuerKeys = ({
 
   /** The keys after one more load, for a token whose key is not among the current ones. */
   const keysAfterLoad = async (mayLoad: () => boolean, unknown: Error) => {
-    // seeded bug: unknown-key-cooldown
     const isDue = loading !== undefined || nowMs() - triedAtMs >= UNKNOWN_KEY_MS;
     const loads = isDue && mayLoad();
     if (loads) await loadOnce();

@@ -34,7 +34,6 @@ const NAME_UNITS_MAX = 255;
 const nameOf = (value: unknown): string | undefined => {
   if (typeof value !== 'string' || value === '' || value.length > NAME_UNITS_MAX) return undefined;
   if (!value.isWellFormed()) return undefined;
-  // seeded bug: one-form-of-a-name
   const name = value.normalize('NFC');
   return name.length <= NAME_UNITS_MAX ? name : undefined;
 };

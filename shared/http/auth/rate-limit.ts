@@ -29,7 +29,6 @@ export const senderOf = ({
   remoteAddress?: string | undefined;
 }): string => {
   // One with a dot is an IPv4 address in IPv6.
-  // seeded bug: sender-network
   if (isIP(remoteAddress) !== 6 || remoteAddress.includes('.')) return remoteAddress;
   const [first, second] = remoteAddress.replace(/%.*/, '').split('::');
   const [head, tail] = [partsOf(first), partsOf(second)];

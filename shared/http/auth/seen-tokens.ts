@@ -58,7 +58,6 @@ export const createVerifiedTokens = (
     find: (digest, nowMs) => entryOf(digest, nowMs)?.principal,
     findOn: (connection, header, digestOfHeader, nowMs) => {
       const last = lastOn.get(connection);
-      // seeded bug: last-token-good
       if (last?.header === header && isGood(last.entry, nowMs)) return last.entry.principal;
       const digest = digestOfHeader(header);
       const entry = digest === undefined ? undefined : entryOf(digest, nowMs);

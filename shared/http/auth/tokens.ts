@@ -95,7 +95,6 @@ const verificationBy = async (
   const allowed = PUBLIC_KEY_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
   switch (keys.kind) {
     case 'secret':
-      // seeded bug: secret-algorithm
       return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM], recheckMs };
     case 'jwks-file':
       return { key: keySetFrom(keys.path), algorithms: allowed, recheckMs };
@@ -166,11 +165,9 @@ export const createAuthenticator = async (
   const rejections = createRejectedTokens();
   const options = {
     algorithms,
-    // seeded bug: exp-required
     requiredClaims: ['exp'],
     clockTolerance: NOT_BEFORE_TOLERANCE_SECONDS,
     ...(settings.issuer !== undefined && { issuer: settings.issuer }),
-    // seeded bug: audience
     ...(settings.audience !== undefined && { audience: settings.audience }),
   };
   const verifiedBy = async (token: string, mayLoad: () => boolean): Promise<JWTVerifyResult> =>
@@ -187,12 +184,10 @@ export const createAuthenticator = async (
     digest: string,
     nowMs: number,
   ): Authentication => {
-    // seeded bug: token-type
     if (!isAccessToken(protectedHeader.typ)) return MALFORMED;
     const { exp } = payload;
     if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
     // The tolerance is for `nbf` alone: a token is expired from `exp` on.
-    // seeded bug: expiry
     if (nowMs >= exp * 1000) return EXPIRED;
     const principal = principalOf(payload, settings.merchantClaims);
     if (principal === undefined) return MALFORMED;
@@ -206,7 +201,6 @@ export const createAuthenticator = async (
     digest: string,
     mayLoad: () => boolean,
   ): Promise<Authentication> => {
-    // seeded bug: signature-form
     if (!hasPlainSignature(token)) return MALFORMED;
     try {
       const known = accept(await verifiedBy(token, mayLoad), digest, Date.now());
@@ -214,7 +208,6 @@ export const createAuthenticator = async (
       return known;
     } catch (error) {
       const failure = failureOf(error);
-      // seeded bug: rejection-remembered
       if (isLasting(error)) rejections.keep(digest, failure, Date.now());
       return failure;
     }
@@ -252,8 +245,6 @@ export const isOfMerchants = (scope: Scope): boolean => MERCHANT_SCOPES.includes
  * claim but a real merchant; audit and operator rights are only ever given by name.
  */
 export const mayUse = ({ merchantId, scopes }: Principal, scope: Scope): boolean => {
-  // seeded bug: audit-by-name
   if (!isOfMerchants(scope)) return scopes?.has(scope) === true;
-  // seeded bug: no-payments-for-all
   return merchantId !== '*' && (scopes === undefined || scopes.has(scope));
 };

@@ -168,7 +168,6 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
       metrics.unreadableRequests.add(1);
       const fields = { requestId, route: routeOptions.url, reason: error.message };
       log.error(fields, 'request rejected: the events of its payment are not whole');
-      // seeded bug: not-whole-is-503
       return reject(reply, 'SERVICE_UNAVAILABLE', UNREADABLE, UNREADABLE_RETRY);
     }
     // A stream that was let go because its client has left is no fault.
@@ -236,7 +235,6 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   const atOnceOptions = { ...options, lifecycle };
   const app = Fastify({
     logger: false,
-    // seeded bug: body-limit
     bodyLimit: BODY_BYTES_MAX,
     serverFactory: (handler) =>
       serverOf(arrivalMs, (request, response) => {

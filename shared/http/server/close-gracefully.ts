@@ -33,10 +33,8 @@ export const closeGracefully = async (
   lifecycle.closing = true;
   const startedAtMs = performance.now();
   const hardStop = setTimeout(() => server.closeAllConnections(), hardStopMs);
-  // seeded bug: stop-reads-first
   await untilRead(ARRIVED_MS);
   const closeIdle = setInterval(async () => {
-    // seeded bug: stop-reads-unused
     await afterSockets();
     server.closeIdleConnections();
     if (performance.now() - startedAtMs > UNUSED_GRACE_MS) closeUnused(server);

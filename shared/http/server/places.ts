@@ -17,7 +17,6 @@ const takePlaceIn =
   ({ places }: Lifecycle): onRequestHookHandler =>
   (request, reply, done) => {
     const merchantId = request.principal?.merchantId;
-    // seeded bug: requests-at-once
     if (places.isFull(merchantId)) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
       return;

@@ -52,12 +52,10 @@ export const recordRequest = ({ log, metrics }: RecordOptions, record: RequestRe
 const recordOf = (request: FastifyRequest, { raw }: FastifyReply): RequestRecord => ({
   requestId: request.id,
   method: request.method,
-  // seeded bug: route-logged
   route: request.routeOptions.url ?? 'unknown',
   status: raw.headersSent ? raw.statusCode : CLIENT_LEFT,
   startedAtMs: request.startedAtMs,
   error: request.errorCode,
-  // seeded bug: request-log
   paymentId: request.paymentId,
   merchantId: request.principal?.merchantId,
   traceId: request.traceId,

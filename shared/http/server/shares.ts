@@ -32,7 +32,6 @@ export const createShares = (max: number, ofOneMin = 1): Shares => {
   let taken = 0;
   return {
     isFull: (merchantId) => {
-      // seeded bug: unsigned-bodies
       const ownMax = merchantId === undefined ? Math.ceil(max / OF_NOBODY) : ofOneMax;
       return taken >= max || (byMerchant.get(merchantId) ?? 0) >= ownMax;
     },

@@ -108,7 +108,6 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
         } catch (error) {
           // The client has its status and sees a connection that ends: the log alone can say why.
           const { raw, request } = reply;
-          // seeded bug: broken-stream-logged
           if (raw.headersSent && !abort.signal.aborted) app.logFault(request, error);
           throw error;
         }

@@ -36,7 +36,6 @@ const letGoIfSlow = (response: ServerResponse, bytes: number, stalledMs: number)
   // Of a longer one something has to be taken all the time. Node sets its own time-out again behind it.
   if (bytes > READ_BYTES_MIN) socket.setTimeout(stalledMs);
   const times = Math.max(1, Math.ceil(bytes / READ_BYTES_MIN));
-  // seeded bug: stalled-client
   const slow = setTimeout(() => socket.destroy(), stalledMs * times).unref();
   whenGone(response, () => clearTimeout(slow));
 };

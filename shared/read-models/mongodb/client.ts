@@ -51,7 +51,6 @@ export const clientOf = (url: string): MongoClient => {
  * one alone: where the server was away then, every later call would fail for good.
  */
 export const connected = async (client: MongoClient): Promise<void> => {
-  // seeded bug: mongodb-connects-again
   await client.connect();
 };
 
@@ -75,7 +74,6 @@ const isBrokenSocket = (error: unknown): boolean =>
 
 /** What an error says about the server; undefined when it says something about documents. */
 export const failureOf = (error: unknown): Failure | undefined => {
-  // seeded bug: broken-socket-is-gone
   if (isBrokenSocket(error))
     return { reason: 'the read models cannot be reached: the connection broke', gone: true };
   if (isDuplicate(error) || !(error instanceof MongoError)) return undefined;

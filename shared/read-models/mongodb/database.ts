@@ -110,7 +110,6 @@ export const createServed = (
     // The response says what was served when the server read it, and may have been long on its way.
     const atMs = performance.now();
     const found = await read(() => control.findOne({ _id: SERVED }, quick));
-    // seeded bug: served-as-known-last
     if (atMs >= served.atMs) set(found?.generation ?? 1, atMs);
     return served;
   };
@@ -119,7 +118,6 @@ export const createServed = (
     if (performance.now() - served.atMs < SERVED_MS_MAX) return served;
     // The responses to two looks at once may cross: the checkpoint would then be read from the new
     // generation, and the documents after it from the old one.
-    // seeded bug: one-look-at-served
     if (looking !== undefined) return looking;
     const own = look().finally(() => {
       if (looking === own) looking = undefined;

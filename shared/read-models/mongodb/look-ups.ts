@@ -17,7 +17,6 @@ export const shareLookUps = <T extends { _id: string }>(
     const ids = new Set<string>();
     const found = running.then(async () => {
       // Who comes from now on could get a document that was read before.
-      // seeded bug: look-up-after-it-came
       next = undefined;
       return new Map((await findAll([...ids])).map((document) => [document._id, document]));
     });

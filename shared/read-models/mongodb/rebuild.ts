@@ -139,7 +139,6 @@ const fillBeside = async (
       try {
         // Stored by a majority, as is then what was written before: a switch of unknown outcome too.
         await turn.renew();
-        // seeded bug: served-generation-kept
         const isServed = (await storedServed(served)) === next.n;
         // Before that, another process may still read the old generation.
         if (isServed) await delay(SERVED_MS_MAX);

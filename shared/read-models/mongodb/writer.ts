@@ -212,7 +212,6 @@ export const createWriter = (deps: WriterDeps): Writer => {
         await moveCheckpoint(at.checkpointId, from, to, hash ?? null);
       } catch (error) {
         // A database that is wiped or put back now may have this very checkpoint and not what was written.
-        // seeded bug: failed-batch-forgotten
         recent.clear();
         throw error;
       }

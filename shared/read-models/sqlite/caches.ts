@@ -60,7 +60,6 @@ export const createCaches = (isFilling = false): Caches => {
       const { paymentId } = readModel.response;
       if (isFilling && readModel.unresolved.length === 0) readModels.delete(paymentId);
       else readModels.set(paymentId, readModel);
-      // seeded bug: written-document-forgotten
       documents.delete(paymentId);
     },
     clear: () => {

@@ -60,7 +60,6 @@ const prepare = (db: DatabaseSync) => ({
   revision: db.prepare(
     `SELECT ${capped('revision')} AS revision FROM payment WHERE payment_id = ?`,
   ),
-  // seeded bug: newer-revision
   write: db.prepare(
     `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
        merchant_reference, unresolved_since, unresolved, row_check, body)

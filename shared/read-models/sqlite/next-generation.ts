@@ -71,7 +71,6 @@ export const createGenerations = ({
       withoutWal(file);
       const result = await step();
       const isIdle = (await checkpoint()) === before;
-      // seeded bug: filled-made-whole
       early = await makeWhole(file, isIdle);
       return result;
     };
@@ -88,7 +87,6 @@ export const createGenerations = ({
       checkpoint: () => next.checkpoint(),
       load: (paymentId) => next.load(paymentId),
       apply: (...batch) => {
-        // seeded bug: early-checksum-forgotten
         early = undefined;
         return next.apply(...batch);
       },

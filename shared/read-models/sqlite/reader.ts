@@ -75,7 +75,6 @@ export const createReader = (
 
   const getAtOnce = (paymentId: string, merchantId: string): DocumentAtOnce | undefined => {
     const document = documentOf(paymentId);
-    // seeded bug: document-of-merchant
     return document?.merchantId === merchantId ? document : undefined;
   };
 

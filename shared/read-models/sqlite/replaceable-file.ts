@@ -113,7 +113,6 @@ export const openReplaceableFile = (
       // A crash leaves the old file or the new one, each of them whole.
       renameSync(file, options.file);
       // Those of the old file, which another process keeps there: they would be laid over the new one.
-      // seeded bug: old-log-removed
       removeLog(options.file);
     } finally {
       if (at.db.isOpen) at.db.close();

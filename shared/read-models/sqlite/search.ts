@@ -249,7 +249,6 @@ export const searchSqlite = async (
     });
     page = newestOf([...page.found, ...scanned.found], limit);
     const { end } = scanned;
-    // seeded bug: searched-to-newest
     if (end !== undefined && (searchedTo === undefined || isNewer(end, searchedTo)))
       searchedTo = end;
   }

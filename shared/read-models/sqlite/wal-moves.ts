@@ -96,7 +96,6 @@ export const createWalMoves = (file: string, movedAtPages = MOVED_AT_PAGES): Wal
     },
     rest: () => rest,
     whileStill: (step) => {
-      // seeded bug: replaced-while-moved
       hold();
       try {
         return step();

@@ -68,7 +68,6 @@ const writeBatch = (
   });
   at.begin.run();
   try {
-    // seeded bug: checkpoint-compared
     if (at.move.run(to, hash ?? null, from).changes !== 1)
       throw new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
     for (const [index, change] of changes.entries()) {

@@ -98,7 +98,6 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
       expectedVersion === 0
         ? insert.run(endpointId, text)
         : update.run(text, endpointId, expectedVersion);
-    // seeded bug: delivery-version
     if (changes !== 1) return false;
     addAttempts(endpointId, attempts);
     return true;
