@@ -30,6 +30,6 @@ export default {
   cleanTempDir: 'always',
   reporters: ['clear-text', 'progress'],
   clearTextReporter: { reportTests: false },
-  // The rules of money have a minimum; no score of the other folders has been settled.
+  // The rules of money have a minimum; the other folders have none.
   thresholds: { high: 95, low: 90, break: MUTATION_TESTS === 'domain/*' ? 90 : null },
 };

@@ -45,8 +45,8 @@ const EVENT_STORE = ['chain', 'codec', 'fold-stream', 'verify-chain'];
 const isIn = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`);
 
 /** The folders of which files match, each with the files of it that are changed. */
-const runsOf = (asked: string): [folder: string, files: string][] => {
-  const fixed = asked.replace(/\/?\*.*/, '');
+const runsOf = (wanted: string): [folder: string, files: string][] => {
+  const fixed = wanted.replace(/\/?\*.*/, '');
   const inside = FOLDERS.filter((folder) => isIn(folder, fixed));
   const files = (folder: string) =>
     folder === 'shared/event-store'
@@ -54,7 +54,7 @@ const runsOf = (asked: string): [folder: string, files: string][] => {
       : `${folder}/*.ts`;
   if (inside.length > 0) return inside.map((folder) => [folder, files(folder)]);
   const around = FOLDERS.filter((folder) => isIn(fixed, folder)).sort();
-  return around.slice(-1).map((folder) => [folder, asked]);
+  return around.slice(-1).map((folder) => [folder, wanted]);
 };
 
 const run = ([folder, files]: [string, string], flags: readonly string[]): number => {
