@@ -54,7 +54,7 @@ const leads = (target: string, from: string): boolean => {
 };
 
 describe('a citation leads to what it cites', () => {
-  test('ADR-0013: a page of docs/decisions', () => {
+  test('ADR-0016: a page of docs/decisions', () => {
     expect(lost(files, /ADR-(\d+)/g, (number) => decisions.has(number))).toEqual([]);
   });
 
@@ -84,9 +84,28 @@ test('every path that a page or a comment names exists', () => {
   expect(lost(checked, path, (named) => existsSync(join(ROOT, named)))).toEqual([]);
 });
 
-test('every decision is in the index once, and has a number of its own', () => {
+describe('the pages of docs/decisions', () => {
   const names = files.flatMap((path) => /^docs\/decisions\/(\d{4}-.+\.md)$/.exec(path)?.[1] ?? []);
-  const index = textOf('docs/decisions/README.md');
-  expect(names.filter((name) => index.split(`](${name})`).length !== 2)).toEqual([]);
-  expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
+  const index = 'docs/decisions/README.md';
+
+  test('the index is a list of links, each with the number and the title of its page', () => {
+    const listed = textOf(index)
+      .split('\n')
+      .filter((line) => line.startsWith('- '));
+    const titleOf = (name: string): string => headings(`docs/decisions/${name}`)[0] ?? '';
+    expect(listed).toEqual([...names].sort().map((name) => `- [${titleOf(name)}](${name})`));
+    expect(names.filter((name) => !titleOf(name).startsWith(`${name.slice(0, 4)}: `))).toEqual([]);
+    expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
+  });
+
+  test('every decision is cited outside of the index and of its page', () => {
+    const isCited = (name: string): boolean => {
+      const others = files.filter((path) => path !== index && path !== `docs/decisions/${name}`);
+      return others.some((path) => {
+        const text = textOf(path);
+        return text.includes(`ADR-${name.slice(0, 4)}`) || text.includes(name);
+      });
+    };
+    expect(names.filter((name) => !isCited(name))).toEqual([]);
+  });
 });
