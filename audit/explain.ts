@@ -226,7 +226,7 @@ const permissionOf = (
 
 /**
  * The response of `explain` where the stream does not verify: the service rejects every command on it
- * (ADR-0141), and no status is shown that it does not believe.
+ * (gaps §9), and no status is shown that it does not believe.
  */
 export const explainBroken = (
   paymentId: string,

@@ -47,7 +47,7 @@ const isForAll = (scope: string | undefined): boolean => /\b(audit|ops):/.test(s
 /**
  * The token of the environment; undefined where none is set. Throws CommandFailed where a merchant is
  * named beside it: the token alone says whose data are shown, and one of all merchants would show all
- * (ADR-0265).
+ * (docs/audit.md).
  */
 export const givenToken = (merchant: string | undefined): string | undefined => {
   const given = process.env.PAYMENTS_TOKEN?.trim();

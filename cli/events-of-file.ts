@@ -1,4 +1,4 @@
-/** One payment's events from an export, shown as the service would show them, without the service (ADR-0189). */
+/** One payment's events from an export, shown as the service would show them, without the service (ADR-0059). */
 import type { AuditBreak } from '../audit/contract.ts';
 import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';

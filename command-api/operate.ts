@@ -143,7 +143,7 @@ const appendIntent = async (
   budget.appending = true;
   try {
     const executed = await paymentLog.execute(paymentId, command, contextOf(sender), budget);
-    // The log does not bring it back to this process (ADR-0207).
+    // The log does not bring it back to this process (ADR-0068).
     if (executed.kind === 'done') inFlight.sawIntent(command.operationId);
     return executed;
   } catch (error) {

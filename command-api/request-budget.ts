@@ -29,7 +29,7 @@ export const startBudget = (totalMs: number, startMs: number = performance.now()
 
 /**
  * The requests that wait for their command. An entry may be held by a table that the set has grown out
- * of, until all garbage is collected: so no more than the budget, which lets go of the wait (ADR-0246).
+ * of, until all garbage is collected: so no more than the budget, which lets go of the wait (ADR-0112).
  */
 export type Waiting = Set<Budget>;
 

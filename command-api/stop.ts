@@ -10,7 +10,7 @@ export type Stop = {
   finish(): Promise<void>;
 };
 
-/** A stop waits for no engine after this time (ADR-0252, shared/runtime/process-life.ts). */
+/** A stop waits for no engine after this time (docs/eventstoredb.md, shared/runtime/process-life.ts). */
 const STOP_MS_MAX = 7_300;
 const STOP_MS_MIN = 200;
 /** Below the 8 s after which connections are cut (shared/http/server/close-gracefully.ts). */

@@ -69,12 +69,12 @@ export type Wrappers = {
 const openProvider = async (config: Config, log: Log, ledgerFile: string): Promise<Provider> => {
   const { kind, timeoutMs } = config.provider;
   if (kind === 'simulator') return openSimulator({ file: ledgerFile, timeoutMs, logger: log });
-  // Its HTTP client is a sixth of the files that a start would read (ADR-0076).
+  // Its HTTP client is a sixth of the files that a start would read (ADR-0014).
   const { openOuterProvider } = await import('../command-api/open-provider.ts');
   return openOuterProvider(config);
 };
 
-/** Many providers respond within it; lists may lack a PENDING payment for twice as long (ADR-0240). */
+/** Many providers respond within it; lists may lack a PENDING payment for twice as long. */
 const NEW_PAYMENTS_HELD_MS = 250;
 
 const asItIs = <T>(own: T): T => own;

@@ -25,7 +25,7 @@ export type ProjectorOptions = {
   store: EventStore;
   readModels: ReadModels;
   logger: Logger;
-  /** Carries the log hash where the store keeps none, and somebody seals (ADR-0155). */
+  /** Carries the log hash where the store keeps none, and somebody seals (ADR-0033). */
   running?: RunningHash | undefined;
   /** Set where this process appends as well, through `freshness.store`. */
   freshness?: Freshness;
@@ -40,7 +40,7 @@ export type ProjectorOptions = {
   sampleMs?: number;
   /**
    * Where this process alone appends and reads: how long a new payment may wait for its second event,
-   * so that both are written at once (ADR-0240).
+   * so that both are written at once.
    */
   heldMs?: number | undefined;
 };
@@ -56,7 +56,7 @@ export type ProjectorStatus = {
   stuck: boolean;
   /** Payments parked now, or as last seen while it stands by. */
   parked: number;
-  /** Since the start: payments compared with the log, and those that differed (ADR-0122). */
+  /** Since the start: payments compared with the log, and those that differed (ADR-0121). */
   compared: { samples: number; differences: number };
   /** Why the projector last backed off; unset once it goes on. */
   error?: string;

@@ -1,6 +1,6 @@
 /**
  * New payments that wait for their second event, so that their first document is the one with the
- * provider's outcome (ADR-0240). Until then such a payment counts as behind: GET folds its stream.
+ * provider's outcome. Until then such a payment counts as behind: GET folds its stream.
  */
 import type { LogEvent, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
@@ -20,7 +20,7 @@ export const placeOf = (event: LogEvent): Place => {
 /** Some 5 MB, and 10 ms to write. Any beyond are written at once. */
 const HELD_MAX = 1_000;
 
-/** What an entry is left with: a table that the map has grown out of may hold it for long (ADR-0246). */
+/** What an entry is left with: a table that the map has grown out of may hold it for long (ADR-0112). */
 const NOTHING: Folded = { readModel: undefined };
 
 type Held = { folded: Folded; before: Place; sinceMs: number };

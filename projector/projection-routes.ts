@@ -1,5 +1,5 @@
 /**
- * The operator's routes over all read models: how far they are, and a rebuild (ADR-0015). Scope
+ * The operator's routes over all read models: how far they are, and a rebuild (ADR-0042). Scope
  * `ops:admin`, and a token of all merchants, since the read models hold every merchant's payments.
  */
 import type { FastifyReply } from 'fastify';

@@ -1,5 +1,5 @@
 /**
- * Compares read models with the log for ever, one payment at a time (ADR-0122): by turns one that has
+ * Compares read models with the log for ever, one payment at a time (ADR-0121): by turns one that has
  * a document and one that the log has, so that a missing document is noticed as well.
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
@@ -19,7 +19,7 @@ const DAMAGED_MAX = 1_000;
 
 /**
  * What the log alone makes whole again. A document that has its check and says something else than the
- * log is left: the log may be what was changed, and the document the only trace of it (ADR-0122).
+ * log is left: the log may be what was changed, and the document the only trace of it (ADR-0121).
  */
 const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unlisted'];
 /** A damaged index looks like these: written again, the document would be there twice. */

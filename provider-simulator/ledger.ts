@@ -253,8 +253,9 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
 
 /**
  * Opens the ledger. `NORMAL` loses nothing at `kill -9`; a power failure may take the last rows, which
- * a simulation in the service's own process can bear: `FULL` would add a sync to each create
- * (ADR-0133). Makes file (mode 0600) and folder (0700) where they are absent. Throws what
+ * a simulation in the service's own process can bear: `FULL` would add a sync to each create.
+ * The stand-alone simulator syncs before it responds, because every restore and crash test over HTTP
+ * takes its ledger for the other side. Makes file (mode 0600) and folder (0700) where they are absent. Throws what
  * the file system or SQLite throws: EACCES and its kin, as isLockHeld says where another process holds it.
  */
 export const openLedger = (file: string, durability: Durability): Ledger => {

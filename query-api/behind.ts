@@ -1,7 +1,7 @@
 /**
  * Whether a payment's document may be older than its stream, for a process beside which others append
  * (gaps §9). It is never guessed: a GET among few asks the event store for the last revision of its
- * own stream, and GETs that come many at a time share one look at the end of the log (ADR-0175).
+ * own stream, and GETs that come many at a time share one look at the end of the log (gaps §9).
  */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore, Position } from '../shared/event-store/port.ts';

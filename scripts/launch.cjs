@@ -1,7 +1,7 @@
 'use strict';
 /**
  * Starts a .ts main on a Node that can run it: `node scripts/launch.cjs <main.ts> [args]`. Among the
- * arguments, `--watch` and `--inspect` are Node's: `npm start -- --watch` (ADR-0001).
+ * arguments, `--watch` and `--inspect` are Node's: `npm start -- --watch`.
  * Any Node from 14 on must be able to parse this file, for it may be the machine's own.
  */
 const { spawn, spawnSync } = require('node:child_process');
@@ -50,15 +50,16 @@ const runHere = (main, args) => {
   process.argv = [process.argv[0], file, ...args];
   const { setFlagsFromString } = require('node:v8');
   // The heap of this thread has taken the flag. The engine would also put it over the limits of the threads
-  // that the service starts (ADR-0177).
+  // that the service starts (ADR-0112).
   setFlagsFromString('--max-semi-space-size=0');
-  // Old garbage is collected at twice of what lives, and not at up to four times (ADR-0178).
+  // Old garbage is collected at twice of what lives, and not at up to four times (ADR-0112).
   setFlagsFromString('--heap-growing-percent=100');
   // What the engine would put into the old generation at once is soon garbage there, and keeps alive what
-  // it names until all of it is collected (ADR-0246).
+  // it names until all of it is collected (ADR-0112).
   setFlagsFromString('--no-allocation-site-pretenuring');
-  // Behind the flags, for the engine refuses what was compiled under others, and the name of the folder
-  // that Node takes in here says which they are (ADR-0249).
+  // In the project, because other users could write code into a shared temporary folder for the service to
+  // run. Behind the flags, for the engine refuses what was compiled under others, and the name of the folder
+  // that Node takes in here says which they are.
   const { enableCompileCache } = require('node:module');
   const compiled = inRoot('node_modules', '.cache', 'compile');
   if (enableCompileCache) enableCompileCache(compiled);

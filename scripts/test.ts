@@ -1,7 +1,7 @@
 /**
  * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`. The last
  * line on stdout is exactly `N passed, N failed, N skipped`, after one line for each skipped group or
- * test, whose name holds the reason (ADR-0004). A skip that names a variable of `REQUIRE_ENGINES` (a
+ * test, whose name holds the reason. A skip that names a variable of `REQUIRE_ENGINES` (a
  * comma list) fails the run.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
-/** Twenty times what the tests have in memory at any moment (ADR-0250). */
+/** Twenty times what the tests have in memory at any moment. */
 const FREE_BYTES_MIN = 2 ** 30;
 
 type TestResult = { status: string; fullName: string; ancestorTitles: string[] };

@@ -74,7 +74,7 @@ export const createBooks = (
   const findings = createFindings();
   const sumsOf = sumsCheck(stored);
 
-  /** True where another provider was sent it (ADR-0248). */
+  /** True where another provider was sent it (ADR-0247). */
   const isElsewhere = (provider: string | undefined): boolean =>
     providers !== undefined && isOtherProvider(provider, providers);
 

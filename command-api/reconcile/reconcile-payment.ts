@@ -1,6 +1,6 @@
 /**
  * What the provider says of each operation of one payment, beside the log's outcome. Only questions are
- * asked: nothing is fenced, recorded or changed by it (ADR-0235).
+ * asked: nothing is fenced, recorded or changed by it (ADR-0062).
  */
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';

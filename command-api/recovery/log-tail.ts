@@ -1,7 +1,7 @@
 /**
  * Follows the intents of the log from the start of this process on, where other processes append to
  * it. An intent that comes then has just been stored, whatever the clock of its process says (gaps
- * §7, ADR-0129): this process waits for its call by a clock of its own that only goes forward. How
+ * §7, ADR-0068): this process waits for its call by a clock of its own that only goes forward. How
  * far the clocks differ is measured on the way. Its own intents it knows without the log (operate.ts).
  */
 import { isReadable } from '../../shared/event-store/codec.ts';

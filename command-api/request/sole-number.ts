@@ -1,6 +1,6 @@
 /**
  * One look at the text of a create's body, which tells of nearly every request that the search for
- * the card number in each of its texts would find nothing (gaps §4, ADR-0161).
+ * the card number in each of its texts would find nothing (gaps §4).
  */
 import { CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
 import { needsCare } from '../../shared/runtime/exact-json.ts';

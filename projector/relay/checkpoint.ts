@@ -22,7 +22,7 @@ const relayCheckpoint = z.object({
   counters: z.array(count),
   /** The parked payments, by paymentId. */
   parked: z.record(z.string(), parkedPayment),
-  /** The parked payment of which messages may be sent and not acknowledged (ADR-0238). */
+  /** The parked payment of which messages may be sent and not acknowledged (ADR-0046). */
   sending: z.string().optional(),
 });
 export type RelayCheckpoint = z.infer<typeof relayCheckpoint>;

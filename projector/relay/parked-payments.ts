@@ -3,7 +3,7 @@ import type { LogEvent } from '../../shared/event-store/port.ts';
 import type { RelayCheckpoint } from './checkpoint.ts';
 
 /**
- * How many payments may be parked (ADR-0111): their notes are 4 MB then, and a document of MongoDB
+ * How many payments may be parked (ADR-0046): their notes are 4 MB then, and a document of MongoDB
  * takes 16 MB. So many come from a wrong version of the service, and nothing is lost by waiting.
  */
 export const PARKED_MAX = 20_000;

@@ -2,7 +2,7 @@
  * Sends what was left out of parked payments, payment by payment, each one's events in their order.
  *
  * The number of a message follows from what was sent before it, so what has no acknowledgement yet
- * has to be sent again before anything else (ADR-0238). The log alone does not show that a parked
+ * has to be sent again before anything else (ADR-0046). The log alone does not show that a parked
  * payment is being sent: the checkpoint names it before its first message leaves.
  */
 import { isReadable } from '../../shared/event-store/codec.ts';

@@ -47,7 +47,7 @@ type Misfit = { at: RecordedSeal; reason: string };
 
 /**
  * Where the store keeps no log hashes, a sealed position has what its seal says: to read up to it is for a
- * verification, and an event that a server does not hold any more must not stop every payment (ADR-0155).
+ * verification, and an event that a server does not hold any more must not stop every payment (ADR-0033).
  */
 const logHashAt = async (
   { store, seals }: SealCheck,
@@ -101,7 +101,7 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
     throw new LogMisfit(
       `${headFile} holds a head that the sealing key has not signed; put its last good copy back, or remove it after payments verify`,
     );
-  // What a server's log has there is for a verification to find (ADR-0155).
+  // What a server's log has there is for a verification to find (ADR-0033).
   const isRead = store.stored.guarantee === 'log';
   const logHash = isRead ? (await store.hashAt(last.position))?.logHash : last.logHash;
   if (last.log === log && logHash === last.logHash) return;

@@ -1,6 +1,6 @@
 /**
  * Opens the sealer where the store keeps no chain over the log (EventStoreDB): the projector carries the
- * log hash, and whoever has the lease seals it (ADR-0155). The server may still be out of reach.
+ * log hash, and whoever has the lease seals it (ADR-0033). The server may still be out of reach.
  */
 import type { KeyObject } from 'node:crypto';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * Changes the key that seals the log (ADR-0137). The next key is durable in a file of its own, then the
+ * Changes the key that seals the log (ADR-0114). The next key is durable in a file of its own, then the
  * log says that it follows, signed by both, then it takes the place of the old one: whatever breaks this
  * off, the next start or the next change finds a key that the log ends with.
  */

@@ -1,7 +1,7 @@
 /**
  * The log hash of a store that keeps none (EventStoreDB): who follows the whole log in order carries it
  * from event to event, and the seals keep it. A projector that starts or takes over reads on from the
- * last seal, and not from the start of the log (ADR-0155).
+ * last seal, and not from the start of the log (ADR-0033).
  */
 import { GENESIS_HASH, logHashes } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';

@@ -30,7 +30,7 @@ export type SealerOptions = {
   source: SealSource;
   privateKey: KeyObject;
   eventsMax: number;
-  /** The `eventsMax` that a seal names; undefined where the log may grow while nobody seals (ADR-0156). */
+  /** The `eventsMax` that a seal names; undefined where the log may grow while nobody seals (ADR-0033). */
   promised: number | undefined;
   everyMs: number;
   /** Keeps heads outside the log, in the place of those before; left out where nothing is kept. */

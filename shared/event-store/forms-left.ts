@@ -4,7 +4,7 @@ import type { StoredForm, StoredForms } from './port.ts';
 
 /**
  * Empty also for a stream that was deleted at the server, or of which every event was cut: the log still
- * shows its events until a scavenge, and who reads the log goes on (ADR-0140). Throws StoreUnavailable.
+ * shows its events until a scavenge, and who reads the log goes on (docs/eventstoredb.md). Throws StoreUnavailable.
  */
 export const formsLeft = async (
   { readStream }: Pick<StoredForms, 'readStream'>,

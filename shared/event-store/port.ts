@@ -157,7 +157,7 @@ export type EventStore = {
   /**
    * Stores a batch at the end of one stream and resolves, once it is durable, with the events as
    * they were stored. The position of each event but the last may be empty: a store that names one
-   * place for a batch is not asked for the others (ADR-0150). Throws RevisionConflict when the stream
+   * place for a batch is not asked for the others (docs/eventstoredb.md). Throws RevisionConflict when the stream
    * does not end where expected, StreamNotWhole when it is known to be deleted or cut,
    * StoreUnavailable when the store cannot take writes now (nothing was stored), and
    * AppendOutcomeUnknown when it cannot be known whether the batch was stored.

@@ -73,7 +73,7 @@ export const makeSeal = (privateKey: KeyObject, head: Signed): Seal => {
   return { ...head, publicKey, keyId: keyIdOf(publicKey), signature };
 };
 
-/** Signs a head by two keys: who trusts the one may trust the other (ADR-0137). */
+/** Signs a head by two keys: who trusts the one may trust the other (ADR-0114). */
 export const makeRotation = (oldKey: KeyObject, newKey: KeyObject, head: Signed): Rotation => {
   const [oldPublicKey, newPublicKey] = [publicKeyOf(oldKey), publicKeyOf(newKey)];
   const text = rotationText({ ...head, oldPublicKey, newPublicKey });

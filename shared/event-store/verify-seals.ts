@@ -1,6 +1,6 @@
 /**
  * Checks the seals of a whole log on the way through it: each by itself, its key, its place, and that none
- * is missing. A change of the key seals the log as well (ADR-0137).
+ * is missing. A change of the key seals the log as well (ADR-0114).
  */
 import { isSealEvent } from '../payment/events.ts';
 import type { SealEvent } from '../payment/seal-events.ts';

@@ -2,7 +2,7 @@
 import type { EventContext } from '../event-store/port.ts';
 import { currentTraceparent } from '../runtime/tracing.ts';
 
-/** The context that the first event of a request is stored with; it names the request's trace (ADR-0234). */
+/** The context that the first event of a request is stored with; it names the request's trace (ADR-0233). */
 export const contextOf = ({
   actor,
   requestId,

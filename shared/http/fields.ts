@@ -76,7 +76,7 @@ export const parameterText = () => z.string({ error: 'must be given once' });
 export const shortParameter = () =>
   parameterText().min(1, 'must not be empty').max(TEXT_UNITS_MAX, TOO_LONG);
 
-/** In the one form of a name that a token's merchant has (ADR-0132). */
+/** In the one form of a name that a token's merchant has (gaps §10). */
 export const merchantParameter = () => shortParameter().normalize('NFC');
 
 const fromOne = (number: z.ZodNumber) =>

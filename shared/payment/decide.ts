@@ -68,7 +68,7 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   }
 };
 
-/** True where the payment has all the operations that it may have (gaps §18, ADR-0110). */
+/** True where the payment has all the operations that it may have (gaps §18). */
 export const hasReachedCeiling = (
   state: PaymentState,
   { operationsMax }: Pick<ChangeCommand, 'operationsMax'>,

@@ -1,4 +1,4 @@
-/** Two fields of version 1 of outcome events as they were called at first (ADR-0251). */
+/** Two fields of version 1 of outcome events as they were called at first, which installations hold. */
 import type { EventType } from './events.ts';
 
 /** From the first name to the one that the field got within version 1. */

@@ -1,6 +1,6 @@
 /**
  * The events of the stream of seals: signatures over the head of the log (ADR-0114),
- * and the changes of the key that makes them (ADR-0137). Names of types and fields are stored
+ * and the changes of the key that makes them (ADR-0114). Names of types and fields are stored
  * forms. They are of no payment and change no read model.
  */
 import { z } from 'zod';

@@ -21,7 +21,7 @@ const after = z
   .optional();
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-/** There where the request had an `Idempotency-Key` (ADR-0261). */
+/** There where the request had an `Idempotency-Key` (gaps §20). */
 const keyed = { identity: identity.optional() };
 
 /** The schema of each event's data at its current version; strict, for encoding. */

@@ -1,7 +1,7 @@
 /**
  * The streams that the store does not hold as far as something else knows them. A stream that somebody
  * deleted or cut leaves no event in the log that could be named: its server announces it, the projector
- * has parked it, and the read models have its document (ADR-0157).
+ * has parked it, and the read models have its document (docs/audit.md).
  */
 import type { LogBreak } from '../event-store/breaks.ts';
 import { StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';

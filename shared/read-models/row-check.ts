@@ -33,7 +33,7 @@ const keysOf = (secret: string): Keys => {
 /**
  * Two digests, one in the other, under a key each as in HMAC: without the outer one, who knows a check
  * could go on from it. They are over texts and in one call each, since an HMAC object of Node's costs a
- * GET from the file 8 µs more (ADR-0186).
+ * GET from the file 8 µs more.
  */
 const macOf = ({ inner, outer }: Keys, text: string): string =>
   hash('sha256', outer + hash('sha256', inner + text, 'base64url'), 'base64url');

@@ -1,5 +1,5 @@
 /**
- * Maps of bounded size, for caches: any entry may be evicted at any time (ADR-0097, ADR-0112). No
+ * Maps of bounded size, for caches: any entry may be evicted at any time (ADR-0112). No
  * other file imports the library.
  */
 import { LRUCache } from 'lru-cache';

@@ -1,6 +1,6 @@
 /**
  * Canonical JSON (RFC 8785): the form in which events are hashed and repeated requests recognised.
- * No other file imports the library (ADR-0095); test/runtime/canonical-json.test.ts compares it with
+ * No other file imports the library; test/runtime/canonical-json.test.ts compares it with
  * the implementation of the RFC's author.
  */
 import { configure } from 'safe-stable-stringify';

@@ -1,7 +1,7 @@
 /**
  * Plain functions made from schemas, for what is checked with every request: a fitting value is copied
- * at a tenth of the library's cost (ADR-0160). The functions are source text that is evaluated, since
- * code that names each field runs under load at half of what a loop over fields costs (ADR-0239). They
+ * at a tenth of the library's cost. The functions are source text that is evaluated, since
+ * code that names each field runs under load at half of what a loop over fields costs. They
  * know what our schemas are made of and nothing else; test/runtime/compiled-schema.test.ts compares
  * them with the library.
  */

@@ -1,4 +1,4 @@
-/** The ids that this service makes: all of them sort by the time they were made (ADR-0096). */
+/** The ids that this service makes: all of them sort by the time they were made. */
 import { v7 } from 'uuid';
 
 /** Crockford's base 32, the alphabet of payment ids and operation ids (gaps §2). */

@@ -48,7 +48,7 @@ const zeroBurstProblems = (merchants: [string, MerchantSettings][]): string[] =>
     .filter(([, own]) => own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
     .map(([id]) => `${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
 
-/** Entries whose ids are the same merchant, because a name counts in one form (ADR-0132). */
+/** Entries whose ids are the same merchant, because a name counts in one form (gaps §10). */
 const repeatedProblems = (merchants: [string, MerchantSettings][]): string[] =>
   merchants
     .filter(([id], at) => merchants.findIndex(([other]) => other === id) < at)

@@ -47,7 +47,7 @@ type ProcessOptions<P, O extends Opened> = {
 /** A stop that hangs is ended after this time, within the promised 10 s (docs/settings.md). */
 const STOP_MS_MAX = 9_000;
 /**
- * A stop waits for no engine after this time (ADR-0252): after the last responses of commands
+ * A stop waits for no engine after this time (docs/eventstoredb.md): after the last responses of commands
  * (command-api/stop.ts), and before connections are cut (close-gracefully.ts).
  */
 const GIVE_UP_MS = 7_300;

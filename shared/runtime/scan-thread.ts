@@ -129,7 +129,7 @@ const unused = new Map<number, ScanThread[]>();
 
 /**
  * Runs a step with a thread of the given priority (ScanThreadOptions) that no other step has meanwhile. The
- * thread is there for later steps, until there was none for a while: see ADR-0263. A step whose scan
+ * thread is there for later steps, until there was none for a while. A step whose scan
  * may still run ends the thread.
  */
 export const withScanThread = async <T>(

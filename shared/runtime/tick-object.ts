@@ -1,4 +1,4 @@
-/** Keeps `process.nextTick` as cheap as it is in a young process (ADR-0194). */
+/** Keeps `process.nextTick` as cheap as it is in a young process. */
 import { executionAsyncResource } from 'node:async_hooks';
 
 const kept: object[] = [];

@@ -35,7 +35,7 @@ export const readEndpoints = async (
 };
 
 /**
- * The same, for who goes on with other merchants' (ADR-0179): undefined where the events cannot be read, and
+ * The same, for who goes on with other merchants' (ADR-0220): undefined where the events cannot be read, and
  * `onUnreadable` is called with the reason. Throws StoreUnavailable.
  */
 export const readableEndpoints = async (

@@ -65,7 +65,7 @@ describe.each<[string, number, string, Forge | undefined]>([
   ['its amount', 3, 'its text does not have its hash', undefined],
   ['its amount and its hash', 3, 'it does not follow in the log', ownHash],
   ['its amount, its hash and its log hash', 4, 'it does not follow', withLogHash],
-])('F12: a capture of which somebody changed %s', (_what, brokenAt, reason, forge) => {
+])('a capture of which somebody changed %s', (_what, brokenAt, reason, forge) => {
   let restore: () => void;
   beforeAll(() => {
     restore = tamper(story, 3, dearer, forge);
@@ -119,7 +119,7 @@ describe.each<[string, number, string, Forge | undefined]>([
   });
 });
 
-describe('F12: a payment whose last event was changed, with its hash', () => {
+describe('a payment whose last event was changed, with its hash', () => {
   const refund = (text: string): string => text.replace('"amount":500', '"amount":50');
 
   test('is refused by a command that reads the stream, and nothing reaches the provider', async () => {
@@ -150,7 +150,7 @@ describe('F12: a payment whose last event was changed, with its hash', () => {
   });
 });
 
-describe('F12: an export of a payment whose last event was changed, with its hash', () => {
+describe('an export of a payment whose last event was changed, with its hash', () => {
   const folder = temporaryFolder();
   let paymentId: string;
   let env: Record<string, string>;
@@ -191,7 +191,7 @@ describe('F12: an export of a payment whose last event was changed, with its has
   });
 });
 
-describe('F12: a first event that names another merchant', () => {
+describe('a first event that names another merchant', () => {
   let restore: () => void;
   beforeEach(() => {
     restore = tamper(story, 0, (text) => text.replaceAll('m_test', 'm_other'), ownHash);
@@ -206,7 +206,7 @@ describe('F12: a first event that names another merchant', () => {
   });
 });
 
-describe('F12, F19: the pages and exports of the log', () => {
+describe('the pages and exports of the log', () => {
   test('name an event that was changed, in every span, though it has no time of its own', async () => {
     const restore = tamper(story, 3, () => 'no "JSON"\n at all');
     const span = 'fromTime=2090-01-01T00:00:00Z';

@@ -73,7 +73,7 @@ const scheduled = async (
   return { clock, lines, metric, provider, reconciling };
 };
 
-describe('F5: the log is compared with the ledger on a schedule', () => {
+describe('the log is compared with the ledger on a schedule', () => {
   test('soon after the start and then each hour; the time of the last one is measured', async () => {
     const { clock, lines, metric, provider, reconciling } = await scheduled([
       created(),

@@ -108,7 +108,7 @@ describe('M5: ledger and log agree', () => {
   });
 });
 
-describe('ADR-0248: what other providers were sent', () => {
+describe('ADR-0247: what other providers were sent', () => {
   const provider = 'http:a.example';
   const elsewhere = [created({ provider }), authorized()];
   const captures = [...elsewhere, captureRequested({ provider })];
@@ -213,7 +213,7 @@ const asEntry = (n: number, kind: LedgerEntry['kind'], amount: number): LedgerEn
   entry({ cursor: String(n), operationId: operationId(n - 1), kind, amount });
 const ofCapture = [entry(), asEntry(2, 'CAPTURE', 1500)];
 
-describe('F4: the sum of every event is compared with the ledger', () => {
+describe('the sum of every event is compared with the ledger', () => {
   test.each<[string, PaymentEvent[], LedgerEntry[], number]>([
     ['an authorization', [created(), authorized({ amount: 9500 })], [entry()], 9500],
     ['the intent of an authorization', [created({ amount: 9500 }), authorized()], [entry()], 2500],
@@ -294,7 +294,7 @@ describe('F4: the sum of every event is compared with the ledger', () => {
   });
 });
 
-describe('F5: a log that cannot be read whole', () => {
+describe('a log that cannot be read whole', () => {
   test('is not said to agree; the event is named, and its operation is not called missing', async () => {
     const folder = temporaryFolder();
     const file = join(folder.path, 'events.sqlite');
@@ -319,7 +319,7 @@ describe('F5: a log that cannot be read whole', () => {
   });
 });
 
-describe('F11: a reconciliation in bounded memory', () => {
+describe('a reconciliation in bounded memory', () => {
   const manyEntries = (count: number): LedgerEntry[] =>
     Array.from({ length: count }, (_, n) =>
       entry({ cursor: String(n + 1), operationId: operationId(n), paymentId: `pay_${n}` }),

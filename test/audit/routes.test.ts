@@ -219,7 +219,7 @@ describe('L3: verification', () => {
     expect(kept.json).toMatchObject({ ok: true, keptHead: { position, found: true } });
   });
 
-  test('F17: a kept head at no position of the log is 400, and no break for the alert', async () => {
+  test('a kept head at no position of the log is 400, and no break for the alert', async () => {
     const before = await chainMetrics();
     for (const position of ['start', 'here', '0', '1/1', '99999999999999999999']) {
       const path = `/verify?position=${position}&hash=${'0'.repeat(64)}&log=${await logOf()}`;
@@ -230,7 +230,7 @@ describe('L3: verification', () => {
     expect(await chainMetrics()).toEqual(before);
   });
 
-  test('F17: a head of another log is not comparable, and no break for the alert', async () => {
+  test('a head of another log is not comparable, and no break for the alert', async () => {
     const before = await chainMetrics();
     const another = `&log=${crypto.randomUUID()}`;
     for (const head of [`1${another}`, `1/1${another}`, '1']) {
@@ -246,7 +246,7 @@ describe('L3: verification', () => {
     expect(breaks(await chainMetrics())).toEqual(breaks(before));
   });
 
-  test("F17: a merchant's events are not compared with a head of all merchants' events", async () => {
+  test("a merchant's events are not compared with a head of all merchants' events", async () => {
     const log = await logOf();
     const foreign = await read(`/verify?position=1&hash=${'0'.repeat(64)}&log=${log}`, other);
     expect(foreign.json).toMatchObject({

@@ -1,4 +1,4 @@
-/** F24: a live stream ends with its token, and its client goes on with another one (ADR-0126). */
+/** A live stream ends with its token, and its client goes on with another one (docs/audit.md). */
 import { expect, test } from '@jest/globals';
 import { within } from '../../shared/runtime/back-off.ts';
 import { type InProcess, openInProcess, signToken } from '../support/in-process.ts';
@@ -24,7 +24,7 @@ const streamed = async (service: InProcess, headers: Record<string, string> = {}
 };
 const idsOf = (text: string) => [...text.matchAll(/^id: (.+)$/gm)].map(([, id]) => Number(id));
 
-test('F24: a live stream ends with its token, says so, and goes on behind the last event with another token', async () => {
+test('a live stream ends with its token, says so, and goes on behind the last event with another token', async () => {
   await using service = await openInProcess();
   await service.create();
   const first = await streamed(service);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 test.each(SHARE.map((tampering) => [tampering.name, tampering] as const))(
-  'L3, F14, F16: %s: every command says what the page says',
+  'L3: %s: every command says what the page says',
   async (name, tampering) => {
     const row = await measure(original, tampering);
     expect(lineOf(row)).toBe(rowsOnPage().get(name));

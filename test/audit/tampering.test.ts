@@ -119,7 +119,7 @@ describe(`L3: the rows of the event log (seed ${seed})`, () => {
     }
   });
 
-  test('F35: a cut tail is a break while the service runs that wrote it, and none after a start', async () => {
+  test('a cut tail is a break while the service runs that wrote it, and none after a start', async () => {
     const rows = openRows(log.file);
     rows.write(rows.rows.slice(0, 30), rows.streams);
     const running = await verifyWhole(log.store);
@@ -136,7 +136,7 @@ describe(`L3: the rows of the event log (seed ${seed})`, () => {
   });
 });
 
-describe('F4: amounts in a log whose every hash was made right', () => {
+describe('amounts in a log whose every hash was made right', () => {
   test.each([
     ['PaymentAuthorized', '"amount":2500', '"amount":9500', 'is not the 2500'],
     ['PaymentCaptured', '"amount":2000', '"amount":2400', 'is not the 2000'],

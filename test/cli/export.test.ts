@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => log.close());
 
-describe('F19: an export', () => {
+describe('an export', () => {
   test('has its manifest before it has its file, so that no crash leaves it without', async () => {
     const out = join(log.folder, 'taken');
     mkdirSync(join(out, 'by-a-folder'), { recursive: true });
@@ -38,7 +38,7 @@ describe('F19: an export', () => {
   });
 });
 
-describe('F19: a forced export replaces plain files alone, and says so before any request', () => {
+describe('a forced export replaces plain files alone, and says so before any request', () => {
   const MADE: Record<string, (path: string) => void> = {
     'a folder': (path) => mkdirSync(path),
     'a pipe': (path) => execFileSync('mkfifo', [path]),
@@ -61,7 +61,7 @@ describe('F19: a forced export replaces plain files alone, and says so before an
   });
 });
 
-describe('F13: an export of a log that was changed', () => {
+describe('an export of a log that was changed', () => {
   test('holds every event, also a text that is no JSON, and names the first break', async () => {
     const { rows, write, restore, close } = openRows(log.file);
     const text = 'no "JSON"\n at all';
@@ -84,7 +84,7 @@ describe('F13: an export of a log that was changed', () => {
   });
 });
 
-describe('F12: the events of a payment in an export', () => {
+describe('the events of a payment in an export', () => {
   test('whose amount was changed there are marked, and no state is shown after it', async () => {
     const out = join(log.folder, 'log.jsonl');
     await exportLog(log, out);

@@ -66,7 +66,7 @@ test('the exit code of a run is that of its process, which writes to its own str
   }
 });
 
-describe('F31: --version', () => {
+describe('--version', () => {
   const line = `payments ${manifest.version}\n`;
 
   test('of the command line', async () => {

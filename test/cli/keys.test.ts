@@ -28,7 +28,7 @@ afterAll(() => log.close());
 
 const cli = (...args: string[]) => runCli(args, { DATA_DIR: log.folder, NO_COLOR: '1' });
 
-describe('F15: verify --file --key', () => {
+describe('verify --file --key', () => {
   let out: string;
   const keyOf = async (name: string): Promise<string> => {
     const file = join(log.folder, name);
@@ -94,7 +94,7 @@ describe('F15: verify --file --key', () => {
   });
 });
 
-describe('F15: payments keys', () => {
+describe('payments keys', () => {
   test('show prints the id and the public key, which a file can hold, and nothing secret', async () => {
     const [shown, asJson] = await Promise.all([
       cli('keys', 'show', '--data', log.folder),
@@ -151,7 +151,7 @@ describe('F15: payments keys', () => {
   });
 });
 
-describe('F38: the key of a log at a server', () => {
+describe('the key of a log at a server', () => {
   let server: SealedLog;
   beforeAll(async () => {
     server = await openSealedLog('eventstoredb (stand-in)');

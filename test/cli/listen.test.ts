@@ -15,7 +15,7 @@ test.each([
     'event: ready\ndata: {"secret":"whsec_"}\n\n',
   ],
 ])(
-  'F19: listen%s waits as long as Retry-After says, which is longer than its own back-off',
+  'listen%s waits as long as Retry-After says, which is longer than its own back-off',
   async (_, args, events) => {
     const stream = (response: ServerResponse) =>
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(events);

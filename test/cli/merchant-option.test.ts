@@ -1,4 +1,4 @@
-/** ADR-0265: `--merchant` is of a token that is signed; a token that is given has a merchant already. */
+/** docs/audit.md: `--merchant` is of a token that is signed; a token that is given has a merchant already. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';

@@ -12,7 +12,7 @@ describe('the columns of a table', () => {
     ]);
   });
 
-  test('F28: print signs that turn the direction of a text as escapes', () => {
+  test('print signs that turn the direction of a text as escapes', () => {
     const turned = 'paid \u202e00.01\u202c \u2066x\u2069 \u200e\u200f\u061c \u2028';
     expect(columns([[turned, 'b']])).toEqual([
       'paid \\u202e00.01\\u202c \\u2066x\\u2069 \\u200e\\u200f\\u061c \\u2028  b',

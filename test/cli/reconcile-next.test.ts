@@ -39,7 +39,7 @@ test('M5: each kind has its own step', () => {
   );
 });
 
-test('F5: events that cannot be read lead to a verification, and an intact log to the version that wrote them', () => {
+test('events that cannot be read lead to a verification, and an intact log to the version that wrote them', () => {
   expect(failureOf({ ...resultOf({}), unreadable: 1 })).toBe(
     '1 event cannot be read; next: payments verify --all says whether the log was changed; if it is intact, start the version that wrote them',
   );

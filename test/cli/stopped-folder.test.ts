@@ -62,7 +62,7 @@ const stateOf = (path: string) =>
     return { name, mtimeMs, ctimeMs, mode, sha256 };
   });
 
-describe('F13: a stopped data folder', () => {
+describe('a stopped data folder', () => {
   const PATHS = ['events', 'state?revision=1', 'explain?command=refund', 'verify'];
 
   test.each(['stopped', 'killed'])(
@@ -131,7 +131,7 @@ describe('F13: a stopped data folder', () => {
   });
 });
 
-describe('F13: a damaged log', () => {
+describe('a damaged log', () => {
   let damaged: string;
   beforeAll(() => {
     damaged = copyOf(stopped, 'damaged');
@@ -199,7 +199,7 @@ const tornAfter = (bytes: Buffer, text: string): Buffer => {
   return Buffer.from(bytes).fill(0xff, page, page + PAGE_BYTES);
 };
 
-test('F13: while a folder is read, no service starts on it', async () => {
+test('while a folder is read, no service starts on it', async () => {
   const data = copyOf(stopped, 'read');
   await openStoppedFolder(data);
   expect(() => openDataFolder(data)).toThrow(

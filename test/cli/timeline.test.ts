@@ -1,4 +1,4 @@
-/** F19: the timeline says why an event is as it is, and whose word it is. */
+/** The timeline says why an event is as it is, and whose word it is. */
 import { expect, test } from '@jest/globals';
 import type { AuditEvent } from '../../audit/contract.ts';
 import { whyOf } from '../../audit/why.ts';
@@ -56,7 +56,7 @@ test.each<[string, AuditEvent['data'], string]>([
     '  by hand: APPROVED, "telephone"',
   ],
   ['what the provider says later', { outcome: 'APPROVED' }, '  the provider says APPROVED'],
-])('F19: the timeline shows %s', (_what, data, why) => {
+])('the timeline shows %s', (_what, data, why) => {
   const [line] = timelineLines([eventOf(data)]);
   expect(line).toBe(`${PLACE}${why}`);
 });

@@ -460,7 +460,7 @@ describe('settings: warnings', () => {
   test.each<[NodeJS.ProcessEnv, string]>([
     [{}, 'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed'],
     [{ JWT_MERCHANT_CLAIM: 'org' }, ''],
-  ])('F28: keys of an issuer with %j warn: %j', (env, expected) => {
+  ])('keys of an issuer with %j warn: %j', (env, expected) => {
     const issuer = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'payments' };
     const { warnings } = load({ JWT_JWKS_URL: 'https://issuer.example/keys', ...issuer, ...env });
     expect(warnings.map((line) => line.split(':')[0])).toEqual(expected === '' ? [] : [expected]);
@@ -493,7 +493,7 @@ describe('settings: MERCHANTS_FILE', () => {
     expect(merchantRules(config, 'm_3')).toEqual(config.rules);
   });
 
-  test('F28: a merchant is found under a composed and a decomposed name', () => {
+  test('a merchant is found under a composed and a decomposed name', () => {
     const config = load(merchants({ 'cafe\u0301': { maxAmount: 500 } }));
     expect(merchantRules(config, 'caf\u00e9').maxAmount).toBe(500);
   });

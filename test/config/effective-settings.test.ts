@@ -10,7 +10,7 @@ const effectiveOf = (env: Record<string, string>) => {
 const valuesOf = (env: Record<string, string>): Record<string, string> =>
   Object.fromEntries(effectiveOf(env).map(({ name, value }) => [name, value]));
 
-describe('F29: settings in effect', () => {
+describe('settings in effect', () => {
   test('a default is a value or "not set", never a description', () => {
     const described = effectiveOf({ DATA_DIR: '/data' }).filter(
       ({ value }) =>

@@ -1,4 +1,4 @@
-/** The address of EventStoreDB is checked with all other settings, before anything opens (F41). */
+/** The address of EventStoreDB is checked with all other settings, before anything opens. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const problemsOf = (url: string): string[] => {
   return read.ok ? [] : read.problems;
 };
 
-describe('F41: an address that cannot be used is one line', () => {
+describe('an address that cannot be used is one line', () => {
   test.each([
     ['esdb://events.example', 'needs user:password@ before the host, unless it ends in ?tls=false'],
     ['esdb://reader@events.example', 'has a login that is not user:password'],

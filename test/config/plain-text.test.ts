@@ -1,4 +1,4 @@
-/** docs/settings.md, PLAINTEXT_ALLOWED: no engine on another host without TLS (F25). */
+/** docs/settings.md, PLAINTEXT_ALLOWED: no engine on another host without TLS. */
 import { expect, test } from '@jest/globals';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 
@@ -21,7 +21,7 @@ test.each<[NodeJS.ProcessEnv, string]>([
   [{ KAFKA_BROKERS: 'localhost:9092,broker.example:9092' }, 'kafka'],
   [{ KAFKA_BROKERS: 'broker.example:9092', KAFKA_TLS: 'false' }, 'kafka'],
   [{ JWT_JWKS_URL: 'http://issuer.example/keys', ...issuer }, 'jwks'],
-])('F25: %j is refused, unless PLAINTEXT_ALLOWED names the engine', (env, engine) => {
+])('%j is refused, unless PLAINTEXT_ALLOWED names the engine', (env, engine) => {
   const [setting = ''] = Object.keys(env);
   expect(problemsOf(env)).toEqual([
     expect.stringMatching(
@@ -44,7 +44,7 @@ test.each<NodeJS.ProcessEnv>([
   { KAFKA_BROKERS: 'localhost:9092,[::1]:9092' },
   { JWT_JWKS_URL: 'http://localhost:8080/keys', ...issuer },
   { JWT_JWKS_URL: 'https://issuer.example/keys', ...issuer },
-])('F25: %j is taken: it uses TLS, or stays on this machine', (env) => {
+])('%j is taken: it uses TLS, or stays on this machine', (env) => {
   expect(problemsOf(env)).toEqual([]);
 });
 

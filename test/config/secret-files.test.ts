@@ -1,4 +1,4 @@
-/** docs/settings.md: each secret `X` can stand in the file that `X_FILE` names (F25). */
+/** docs/settings.md: each secret `X` can stand in the file that `X_FILE` names. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
   return read.ok ? [] : read.problems;
 };
 
-test('F25: every secret and every address that may hold a password can be a file', () => {
+test('every secret and every address that may hold a password can be a file', () => {
   expect(SECRET_SETTINGS).toEqual([
     'EVENTSTOREDB_URL',
     'MONGODB_URL',
@@ -37,7 +37,7 @@ test('F25: every secret and every address that may hold a password can be a file
 });
 
 test.each([`${SECRET}\n`, SECRET, `${SECRET}\r\n`])(
-  'F25: the content is the secret, without a line break at its end',
+  'the content is the secret, without a line break at its end',
   (text) => {
     const read = loadConfig({
       JWT_SECRET_FILE: fileOf(text),
@@ -49,7 +49,7 @@ test.each([`${SECRET}\n`, SECRET, `${SECRET}\r\n`])(
   },
 );
 
-test.each([0o400, 0o600])('F25: a file of mode %i is read', (mode) => {
+test.each([0o400, 0o600])('a file of mode %i is read', (mode) => {
   expect(problemsOf({ PROVIDER_TOKEN_FILE: fileOf('token', mode) })).toEqual([]);
 });
 
@@ -79,11 +79,11 @@ test.each<[string, () => NodeJS.ProcessEnv, string]>([
     () => ({ JWT_SECRET: SECRET, JWT_SECRET_FILE: fileOf(SECRET) }),
     'JWT_SECRET_FILE must not be set together with JWT_SECRET',
   ],
-])('F25: a file %s is a problem, named in one line', (_, env, problem) => {
+])('a file %s is a problem, named in one line', (_, env, problem) => {
   expect(problemsOf(env())).toEqual([problem]);
 });
 
-test('F25: with a file that cannot be read, its secret is not reported as missing as well', () => {
+test('with a file that cannot be read, its secret is not reported as missing as well', () => {
   const env = {
     EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false',
     IDEMPOTENCY_SECRET_FILE: join(folder, 'absent'),

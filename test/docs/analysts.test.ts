@@ -1,4 +1,4 @@
-/** F32: the queries of docs/analysts.md name fields that the messages have. */
+/** The queries of docs/analysts.md name fields that the messages have. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -14,7 +14,7 @@ const fields = new Set(
   ),
 );
 
-test('F32: every field that a query reads is one of the messages', () => {
+test('every field that a query reads is one of the messages', () => {
   const named = [
     ...[...page.matchAll(/\bdata\.(\w+)/g)].map(([, name = '']) => name),
     ...[...page.matchAll(/'data', '(\w+)'/g)].map(([, name = '']) => name),
@@ -23,7 +23,7 @@ test('F32: every field that a query reads is one of the messages', () => {
   expect(named.filter((name) => !fields.has(name))).toEqual([]);
 });
 
-test('F32: the topics and the flags of the page are those of the command line', () => {
+test('the topics and the flags of the page are those of the command line', () => {
   const verbs = read('cli/topics.ts');
   const flags = [...page.matchAll(/topics tail .*?(--\w+)/g)].map(([, flag = '']) => flag);
   expect(flags.filter((flag) => !verbs.includes(flag))).toEqual([]);

@@ -64,7 +64,7 @@ const approvedByHand = [
 const contradicted = [...byHand, outcomeContradicted()];
 const neverSent = [created(), failed({ outcome: 'NOT_SENT' })];
 
-describe('F2: one person requests, another one approves', () => {
+describe('one person requests, another one approves', () => {
   test.each<[string, PaymentEvent[], ResolveCommand, PaymentEvent[]]>([
     ['the first word is a request', [created()], resolve(), requestOf({})],
     [
@@ -138,7 +138,7 @@ describe('F2: one person requests, another one approves', () => {
   });
 });
 
-describe('F1: what the provider says later is noted, and nothing is rewritten', () => {
+describe('what the provider says later is noted, and nothing is rewritten', () => {
   const approved = { outcome: 'APPROVED', providerReference: 'ref' } as const;
   const declined = { outcome: 'DECLINED', failureCode: 'CARD_DECLINED' } as const;
   test.each<[string, PaymentEvent[], FinalOutcomeDetails, PaymentEvent[]]>([

@@ -327,7 +327,7 @@ describe('gaps §5, §7: refund', () => {
   ]);
 });
 
-describe('F8: a payment has a ceiling of operations (gaps §18)', () => {
+describe('a payment has a ceiling of operations (gaps §18)', () => {
   const reached = 'the payment has reached 3 operations';
   const refunded500 = [refundRequested({ amount: 500 }), refunded({ amount: 500 })];
   scenarios([

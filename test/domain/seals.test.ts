@@ -22,7 +22,7 @@ const publicKey = publicKeyOf(privateKey);
 const seal = makeSeal(privateKey, { ...head, eventsMax: 100 });
 const against = { log: head.log, publicKey, logHash: head.logHash };
 
-describe('F15: a seal', () => {
+describe('a seal', () => {
   test('fits the log that it was made of', () => {
     expect(sealReason(seal, against)).toBeUndefined();
     expect(sealReason(seal, { logHash: head.logHash })).toBeUndefined();
@@ -106,7 +106,7 @@ const firstReason = (events: number, seals: ReturnType<typeof sealAt>[]) => {
   return reasons[0] ?? found;
 };
 
-describe('F15: the seals of a log', () => {
+describe('the seals of a log', () => {
   const bound = 2 * 100 + SEAL_SLACK_EVENTS;
 
   test('may not be missing: so many events may follow one, and not one more', () => {
@@ -160,7 +160,7 @@ describe('after a break in the seals of a log', () => {
   });
 });
 
-describe('F15: a change of the key', () => {
+describe('a change of the key', () => {
   const rotation = makeRotation(privateKey, other, { ...head, eventsMax: 100 });
   const third = generateKeyPairSync('ed25519').privateKey;
 

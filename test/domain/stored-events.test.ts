@@ -56,7 +56,7 @@ const forms: Form[] = [
   { type: 'WebhookEndpointSecretRotated', version: 1, variant: '.with-identity' },
   { type: 'WebhookTestRequested', version: 1, variant: '.with-identity' },
   { type: 'WebhookResendRequested', version: 1, variant: '.with-identity' },
-  // As version 1 was written before two of its fields got other names (ADR-0251).
+  // As version 1 was written before two of its fields got other names.
   { type: 'PaymentAuthorized', version: 1, variant: '.first-names', isPast: true },
   { type: 'PaymentFailed', version: 1, variant: '.first-names', isPast: true },
   { type: 'PaymentRefundDeclined', version: 1, variant: '.first-names', isPast: true },
@@ -98,7 +98,7 @@ describe('gaps §6: every stored form is read by the code of today', () => {
   );
 });
 
-describe('ADR-0251: version 1 under its first names is read under those of today', () => {
+describe('version 1 under its first names is read under those of today', () => {
   test.each(['PaymentAuthorized', 'PaymentRefundDeclined'])(
     'what was resolved by hand is not taken for the word of the provider: %s',
     (type) => {

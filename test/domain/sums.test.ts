@@ -35,7 +35,7 @@ const CAPTURE = { operationId: operationId(1), amount: 2000 };
 const inPart = [...capturing, captured({ ...CAPTURE, releasedAmount: 500 })];
 const sale = [created({ captureNow: true }), authorized(), captured()];
 
-test('F4: the sums of every stream that the rules write can be', () => {
+test('the sums of every stream that the rules write can be', () => {
   fc.assert(
     fc.property(anyPayment('pay_1'), (events) => {
       expect(breakOf(events)).toBeUndefined();
@@ -44,7 +44,7 @@ test('F4: the sums of every stream that the rules write can be', () => {
   );
 });
 
-test('F4: an outcome of another amount than before is found in every stream', () => {
+test('an outcome of another amount than before is found in every stream', () => {
   fc.assert(
     fc.property(
       anyPayment('pay_1'),
@@ -65,7 +65,7 @@ test('F4: an outcome of another amount than before is found in every stream', ()
   );
 });
 
-describe('F4: sums that cannot be, each with its reason', () => {
+describe('sums that cannot be, each with its reason', () => {
   test.each<[string, PaymentEvent[], string]>([
     [
       'an authorization of another amount',

@@ -93,7 +93,7 @@ describe('docs/audit.md: one command for each question', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('log and provider agree: 2 ')]);
   });
 
-  test('F19: has anyone changed the log? export, which replaces no file, verify --file, verify --all against its head', async () => {
+  test('has anyone changed the log? export, which replaces no file, verify --file, verify --all against its head', async () => {
     const file = join(folder, 'log.jsonl');
     expect((await cli('export', '--out', file)).code).toBe(0);
     const again = await cli('export', '--out', file);
@@ -205,7 +205,7 @@ describe('payments listen', () => {
 });
 
 describe('an event log that was changed behind the service', () => {
-  test('F12: every verb names the place and ends with 3; the timeline shows the other events', async () => {
+  test('every verb names the place and ends with 3; the timeline shows the other events', async () => {
     const db = new DatabaseSync(join(folder, 'data', 'events.sqlite'), { timeout: 5000 });
     db.exec("DROP TRIGGER events_no_update; UPDATE events SET text = 'gone' WHERE position = 4");
     db.close();

@@ -1,5 +1,5 @@
 /**
- * The launcher (ADR-0001) on the machine's own Node, with a small main: what `npm start` and
+ * The launcher on the machine's own Node, with a small main: what `npm start` and
  * `npx payments` promise about signals, exit codes and output.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -122,7 +122,7 @@ const launch = (
 };
 
 test.each(NODES)(
-  'ADR-0001: started by %s, the main gets its arguments and every SIGTERM; its output and its exit code are all there is',
+  'started by %s, the main gets its arguments and every SIGTERM; its output and its exit code are all there is',
   async (_, flags) => {
     const run = launch(flags, 'wait');
     await run.writes('wait');
@@ -151,7 +151,7 @@ test.each(
   },
 );
 
-test('ADR-0001: kill -9 of what an older Node has started ends the main too', async () => {
+test('kill -9 of what an older Node has started ends the main too', async () => {
   const run = launch(OLD_NODE, 'wait');
   await run.writes('wait');
   run.child.kill('SIGKILL');
@@ -169,23 +169,23 @@ const BOTH = NODES.flatMap(([node, flags]) =>
 ).toReversed();
 
 test.each(shareOf(BOTH, 2))(
-  'ADR-0001: flags $place, started by $node: the sizes of memory reach the main, the debugger attaches to it alone',
+  'flags $place, started by $node: the sizes of memory reach the main, the debugger attaches to it alone',
   async ({ flags, placed }) => {
     const given = ['--inspect=127.0.0.1:0', '--v8-pool-size=1', '--max-semi-space-size=32'];
     const run = launch(...placed(given, flags, 'flags'));
     expect(await run.ended).toEqual({ code: 0, signal: null });
     const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
     expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
-    // ADR-0178.
+    // ADR-0112.
     expect(run.output()).toMatch(/^flags .*--v8-pool-size=1,--max-semi-space-size=32$/m);
     expect(run.output()).toMatch(/^main 64$/m);
-    // ADR-0177: a thread keeps to the limit that it was started with.
+    // ADR-0112: a thread keeps to the limit that it was started with.
     expect(run.output()).toMatch(/^thread [1-4]$/m);
   },
 );
 
 test.each(shareOf(BOTH, 1))(
-  'ADR-0001: --watch $place, started by $node: a changed file restarts the main, and a signal ends both processes',
+  '--watch $place, started by $node: a changed file restarts the main, and a signal ends both processes',
   async ({ flags, placed }) => {
     const root = projectWith((modules) =>
       symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
@@ -213,7 +213,7 @@ const WATCHED: [string, string[]][] = [
   ['node itself', ['--watch', 'embedded/main.ts']],
 ];
 testOfLongRun.each(WATCHED)(
-  'F30: the service with its event store thread starts and stops under --watch of %s',
+  'the service with its event store thread starts and stops under --watch of %s',
   async (_of, args) => {
     const service = await spawnService({ command: [realpathSync(NODE), ...args] });
     try {
@@ -229,7 +229,7 @@ testOfLongRun.each(WATCHED)(
   },
 );
 
-test('ADR-0249: a start takes what the one before it has compiled, also after a run without the launcher', async () => {
+test('a start takes what the one before it has compiled, also after a run without the launcher', async () => {
   const compiled = join(whole, 'node_modules/.cache/compile');
   await launch([], 'hello').ended;
   spawnSync(NODE, [join(whole, 'main.ts')], { env: { NODE_COMPILE_CACHE: compiled } });

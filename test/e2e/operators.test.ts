@@ -66,7 +66,7 @@ test('payments projections: status shows how far the read models are, rebuild fi
 });
 
 describe('payments doctor', () => {
-  test('F29: shows what is in effect in the service, not in the shell, and changes nothing', async () => {
+  test('shows what is in effect in the service, not in the shell, and changes nothing', async () => {
     const before = readdirSync(join(folder, 'data')).sort();
     // The service has none of these settings.
     const other = { MAX_AMOUNT: '5', PROVIDER_URL: 'http://localhost:1', LOG_LEVEL: '' };
@@ -87,7 +87,7 @@ describe('payments doctor', () => {
     expect(readdirSync(join(folder, 'data')).sort()).toEqual(before);
   });
 
-  test('F29: a service that is stopped is a finding, with the settings of this shell', async () => {
+  test('a service that is stopped is a finding, with the settings of this shell', async () => {
     const stopped = { PORT: String(await freePort()), DATA_DIR: join(folder, 'none') };
     const { code, stdout, stderr } = await cli(['doctor'], stopped);
     expect([code, stderr]).toEqual([1, expect.stringContaining('the service is stopped')]);
@@ -96,7 +96,7 @@ describe('payments doctor', () => {
     expect(existsSync(stopped.DATA_DIR)).toBe(false);
   });
 
-  test('F29: without a token for the service it says so, and shows the shell alone', async () => {
+  test('without a token for the service it says so, and shows the shell alone', async () => {
     const { code, stdout, stderr } = await cli(['doctor'], {
       JWT_SECRET: 'another secret of the tests, 32 bytes long at least',
     });
@@ -157,7 +157,7 @@ describe('payments doctor', () => {
     expect(stdout + stderr).not.toContain(PASSWORD);
   });
 
-  test('F29: a stopped service with Stripe: asks Stripe with its key, and says whether money moves', async () => {
+  test('a stopped service with Stripe: asks Stripe with its key, and says whether money moves', async () => {
     const stripe = await stripeDouble();
     const base = {
       PORT: String(await freePort()),
@@ -197,7 +197,7 @@ describe('payments doctor', () => {
     }
   });
 
-  test('F29: a service that fills its read models has no fault', async () => {
+  test('a service that fills its read models has no fault', async () => {
     await using filling = await startServiceHere({
       env: { JWT_SECRET: SECRET },
       wrappers: {

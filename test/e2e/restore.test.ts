@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals';
 import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { drill, inFolder, SETTINGS } from '../support/restore-drill.ts';
 
-test('F3: backup, charge, restore, acknowledge, repeat: the provider has one charge', async () => {
+test('backup, charge, restore, acknowledge, repeat: the provider has one charge', async () => {
   await inFolder(async (folder) => {
     const { restored } = await drill(folder, SETTINGS);
     expect((await expectLedgerMatchesLog(restored)).size).toBe(2);

@@ -141,7 +141,7 @@ describe('settings: npm start', () => {
   afterAll(() => service[Symbol.asyncDispose]());
 
   test(`on the machine's own Node (${hostNode}) prints its address, that it is not for production, and what to type next`, () => {
-    // F28: a folder with other files keeps its mode, and the banner says what that means.
+    // A folder with other files keeps its mode, and the banner says what that means.
     expect(service.stderr()).toContain(
       `Warning: DATA_DIR: other users have rights in ${dataDir} (mode 755); type: chmod 700 ${dataDir}`,
     );
@@ -174,7 +174,7 @@ describe('settings: npm start', () => {
   });
 });
 
-describe('F28: the modes of a data folder', () => {
+describe('the modes of a data folder', () => {
   const dataDir = join(folder, 'modes');
 
   test('one that is empty, or has files already, and that others may read, is 0700 from the next start on', () => {

@@ -36,7 +36,7 @@ describe('the committed documents', () => {
   });
 });
 
-describe('F34: what is described is what happens', () => {
+describe('what is described is what happens', () => {
   const documents = [description, JSON.parse(read('docs/openapi-audit.json'))];
   type Described = { description?: string; responses: Record<string, { content: Content }> };
   const operations = documents.flatMap(({ paths }) =>

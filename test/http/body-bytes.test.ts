@@ -1,10 +1,10 @@
-/** F21: what a request brought does not stay in memory (gaps §4). */
+/** What a request brought does not stay in memory (gaps §4). */
 import { expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import { readCreate } from '../../command-api/request/read-request.ts';
 import payment from '../../examples/payment.json' with { type: 'json' };
 
-test('F21: the bytes of a body are overwritten once they have been read', async () => {
+test('the bytes of a body are overwritten once they have been read', async () => {
   const app = Fastify();
   let bytes: unknown;
   app.removeAllContentTypeParsers();

@@ -1,5 +1,5 @@
 /**
- * F20: a card number is found in whatever clothes it comes, by every place that looks for one, and
+ * A card number is found in whatever clothes it comes, by every place that looks for one, and
  * digits that letters stand between are no card number (gaps §4, ADR-0124).
  */
 import { describe, expect, test } from '@jest/globals';
@@ -37,7 +37,7 @@ const PLACES: [name: string, finds: (text: string) => boolean][] = [
   ],
 ];
 
-describe.each(PLACES)('F20: %s', (_place, finds) => {
+describe.each(PLACES)('%s', (_place, finds) => {
   test.each(CLOTHES)('finds a card number %s', (_name, dress) => {
     expect(finds(dress(NUMBER))).toBe(true);
     expect(finds(`order 7: ${dress(NUMBER)}!`)).toBe(true);
@@ -60,7 +60,7 @@ describe.each(PLACES)('F20: %s', (_place, finds) => {
   });
 });
 
-test('F20: twelve digits count where no letter stands between them, wherever they begin and end', () => {
+test('twelve digits count where no letter stands between them, wherever they begin and end', () => {
   const signs = fc.constantFrom(...'0123456789-');
   const letters = fc.constantFrom(...'aZ');
   const text = fc.string({
@@ -78,7 +78,7 @@ test('F20: twelve digits count where no letter stands between them, wherever the
   );
 });
 
-describe('F20: what is left of a text', () => {
+describe('what is left of a text', () => {
   test.each(CLOTHES)('of a number %s are its last four digits', (_name, dress) => {
     for (const cut of [withoutLongNumbers, withoutCardNumbers]) {
       expect(cut(`a ${dress(NUMBER)}`)).toMatch(/^a \(?\.\.\.1881(\||\u20e3|\))*$/);

@@ -1,4 +1,4 @@
-/** F20: no request stores its own card number, in whatever clothes and under whichever key (gaps §4). */
+/** No request stores its own card number, in whatever clothes and under whichever key (gaps §4). */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CLOTHES } from '../support/card-clothes.ts';
 import {
@@ -31,7 +31,7 @@ const detailsOf = async (text: string, key?: string) => {
 };
 const HOLDS = 'must not hold the card number';
 
-describe('F20: a create', () => {
+describe('a create', () => {
   test.each(CLOTHES)('S6: with its own number %s in a text is 400', async (_name, dress) => {
     const text = JSON.stringify({ ...body, merchantReference: `no ${dress(APPROVED)}` });
     expect(await detailsOf(text)).toEqual([`merchantReference ${HOLDS}`]);
@@ -105,7 +105,7 @@ describe('F20: a create', () => {
   });
 });
 
-describe('F20: a capture', () => {
+describe('a capture', () => {
   test.each(CLOTHES)('with the number of its payment %s is 400', async (_name, dress) => {
     const { json } = await service.create();
     const { status, json: rejected } = await service.change('capture', json.paymentId, {
@@ -118,7 +118,7 @@ describe('F20: a capture', () => {
   });
 });
 
-describe('F20: another card number in free text', () => {
+describe('another card number in free text', () => {
   const counted = async (): Promise<number> => {
     const { text } = await service.ask('GET', '/metrics');
     return Number(/^payments_card_like_texts_total (\d+)$/m.exec(text)?.[1]);

@@ -75,7 +75,7 @@ describe.each([
   });
 });
 
-describe('F34: the API description rejects what the service rejects', () => {
+describe('the API description rejects what the service rejects', () => {
   const { schemas } = JSON.parse(pageOf('docs/openapi.json')).components;
   const validate = new Ajv2020({ strict: false });
   test.each<[string, object, boolean]>([

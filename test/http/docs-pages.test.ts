@@ -45,7 +45,7 @@ describe('A5: the bytes of a page', () => {
   });
 });
 
-describe('F31: what is at the root, and HEAD', () => {
+describe('what is at the root, and HEAD', () => {
   const atRoot = (accept?: string) =>
     service.ask('GET', '/', undefined, { token: null, ...(accept && { headers: { accept } }) });
 

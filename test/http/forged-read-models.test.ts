@@ -1,4 +1,4 @@
-/** F16: whoever can write the read models' file changes nothing that a merchant or an auditor is shown. */
+/** Whoever can write the read models' file changes nothing that a merchant or an auditor is shown. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -18,7 +18,7 @@ const FORGED = {
 type Merchant = keyof typeof FORGED;
 const MERCHANTS = Object.keys(FORGED) as Merchant[];
 
-describe('F16: a forged row', () => {
+describe('a forged row', () => {
   let service: InProcess;
   const forged = {} as Record<Merchant, { paymentId: string; body: string }>;
 

@@ -228,7 +228,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
   });
 
   test.each(['http://', 'https://', 'http:///'])(
-    'F28: an address without a host or path, %s',
+    'an address without a host or path, %s',
     async (address) => {
       await startAnew();
       expectError(await raw(request(`GET ${address}`)), 400, 'INVALID_REQUEST');
@@ -561,7 +561,7 @@ describe('gaps §1: shutdown', () => {
     return { socket, received, ended };
   };
 
-  test('F42: who has sent a request on a kept-alive connection before the stop gets a response', async () => {
+  test('who has sent a request on a kept-alive connection before the stop gets a response', async () => {
     const clients = await Promise.all(Array.from({ length: 20 }, connected));
     for (const { socket } of clients) socket.write(REQUEST);
     await until('each has its first response', () =>
@@ -590,7 +590,7 @@ describe('gaps §1: shutdown', () => {
     throw new Error('never in time');
   };
 
-  test('F42: also on a new connection, where the event loop was busy for long', async () => {
+  test('also on a new connection, where the event loop was busy for long', async () => {
     const { socket, received, ended, closed } = await connectedToStopping();
     socket.write(REQUEST);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);

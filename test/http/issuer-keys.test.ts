@@ -1,4 +1,4 @@
-/** F23: an outage of the issuer is not ours, and no token makes us ask the issuer too often (gaps §10). */
+/** An outage of the issuer is not ours, and no token makes us ask the issuer too often (gaps §10). */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -60,7 +60,7 @@ const followed = () => {
   return { clock, failed, keys, find };
 };
 
-describe('F23: while the issuer cannot be reached', () => {
+describe('while the issuer cannot be reached', () => {
   test('the last good keys verify tokens for a day, and their age is known', async () => {
     const { clock, failed, keys, find } = followed();
     expect(await find()).toBe('found');
@@ -105,7 +105,7 @@ describe('F23: while the issuer cannot be reached', () => {
   });
 });
 
-describe('F23: a token with an unknown key', () => {
+describe('a token with an unknown key', () => {
   test('makes one fetch in 30 s however many come, and is found once the issuer has the key', async () => {
     const { clock, find } = followed();
     clock.ms = MINUTE_MS;
@@ -149,7 +149,7 @@ describe('F23: a token with an unknown key', () => {
   });
 });
 
-test('F23: a service whose issuer is away goes on, also for a token that it sees for the first time', async () => {
+test('a service whose issuer is away goes on, also for a token that it sees for the first time', async () => {
   const authenticator = await createAuthenticator({
     keys: { kind: 'jwks-url', url },
     merchantClaims: ['merchant_id'],

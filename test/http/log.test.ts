@@ -129,7 +129,7 @@ describe('gaps §4: a log line', () => {
     expect(toStill.length).toBeLessThanOrEqual(1);
   });
 
-  test('F28: goes on at the start of a file that a rotation has emptied', async () => {
+  test('goes on at the start of a file that a rotation has emptied', async () => {
     const file = join(folder, 'rotated.log');
     const { log, flush } = createLogger({ level: 'info', destination: { file } });
     log.info('before');
@@ -193,7 +193,7 @@ describe('gaps §4: a log line', () => {
     expect(text).not.toContain('secret');
   });
 
-  test('F28: shows signs that turn a text, and control characters, as escapes', async () => {
+  test('shows signs that turn a text, and control characters, as escapes', async () => {
     const merchant = 'm_\u202e1\u2066\u200f\u061c\u009b2J\u007f\u0007\n';
     const { text, lines } = await written((log) => log.info({ merchant }, 'request'));
     expect(text).toContain('"m_\\u202e1\\u2066\\u200f\\u061c\\u009b2J\\u007f\\u0007\\n"');
@@ -245,7 +245,7 @@ describe('gaps §4: the log line of a request', () => {
 });
 
 describe('the log line of a rejected request', () => {
-  test('F28: has the code of the error', async () => {
+  test('has the code of the error', async () => {
     const routes = (app: FastifyInstance) => {
       app.get('/things/:id', (_request, reply) => reject(reply, 'PAYMENT_NOT_FOUND', ['secret']));
     };
@@ -258,7 +258,7 @@ describe('the log line of a rejected request', () => {
     expect(text).not.toContain('secret');
   });
 
-  test('F28: has no code when the request was carried out', async () => {
+  test('has no code when the request was carried out', async () => {
     const routes = (app: FastifyInstance) => {
       app.get('/things', (_request, reply) => reply.send('{"error":"X"}'));
     };
@@ -267,7 +267,7 @@ describe('the log line of a rejected request', () => {
   });
 });
 
-test('F28: the frames of an error name its place, and leave its message out', () => {
+test('the frames of an error name its place, and leave its message out', () => {
   const frames = framesOf(new TypeError('first\n    at secret'));
   expect(frames[0]).toContain('log.test.ts');
   expect(frames.join()).not.toContain('secret');

@@ -37,7 +37,7 @@ const atCeiling = async (): Promise<string> => {
   return paymentId;
 };
 
-describe('F8: a payment that has all the operations it may have', () => {
+describe('a payment that has all the operations it may have', () => {
   test('the next is 422 of its operation, before any intent, and the provider is not called', async () => {
     const paymentId = await atCeiling();
     const before = await audit(paymentId, 'events');

@@ -13,7 +13,7 @@ describe('gaps §11: the token buckets of a rate limiter', () => {
     expect(limiter.take('a', rate)).toBeUndefined();
   });
 
-  test('F11: the bucket that is used stays: its name cannot empty it by a flood of others', () => {
+  test('the bucket that is used stays: its name cannot empty it by a flood of others', () => {
     const limiter = createRateLimiter(3, () => 1000);
     const rate = { perSecond: 0.1, burst: 1 };
     limiter.take('a', rate);

@@ -1,5 +1,5 @@
 /**
- * F37: what the log lost is never answered as if it had never been, and no command is carried out on
+ * What the log lost is never answered as if it had never been, and no command is carried out on
  * what is left of it. The whole service in one process, on a stand-in for EventStoreDB.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -25,7 +25,7 @@ const WAYS = {
   truncation: (standIn: StandIn, stream: string) => standIn.truncate(stream, 1),
 };
 
-describe.each(Object.entries(WAYS))('F37: after a %s of its stream', (way, remove) => {
+describe.each(Object.entries(WAYS))('after a %s of its stream', (way, remove) => {
   let standIn: StandIn;
   let service: InProcess;
   let sold: string;

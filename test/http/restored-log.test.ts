@@ -40,10 +40,10 @@ const outcomeOf = ({ status, json }: CommandResponse) => {
   return { status, paymentId, state, amount, capturedAmount, refundedAmount, transactions };
 };
 
-describe('F3: a repeat under a key after a restore is not carried out a second time', () => {
+describe('a repeat under a key after a restore is not carried out a second time', () => {
   afterEach(() => service[Symbol.asyncDispose]());
 
-  test('F3: of any command, also where the first attempt under the key was never sent', async () => {
+  test('of any command, also where the first attempt under the key was never sent', async () => {
     service = await openInProcess();
     const authorized = async (): Promise<string> => idOf(await service.create());
     const sold = async (): Promise<string> => idOf(await service.create({ captureNow: true }));
@@ -86,13 +86,13 @@ describe('F3: a repeat under a key after a restore is not carried out a second t
   });
 });
 
-describe('F3: a service whose log was not put back', () => {
+describe('a service whose log was not put back', () => {
   beforeAll(async () => {
     service = await openInProcess();
   });
   afterAll(() => service[Symbol.asyncDispose]());
 
-  test('F3: no further attempt is made while the provider does not fence the one before', async () => {
+  test('no further attempt is made while the provider does not fence the one before', async () => {
     const send = () => service.create({}, { key: 'k' });
     service.faults.next('not sent');
     const failed = await send();
@@ -105,7 +105,7 @@ describe('F3: a service whose log was not put back', () => {
     expect(await service.ledger()).toHaveLength(1);
   });
 
-  test('F3: and none is fenced where the rules refuse the next one', async () => {
+  test('and none is fenced where the rules refuse the next one', async () => {
     const id = idOf(await service.create());
     const send = () => service.change('void', id, undefined, { key: 'k' });
     service.faults.next('not sent');
@@ -119,7 +119,7 @@ describe('F3: a service whose log was not put back', () => {
     ]);
   });
 
-  test('F3: an operation id is another one for each payment, route and attempt, and random without a key', async () => {
+  test('an operation id is another one for each payment, route and attempt, and random without a key', async () => {
     const before = service.faults.calls.length;
     const payments = [idOf(await service.create()), idOf(await service.create())];
     for (const id of payments) {
@@ -138,12 +138,12 @@ describe('F3: a service whose log was not put back', () => {
   test.each([
     ['of one merchant', 'm_test', 'ops:admin'],
     ['without the scope', '*', 'audit:read'],
-  ])('F3: a token %s acknowledges nothing', async (_name, merchant, scope) => {
+  ])('a token %s acknowledges nothing', async (_name, merchant, scope) => {
     expect((await acknowledgeAhead(service, merchant, scope)).status).toBe(403);
   });
 });
 
-describe('F3: a service whose provider is ahead of its log', () => {
+describe('a service whose provider is ahead of its log', () => {
   afterEach(() => service[Symbol.asyncDispose]());
 
   const providerHealth = async () => {
@@ -162,7 +162,7 @@ describe('F3: a service whose provider is ahead of its log', () => {
     expect(response.headers).toMatchObject({ 'retry-after': '30' });
   };
 
-  test('F3: serves reads alone until an operator acknowledges it, and says so', async () => {
+  test('serves reads alone until an operator acknowledges it, and says so', async () => {
     service = await openInProcess();
     const id = idOf(await service.create());
     backUp();
@@ -192,7 +192,7 @@ describe('F3: a service whose provider is ahead of its log', () => {
     expect((await acknowledge()).json).toEqual({ acknowledged: false, operations: 0 });
   });
 
-  test('F3: who acknowledged is in the log, the next start asks only about later entries, and an older copy put back over it is asked about again', async () => {
+  test('who acknowledged is in the log, the next start asks only about later entries, and an older copy put back over it is asked about again', async () => {
     service = await openInProcess();
     backUp();
     await service.create();
@@ -210,8 +210,8 @@ describe('F3: a service whose provider is ahead of its log', () => {
   });
 });
 
-describe('F43: the same where the event store is a server, whose file is put back', () => {
-  test('F43: a repeat gets its first outcome and is charged once', async () => {
+describe('the same where the event store is a server, whose file is put back', () => {
+  test('a repeat gets its first outcome and is charged once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'payments-events-'));
     const file = join(folder, 'events.jsonl');
     let server = await startStandIn({ file });

@@ -34,7 +34,7 @@ const expectReplay = (repeat: CommandResponse, first: CommandResponse): void => 
   expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
 };
 
-test('F26: repeats of requests under the old secret are recognised after the rotation', async () => {
+test('repeats of requests under the old secret are recognised after the rotation', async () => {
   const sold = idOf(await service.create({ captureNow: true }));
   const sends = {
     create: () => service.create({ merchantReference: 'order-1' }, { key: 'create' }),
@@ -71,7 +71,7 @@ test('F26: repeats of requests under the old secret are recognised after the rot
   expectReplay(await service.create({}, { key: 'new' }), created);
 });
 
-test('F26: a change is accepted only where the secret before it is named', async () => {
+test('a change is accepted only where the secret before it is named', async () => {
   const store = memoryEventStore();
   const startWith = async (...secrets: [string, ...string[]]): Promise<void> => {
     await withCheckedSecret(store, createIdentities(secrets), () => undefined);
@@ -88,7 +88,7 @@ test('F26: a change is accepted only where the secret before it is named', async
   await startWith(OTHER);
 });
 
-test('F26: an older secret that wrote nothing is refused, for what it stands in for is charged again', async () => {
+test('an older secret that wrote nothing is refused, for what it stands in for is charged again', async () => {
   const store = memoryEventStore();
   const startWith = async (...secrets: [string, ...string[]]): Promise<void> => {
     await withCheckedSecret(store, createIdentities(secrets), () => undefined);

@@ -15,7 +15,7 @@ const withDescriptor = (descriptor: unknown): string => JSON.stringify({ ...whol
 const first = number.slice(0, 8);
 const rest = number.slice(8);
 
-describe('ADR-0161: the number of a create stands alone in its body', () => {
+describe('the number of a create stands alone in its body', () => {
   test.each([
     ['the example', example],
     ['the example in one line', JSON.stringify(whole)],

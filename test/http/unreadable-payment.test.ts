@@ -82,7 +82,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     return { status: statusCode, json: JSON.parse(body) };
   };
 
-  test('F37: is 503 by its id, and in the list as the read models last had it', async () => {
+  test('is 503 by its id, and in the list as the read models last had it', async () => {
     expect((await get(`/api/v1/payments/${BAD}`)).status).toBe(503);
     const { status, json } = await get('/api/v1/payments');
     expect(status).toBe(200);

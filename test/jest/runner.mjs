@@ -1,7 +1,7 @@
 /**
  * Runs a test file with Jest's own test runner, but has Node load the modules: those of the product
  * and of its packages once in a worker, those below test/ once for each test file, but for those that hold
- * nothing of a file, below test/support/once/ (ADR-0176).
+ * nothing of a file, below test/support/once/.
  */
 import { createRequire, registerHooks } from 'node:module';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * F21: the number and the CVV of a card do not outlive their call. What is overwritten and what is
+ * The number and the CVV of a card do not outlive their call. What is overwritten and what is
  * only released is said in docs/operations.md: this holds that nothing keeps them.
  */
 
@@ -37,7 +37,7 @@ const start = async () => {
   return { child, url, token: stdout.trim(), stderr: () => stderr };
 };
 
-test('F21: seconds after a create nothing in the heap holds its number or CVV, and SIGUSR1 opens no debugger', async () => {
+test('seconds after a create nothing in the heap holds its number or CVV, and SIGUSR1 opens no debugger', async () => {
   const { child, url, token, stderr } = await start();
   try {
     for (let n = 0; n < CREATES; n += 1) {

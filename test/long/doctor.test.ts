@@ -1,4 +1,4 @@
-/** F29: `payments doctor` behind the gateway: what the command API cannot see is asked of the projector. */
+/** `payments doctor` behind the gateway: what the command API cannot see is asked of the projector. */
 import { expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 const TEST_MS_MAX = 90_000;
 
 test(
-  'F29: a broker that is away, and a projector that is, are findings',
+  'a broker that is away, and a projector that is, are findings',
   async () => {
     await using service = await startThreeProcesses({
       MONGODB_URL: await startMongoStandIn(),

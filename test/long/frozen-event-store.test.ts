@@ -1,5 +1,5 @@
 /**
- * ADR-0007, ADR-0031: an event store that stands still for 30 s. Every append ends in its time, a
+ * ADR-0007, docs/eventstoredb.md: an event store that stands still for 30 s. Every append ends in its time, a
  * process that starts meanwhile too; afterwards all goes on, and nothing is stored twice or lost.
  */
 import { afterAll, expect, test } from '@jest/globals';

@@ -1,5 +1,5 @@
 /**
- * F9, A5: a thousand payments with as many operations as they may have, beside small ones, in a service
+ * A5: A thousand payments with as many operations as they may have, beside small ones, in a service
  * with the heap that a container of 512 MiB gives it: the small ones do not notice, and memory is bounded.
  */
 import { readFileSync } from 'node:fs';
@@ -117,7 +117,7 @@ const largePayments = async (isOver: () => boolean): Promise<number> => {
   return requests;
 };
 
-test('F9: small payments are served within twice their time beside a thousand large ones', async () => {
+test('small payments are served within twice their time beside a thousand large ones', async () => {
   await smallPayments();
   const alone = p99(await smallPayments());
   let over = false;

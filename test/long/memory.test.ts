@@ -1,4 +1,4 @@
-/** ADR-0177, ADR-0178: what an embedded service on SQLite takes of the machine's memory. */
+/** ADR-0112, ADR-0112: what an embedded service on SQLite takes of the machine's memory. */
 import { expect, test } from '@jest/globals';
 import { startServer } from '../../scripts/bench/server.ts';
 import { load } from '../../scripts/bench/turns.ts';

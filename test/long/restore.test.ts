@@ -6,7 +6,7 @@ import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-l
 import { drill, inFolder, SETTINGS, stopped } from '../support/restore-drill.ts';
 import { LAUNCHER, NODE, spawnService, untilReady } from '../support/service.ts';
 
-test('F3: backup, charge, restore, acknowledge, repeat, with a provider in a process of its own', async () => {
+test('backup, charge, restore, acknowledge, repeat, with a provider in a process of its own', async () => {
   await inFolder(async (folder) => {
     const ledgerDir = join(folder, 'provider');
     const provider = await spawnService({

@@ -4,6 +4,6 @@ import { surviveRestores } from '../support/restore-rounds.ts';
 
 const ROUNDS = 20;
 
-test(`F3: ${ROUNDS} restores under load: no key is charged twice, and every outcome stays`, async () => {
+test(`${ROUNDS} restores under load: no key is charged twice, and every outcome stays`, async () => {
   await expect(surviveRestores(ROUNDS)).resolves.toBeUndefined();
 }, 900_000);

@@ -1,5 +1,5 @@
 /**
- * F1, as it was found: the provider stands still with a sale on its way, two persons resolve the sale
+ * As it was found: the provider stands still with a sale on its way, two persons resolve the sale
  * as declined, and the provider wakes and carries it out. Over HTTP, with real processes.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -64,7 +64,7 @@ const listOf = async (service: Service) =>
   };
 
 test(
-  'F1: resolved by hand as declined, then charged: listed as contradicted, with metric and error line, over a restart',
+  'resolved by hand as declined, then charged: listed as contradicted, with metric and error line, over a restart',
   async () => {
     const provider = await startProvider();
     const env = {

@@ -1,5 +1,5 @@
 /**
- * F35, F40: a log of 30,000 events on EventStoreDB (its stand-in), and a service over it. Whoever reads
+ * A log of 30,000 events on EventStoreDB (its stand-in), and a service over it. Whoever reads
  * the whole log, as an operator or an auditor does it, sees every event.
  */
 import { readFileSync } from 'node:fs';
@@ -80,7 +80,7 @@ const caughtUp = () =>
   );
 
 test(
-  'F35: payments verify --all verifies every event',
+  'payments verify --all verifies every event',
   async () => {
     const { value, stderr } = await cli('verify', '--all');
     expect(value).toMatchObject({ ok: true, finding: 'INTACT' });
@@ -91,7 +91,7 @@ test(
 );
 
 test(
-  'F35: payments export writes every line and an honest manifest, which verify --file accepts',
+  'payments export writes every line and an honest manifest, which verify --file accepts',
   async () => {
     const out = join(folder.path, 'log.jsonl');
     await cli('export', '--out', out);
@@ -105,7 +105,7 @@ test(
 );
 
 test(
-  'F40: the pages of the log hold every event once',
+  'the pages of the log hold every event once',
   async () => {
     const streams = new Map<string, number>();
     let from = 'start';
@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  'F35: a rebuild takes in every payment, and the read models fit the log',
+  'a rebuild takes in every payment, and the read models fit the log',
   async () => {
     await caughtUp();
     const { value } = await cli('projections', 'rebuild', '--yes');

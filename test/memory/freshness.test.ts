@@ -24,7 +24,7 @@ describe('gaps §9: which payments are behind', () => {
       [created({ paymentId }), authorized()].slice(0, count).map((event) => newEvent(event)),
     );
 
-  test('a subscription names its types to the store that is tracked (ADR-0217)', async () => {
+  test('a subscription names its types to the store that is tracked (ADR-0036)', async () => {
     await append('pay_1', 2);
     const leaving = new AbortController();
     const types: string[] = [];

@@ -64,7 +64,7 @@ const turnsDuring = async (step: () => Promise<unknown>): Promise<number> => {
   return turns;
 };
 
-describe('F9: caches are bounded by bytes', () => {
+describe('caches are bounded by bytes', () => {
   test('a few large payments take the place of many small ones in memory', async () => {
     const store = memoryEventStore();
     const small = Array.from({ length: 20 }, (_, n) => `pay_small_${n}`);
@@ -122,7 +122,7 @@ describe('F9: caches are bounded by bytes', () => {
 
 const OPERATIONS = 400;
 
-describe('F9: a payment of many operations is read in slices', () => {
+describe('a payment of many operations is read in slices', () => {
   const folder = temporaryFolder();
   let store: EventStore;
   let last: RecordedEvent | undefined;

@@ -51,7 +51,7 @@ const withSlowRead = () => {
   return { readStream, release: release.resolve };
 };
 
-test('F37: a payment that was seen and is gone from the log is not one that never was', async () => {
+test('a payment that was seen and is gone from the log is not one that never was', async () => {
   const log = logOver({});
   expect(await log.load('pay_2', 'store')).toBeUndefined();
   expect((await log.load(ID, 'store'))?.events).toHaveLength(2);

@@ -109,9 +109,9 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
     expect(container).toMatchObject({ image: `payments:${version}`, build: '.', init: true });
     expect(container.read_only).toBe(true);
     expect(Number.parseInt(container.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(12);
-    // F21: a core file would hold card numbers.
+    // A core file would hold card numbers.
     expect(container).toMatchObject({ ulimits: { core: 0 } });
-    // ADR-0228: by the launcher, as npm starts it.
+    // ADR-0112: by the launcher, as npm starts it.
     const [node, launcher, main = ''] = command;
     expect([node, launcher]).toEqual(['node', 'scripts/launch.cjs']);
     expect(existsSync(join(ROOT, main))).toBe(true);
@@ -172,20 +172,20 @@ test.each([
   ['mongodb', 'models', ['command-api', 'query-api', 'projector']],
   ['provider', 'provider', ['command-api']],
   ['kafka', 'topics', ['projector']],
-])('F27: %s is reached on the network %s by %j and nobody else', (engine, network, users) => {
+])('%s is reached on the network %s by %j and nobody else', (engine, network, users) => {
   expect(compose.networks[network]).toEqual({ internal: true });
   const there = services.filter(([, { networks }]) => networks.includes(network));
   expect(there.map(([name]) => name).sort()).toEqual([...users, engine].sort());
 });
 
-test('F27: the gateway reaches no engine, and no engine but Kafka has a port outside', () => {
+test('the gateway reaches no engine, and no engine but Kafka has a port outside', () => {
   expect(service('gateway').networks).toEqual(['front']);
   for (const name of ['eventstoredb', 'mongodb', 'provider']) {
     expect(service(name).ports).toBeUndefined();
   }
 });
 
-test('F27: each process gets its own secrets and no other', () => {
+test('each process gets its own secrets and no other', () => {
   const secretsOf = (name: string): string[] => {
     const text = JSON.stringify(service(name).environment ?? {});
     return [

@@ -90,7 +90,7 @@ test('gaps §11: a payment has longer than its budget; what reads the whole log 
   expect(caddyfile).toContain('\t\t\tresponse_header_timeout {args[2]}\n');
 });
 
-test('F27: metrics do not pass the gateway: the address is an unknown one there', () => {
+test('metrics do not pass the gateway: the address is an unknown one there', () => {
   expect(caddyfile).toContain(
     'handle /metrics {\n\t\trewrite * /nothing-here\n\t\timport to command-api 8081 35s\n',
   );

@@ -27,7 +27,7 @@ test('the image runs as the user node, and signals reach the process', () => {
   expect(finalStage).toMatch(/^HEALTHCHECK .*\\\n {2}CMD \["node", "-e"/m);
 });
 
-test('ADR-0228: the image starts Node with the flags of npm start, and by the same launcher', () => {
+test('ADR-0112: the image starts Node with the flags of npm start, and by the same launcher', () => {
   const [, flags, started] =
     /node (--.*) (scripts\/launch\.cjs .*)$/.exec(manifest.scripts.start) ?? [];
   expect(/^ENV .*NODE_OPTIONS="(.*?)"/m.exec(finalStage)?.[1]).toContain(flags);
@@ -37,7 +37,7 @@ test('ADR-0228: the image starts Node with the flags of npm start, and by the sa
   ]);
 });
 
-test('ADR-0228: only production packages are installed, those that send traces too, and no install script runs', () => {
+test('only production packages are installed, those that send traces too, and no install script runs', () => {
   expect(dockerfile).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m);
 });
 

@@ -80,7 +80,7 @@ test('surfaces: every promised metric is served', () => {
   expect(PROMISED.filter((name) => !served.has(name))).toEqual([]);
 });
 
-test('F31: the version, and the metrics of process and runtime, are served', () => {
+test('the version, and the metrics of process and runtime, are served', () => {
   const runtime = [
     'process_cpu_seconds_total',
     'process_resident_memory_bytes',
@@ -91,7 +91,7 @@ test('F31: the version, and the metrics of process and runtime, are served', () 
   expect(text).toContain(`payments_build_info{version="${manifest.version}"} 1`);
 });
 
-test('F31: the embedded service is scraped, and an alert says when it is down', () => {
+test('the embedded service is scraped, and an alert says when it is down', () => {
   const [{ job_name: job, static_configs: targets }] = parse(
     read('ops/prometheus-embedded.yml'),
   ).scrape_configs;

@@ -1,4 +1,4 @@
-/** F6: a process whose clock is an hour behind keeps its calls in flight (gaps §7, ADR-0129). */
+/** A process whose clock is an hour behind keeps its calls in flight (gaps §7, ADR-0068). */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { NO_RETRIES } from '../support/in-process.ts';
 import {
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 
-test('F6: a call of a process an hour behind is waited for, not looked up and not fenced', async () => {
+test('a call of a process an hour behind is waited for, not looked up and not fenced', async () => {
   const { a, b } = processes;
   const tail = b.side.followTail();
   await tail?.caughtUp;
@@ -46,7 +46,7 @@ test('F6: a call of a process an hour behind is waited for, not looked up and no
   );
 });
 
-test('F6: an own intent counts by a clock that only goes forward, without the log', async () => {
+test('an own intent counts by a clock that only goes forward, without the log', async () => {
   const { a } = processes;
   const id = await authorizedAt(a);
   const held = a.faults.holdNext();
@@ -63,7 +63,7 @@ test('F6: an own intent counts by a clock that only goes forward, without the lo
   expect((await capturing).json.status).toBe('CAPTURED');
 });
 
-test('F6: an intent from before the start counts by its time, so that nobody waits for what is long over', async () => {
+test('an intent from before the start counts by its time, so that nobody waits for what is long over', async () => {
   const { a } = processes;
   a.faults.respondsToLookUps = false;
   a.faults.next('answer lost');

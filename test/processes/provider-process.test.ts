@@ -76,7 +76,7 @@ describe('settings: the simulated provider as a process', () => {
   });
 
   testOfDisk(
-    `F28: an operation is on the disk before its answer${missing === undefined ? '' : ` (skipped: ${missing})`}`,
+    `an operation is on the disk before its answer${missing === undefined ? '' : ` (skipped: ${missing})`}`,
     async () => {
       disk?.fail();
       expect((await first.client.execute(authorize())).outcome).toBe('UNKNOWN');

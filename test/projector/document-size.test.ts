@@ -1,4 +1,4 @@
-/** A document that its store does not take for its size parks one payment (ADR-0111). */
+/** A document that its store does not take for its size parks one payment (ADR-0046). */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
@@ -44,7 +44,7 @@ const takingAtMost = (bytesMax: number): ReadModels => ({
   },
 });
 
-describe('F11: a document that the store does not take', () => {
+describe('a document that the store does not take', () => {
   test('parks its payment, and the projection goes on', async () => {
     const store = memoryEventStore();
     for (const id of ['pay_1', 'pay_2', 'pay_3']) {

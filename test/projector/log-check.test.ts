@@ -51,7 +51,7 @@ const following = async (use: (projector: Projector) => Promise<void>): Promise<
 };
 const caughtUp = ({ caughtUp: done }: Projector): Promise<void> => done;
 
-test('F15: a log whose first event was changed, with all hashes after it, is refused by the read models', async () => {
+test('a log whose first event was changed, with all hashes after it, is refused by the read models', async () => {
   await following(caughtUp);
   await following(caughtUp);
   await writeLogAnew();
@@ -61,7 +61,7 @@ test('F15: a log whose first event was changed, with all hashes after it, is ref
   );
 });
 
-test('F15: the relay halts at such a log', async () => {
+test('the relay halts at such a log', async () => {
   const parts = { feed: memoryFeed(), checkpoint: memoryDocument(), logger: silent };
   const relaying = async (use: (relay: Relay) => Promise<void>): Promise<void> => {
     const relay = startRelay({ ...parts, store });

@@ -34,7 +34,7 @@ const lastMessages = async (events: PaymentEvent[]) => {
   };
 };
 
-describe('F8: a state message does not grow with its payment', () => {
+describe('a state message does not grow with its payment', () => {
   test('it has the last 50 transactions, and how many there are', async () => {
     const { readModel, state } = await lastMessages(declinedRefunds(largestCreated('pay_1'), 120));
     const { data } = JSON.parse(state.value);

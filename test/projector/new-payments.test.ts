@@ -1,4 +1,4 @@
-/** New payments are held for their second event, and nothing is lost or shown older by it (ADR-0240). */
+/** New payments are held for their second event, and nothing is lost or shown older by it. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
@@ -221,7 +221,7 @@ for (const driver of readModelDrivers) {
       expect(await readModels.checkpoint()).toBe(await end());
     });
 
-    test('ADR-0240: a batch whose write failed is not passed by the write of what is held', async () => {
+    test('a batch whose write failed is not passed by the write of what is held', async () => {
       await givenHeld();
       const before = await readModels.checkpoint();
       await append('pay_2', wholeLife('pay_2'));

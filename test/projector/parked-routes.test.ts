@@ -90,7 +90,7 @@ describe('GET /ops/v1/parked', () => {
   });
 });
 
-describe('F11: more than a thousand payments are parked', () => {
+describe('more than a thousand payments are parked', () => {
   test('a merchant sees its own, and each of them can be tried again', async () => {
     const others = Array.from({ length: 1_001 }, (_, n) => `pay_0${n}`);
     const since = timeOf(0);

@@ -1,4 +1,4 @@
-/** The operator's routes over the read models as a whole (ADR-0015). */
+/** The operator's routes over the read models as a whole (ADR-0042). */
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';

@@ -1,4 +1,4 @@
-/** ADR-0181 and 0193: on SQLite the new read models are filled in threads of their own, beside the event loop. */
+/** ADR-0185: on SQLite the new read models are filled in threads of their own, beside the event loop. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

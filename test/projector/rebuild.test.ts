@@ -123,7 +123,7 @@ for (const driver of readModelDrivers) {
     const capturedOf = async (paymentId: string): Promise<number> =>
       JSON.parse((await readModels.getAny(paymentId))?.body ?? '{}').capturedAmount;
 
-    test('F14: documents of other money than the log has stay served until that is accepted', async () => {
+    test('documents of other money than the log has stay served until that is accepted', async () => {
       await otherMoney('pay_3', 1);
       const result = await projector.rebuild();
       expect(result).toMatchObject({
@@ -149,7 +149,7 @@ for (const driver of readModelDrivers) {
       await expectWhole();
     });
 
-    test('F14: a payment that the log does not give any more keeps its document', async () => {
+    test('a payment that the log does not give any more keeps its document', async () => {
       const at = await readModels.checkpoint();
       const readModel = await readModels.load('pay_3');
       if (readModel === undefined) throw new Error('no read model');
@@ -163,7 +163,7 @@ for (const driver of readModelDrivers) {
       expect(await readModels.getAny('pay_lost')).toBeDefined();
     });
 
-    test('F14: a document without its check holds no rebuild back, and payments parked are named', async () => {
+    test('a document without its check holds no rebuild back, and payments parked are named', async () => {
       await projector.stop();
       await readModels.close();
       await readModelStore.forge('pay_3', 'status', 'VOIDED');

@@ -61,7 +61,7 @@ const relaying = async (parts: Parts, check: (relay: Relay) => Promise<void>): P
 const others = (events: RecordedEvent[], paymentId: string): RecordedEvent[] =>
   events.filter(({ stream }) => stream !== streamOf(paymentId));
 
-describe('F8: a message that the broker does not take for its size', () => {
+describe('a message that the broker does not take for its size', () => {
   test('parks its own payment, and the messages of all others go on', async () => {
     const parts = openParts();
     for (let n = 0; n < 20; n += 1) await appendLife(parts.store, `pay_${n}`);
@@ -132,7 +132,7 @@ const isRunning = (relay: Relay): boolean => relay.status().state === 'running';
 
 type Note = RelayCheckpoint['parked'][string];
 
-describe('F11: how many payments may be parked', () => {
+describe('how many payments may be parked', () => {
   test('more than a thousand payments parked do not stop the relay', async () => {
     const parts = openParts();
     const damaged = 1_050;

@@ -395,7 +395,7 @@ describe('P5: an event that cannot be read', () => {
   });
 });
 
-describe('F15: the seals of the log', () => {
+describe('the seals of the log', () => {
   test('are on a topic of their own, in order, and on no other', async () => {
     const parts = openParts();
     await append(parts.store, 0, 2);

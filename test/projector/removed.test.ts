@@ -1,5 +1,5 @@
 /**
- * F36: an administrator of EventStoreDB takes the stream of one payment away. That payment is parked
+ * An administrator of EventStoreDB takes the stream of one payment away. That payment is parked
  * and keeps its document; the others do not notice, and a rebuild comes to its end.
  */
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-describe.each(Object.entries(WAYS))('F36: after %s', (_, remove) => {
+describe.each(Object.entries(WAYS))('after %s', (_, remove) => {
   beforeEach(async () => {
     remove(standIn);
     await parked();
@@ -127,7 +127,7 @@ describe.each(Object.entries(WAYS))('F36: after %s', (_, remove) => {
   });
 });
 
-test('F36: a deletion that was taken back is over with a retry', async () => {
+test('a deletion that was taken back is over with a retry', async () => {
   standIn.truncate(STREAM, 2);
   await parked();
   standIn.truncate(STREAM, 0);

@@ -1,4 +1,4 @@
-/** F38: the log hash that a projector carries: what it may seal, and when. */
+/** The log hash that a projector carries: what it may seal, and when. */
 
 import { createPrivateKey } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
@@ -19,7 +19,7 @@ import { newEvent, wholeLife } from '../support/payment-events.ts';
 const LOG = crypto.randomUUID();
 const privateKey = createPrivateKey(newSealingKey());
 
-describe('F38: a running log hash', () => {
+describe('a running log hash', () => {
   let store: MemoryEventStore;
   let running: RunningHash;
   beforeEach(() => {

@@ -1,4 +1,4 @@
-/** F16: the read models are compared with the log for ever, and never say what the log does not. */
+/** The read models are compared with the log for ever, and never say what the log does not. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -23,7 +23,7 @@ import { until } from '../support/until.ts';
 const PAYMENTS = 5;
 const check = createRowCheck(READ_MODEL_SECRETS);
 
-describe('F16: the sampler', () => {
+describe('the sampler', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let file: string;
   let store: MemoryEventStore;

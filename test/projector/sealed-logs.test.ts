@@ -1,4 +1,4 @@
-/** F38: one proof over the whole log, by the same words on SQLite and on EventStoreDB. */
+/** One proof over the whole log, by the same words on SQLite and on EventStoreDB. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readManifest } from '../../cli/export-manifest.ts';
@@ -58,7 +58,7 @@ const noting = (store: EventStore) => {
 /** The engines of the product first; the one in memory is for tests. */
 const NAMES = ['sqlite', 'eventstoredb (stand-in)', 'memory'] as const;
 
-describe.each(shareOf(NAMES, 2))('F38: on %s', (name) => {
+describe.each(shareOf(NAMES, 2))('on %s', (name) => {
   let log: SealedLog;
   beforeEach(async () => {
     log = await opened(name);
@@ -272,7 +272,7 @@ describe.each(shareOf(NAMES, 2))('F38: on %s', (name) => {
   });
 });
 
-describe.each(['memory', 'eventstoredb (stand-in)'] as const)('F38: on %s', (name) => {
+describe.each(['memory', 'eventstoredb (stand-in)'] as const)('on %s', (name) => {
   test('a projector that stands by seals nothing', async () => {
     const log = await opened(name);
     await log.fill(payments(0, 3));
@@ -292,7 +292,7 @@ describe.each(['memory', 'eventstoredb (stand-in)'] as const)('F38: on %s', (nam
   });
 });
 
-describe('F38: a payment whose stream was deleted and scavenged while the service ran', () => {
+describe('a payment whose stream was deleted and scavenged while the service ran', () => {
   test.each(['softDelete', 'tombstone'] as const)('%s: is named by a verification', async (how) => {
     const log = await opened('eventstoredb (stand-in)');
     await log.fill(payments(0, 5));

@@ -82,7 +82,7 @@ test('a key that others can read is warned of at the start, and one that was jus
   ]);
 });
 
-describe('F15: a new sealing key', () => {
+describe('a new sealing key', () => {
   test('seals from its rotation on; it is reached from every earlier key, and reaches every earlier seal', async () => {
     await startAndStop();
     const old = ownPublicKey();
@@ -187,7 +187,7 @@ describe('F15: a new sealing key', () => {
   });
 });
 
-describe('F15: a rotation that is broken off', () => {
+describe('a rotation that is broken off', () => {
   /** The state before the last rename: the log names the next key, the file holds the old one. */
   const beforeTheRename = async (): Promise<void> => {
     const old = readFileSync(keyFile);

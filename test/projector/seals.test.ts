@@ -74,7 +74,7 @@ const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {
 };
 const streamOf = (rows: Rows, id: number) => rows.streams.find((one) => one.id === id)?.name;
 
-describe('F15: seals', () => {
+describe('seals', () => {
   test('are made at a stop where anything was written, each of what lies before it', async () => {
     await startAndStop();
     expect(await seals()).toMatchObject([
@@ -240,7 +240,7 @@ test('a head that the key has not signed, and one whose key was changed since, a
   await startAndStop();
 });
 
-test('F15: a seal that cannot be stored holds up neither the stop nor an append', async () => {
+test('a seal that cannot be stored holds up neither the stop nor an append', async () => {
   await startAndStop();
   await add('pay_new');
   const sealer = await open();

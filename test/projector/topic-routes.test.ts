@@ -104,7 +104,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     },
   );
 
-  test('F15: seals: the bytes of the relay, in any pages, and no message of a payment', async () => {
+  test('seals: the bytes of the relay, in any pages, and no message of a payment', async () => {
     const store = await filled(2);
     await appendSeals(store, 3);
     store.damage(SEALS_STREAM, 1, 'of a later version');
@@ -123,7 +123,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     expect(page.lines).toEqual(sent.slice(21));
   });
 
-  test('F32: a position padded with zeros, as the pages show it, is taken', async () => {
+  test('a position padded with zeros, as the pages show it, is taken', async () => {
     const folder = temporaryFolder();
     const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
     await writePayment(store, 'pay_1');
@@ -150,7 +150,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     },
   );
 
-  test('F32: partition and key stand beside the message where they are wanted', async () => {
+  test('partition and key stand beside the message where they are wanted', async () => {
     const store = await filled(3);
     const plain = await pageOf(served(store), 'state', {});
     const { lines } = await pageOf(served(store), 'state', { keys: 'true' });
@@ -162,7 +162,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     }
   });
 
-  test('F32: after "latest" comes only what is new', async () => {
+  test('after "latest" comes only what is new', async () => {
     const store = await filled(2);
     const app = served(store);
     const end = await pageOf(app, 'events', { from: 'latest' });

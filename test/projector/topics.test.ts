@@ -81,7 +81,7 @@ describe('a message', () => {
       expect(Object.keys(card as Json).sort()).toEqual(['bin', 'brand', 'last4']);
   });
 
-  test('F20: of an order shows what looks like a card number by its last four digits alone', async () => {
+  test('of an order shows what looks like a card number by its last four digits alone', async () => {
     const number = '5555 5555.5555/4444';
     const event = await storedCreate({
       merchantReference: `order ${number}`,
@@ -102,7 +102,7 @@ describe('a message', () => {
     expect(inEvent + inState).not.toMatch(/5555\D?5555/);
   });
 
-  test('F28: of a create has its order: reference, items and source', () => {
+  test('of a create has its order: reference, items and source', () => {
     const [create] = events;
     expect(create?.data).toMatchObject({
       merchantReference: 'order-1',

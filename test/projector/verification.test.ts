@@ -63,7 +63,7 @@ const forge = (): (() => void) => {
   };
 };
 
-test('F18: the log is verified by itself, not at the start, then every VERIFY_INTERVAL_MS', async () => {
+test('the log is verified by itself, not at the start, then every VERIFY_INTERVAL_MS', async () => {
   const { stop, gauge } = start();
   await timerSet();
   await clock.advance(60_000);
@@ -78,7 +78,7 @@ test('F18: the log is verified by itself, not at the start, then every VERIFY_IN
   expect(clock.timers()).toBe(0);
 });
 
-test('F18: a break is an error line, and its gauge stays over a restart until the log is whole', async () => {
+test('a break is an error line, and its gauge stays over a restart until the log is whole', async () => {
   let running = start();
   const mend = forge();
   await nextRun();
@@ -105,7 +105,7 @@ test('F18: a break is an error line, and its gauge stays over a restart until th
   await running.stop();
 });
 
-test('F18: a process that stands by has the gauges of the one that verifies', async () => {
+test('a process that stands by has the gauges of the one that verifies', async () => {
   const standBy = start(0, false);
   expect(await standBy.gauge('payments_log_broken')).toBe(0);
   const running = start();
@@ -121,7 +121,7 @@ test('F18: a process that stands by has the gauges of the one that verifies', as
   await standBy.stop();
 });
 
-test('F18: a break that could not be kept counts until a later verification is kept', async () => {
+test('a break that could not be kept counts until a later verification is kept', async () => {
   const document = memoryDocument();
   let now = 1;
   const own = openRecord(document, () => now);
@@ -139,7 +139,7 @@ test('F18: a break that could not be kept counts until a later verification is k
   expect(own.now()).toEqual({ lastOkMs: 3, lastRunMs: 3 });
 });
 
-test('F18: with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
+test('with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
   const running = start(0);
   running.note({ position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' });
   await until('noted', () => lines.length === 1);
@@ -149,7 +149,7 @@ test('F18: with 0 nothing runs by itself, and what a person finds is noted all t
   await running.stop();
 });
 
-test('F18: what was noted is kept when a stop has ended', async () => {
+test('what was noted is kept when a stop has ended', async () => {
   const running = start(0);
   running.note({ position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' });
   await running.stop();

@@ -94,8 +94,8 @@ describe('gaps §17: a log that is known to be level with the ledger', () => {
   });
 });
 
-describe('F3: a provider that is ahead of the log', () => {
-  test('F3: one that is out of reach at the start holds up nobody, and is compared once it is there', async () => {
+describe('a provider that is ahead of the log', () => {
+  test('one that is out of reach at the start holds up nobody, and is compared once it is there', async () => {
     const { provider, open } = openOver();
     provider.reachable = false;
     const ahead = open();
@@ -107,7 +107,7 @@ describe('F3: a provider that is ahead of the log', () => {
     expect(ahead.now()).toEqual({ operations: 1, cursor: '7' });
   });
 
-  test('F3: the first request after its return is rejected, however long it was away', async () => {
+  test('the first request after its return is rejected, however long it was away', async () => {
     const { provider, open } = openOver();
     provider.reachable = false;
     const ahead = open();
@@ -118,7 +118,7 @@ describe('F3: a provider that is ahead of the log', () => {
     expect(await ahead.readOnly()).toBeUndefined();
   });
 
-  test('F3: while it is away, requests that come at a time have the ledger read once', async () => {
+  test('while it is away, requests that come at a time have the ledger read once', async () => {
     const { provider, open } = openOver();
     provider.reachable = false;
     const ahead = open();
@@ -132,7 +132,7 @@ describe('F3: a provider that is ahead of the log', () => {
     expect(provider.reads).toBe(1);
   });
 
-  test('F3: a ledger that never answers holds up each request for a moment alone', async () => {
+  test('a ledger that never answers holds up each request for a moment alone', async () => {
     const { provider, open } = openOver();
     provider.reachable = false;
     const ahead = open();
@@ -141,7 +141,7 @@ describe('F3: a provider that is ahead of the log', () => {
     expect(await ahead.readOnly()).toBeUndefined();
   });
 
-  test('F3: a request that comes during the first comparison waits for what it finds', async () => {
+  test('a request that comes during the first comparison waits for what it finds', async () => {
     const { provider, open } = openOver();
     const held = Promise.withResolvers<void>();
     provider.responds = held.promise;
@@ -152,7 +152,7 @@ describe('F3: a provider that is ahead of the log', () => {
     expect(await request).toBe('ahead');
   });
 
-  test('F3: and is rejected where that takes longer than a moment', async () => {
+  test('and is rejected where that takes longer than a moment', async () => {
     const { provider, open } = openOver();
     const held = Promise.withResolvers<void>();
     provider.responds = held.promise;
@@ -169,7 +169,7 @@ describe('F3: a provider that is ahead of the log', () => {
     ]);
   });
 
-  test('F3: an acknowledgement in one process opens the others, and the next start is level', async () => {
+  test('an acknowledgement in one process opens the others, and the next start is level', async () => {
     const { open } = openOver();
     const [one, other] = [open(), open()];
     await Promise.all([one.start(), other.start()]);

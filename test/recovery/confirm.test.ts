@@ -1,5 +1,5 @@
 /**
- * F1, gaps §16: a person's word never ends the asking. What was resolved by hand is asked about until
+ * gaps §16: A person's word never ends the asking. What was resolved by hand is asked about until
  * the provider is definite, over restarts too; a contradiction is noted, listed, logged and counted,
  * and bars no command (M5, M6).
  */
@@ -66,7 +66,7 @@ test.each([
   ['declined', 'call lost', 'FAILED'],
   ['approved', 'answer lost', 'CAPTURED'],
 ] as const)(
-  'F1: resolved as %s, and the provider says the same (%s): confirmed once, and asked no more',
+  'resolved as %s, and the provider says the same (%s): confirmed once, and asked no more',
   async (outcome, fault, status) => {
     const { a } = processes;
     const id = await resolveByHand(outcome, fault);
@@ -84,7 +84,7 @@ test.each([
   ['declined', 'answer lost', 'FAILED', 'DECLINED', 'APPROVED'],
   ['approved', 'call lost', 'CAPTURED', 'APPROVED', 'FENCED'],
 ] as const)(
-  'F1: resolved as %s, and the provider says other (%s): an error line, a metric, and nothing rewritten',
+  'resolved as %s, and the provider says other (%s): an error line, a metric, and nothing rewritten',
   async (outcome, fault, status, recorded, provider) => {
     const { a } = processes;
     const id = await resolveByHand(outcome, fault);
@@ -112,7 +112,7 @@ test.each([
   },
 );
 
-test('F1: an operation that is not confirmed bars no further command, and no command waits for it', async () => {
+test('an operation that is not confirmed bars no further command, and no command waits for it', async () => {
   const { a } = processes;
   const id = idOf(await a.create({ captureNow: true }));
   await resolveByHand('declined', 'call lost', a, () =>
@@ -133,7 +133,7 @@ test('F1: an operation that is not confirmed bars no further command, and no com
 test.each([
   ['from the read models', true],
   ['from the log, while the projector is behind', false],
-])('F1: a process that starts finds what was resolved by hand %s', async (_where, projected) => {
+])('a process that starts finds what was resolved by hand %s', async (_where, projected) => {
   const before = await processes.open();
   if (!projected) await processes.projector.stop();
   const id = await resolveByHand('declined', 'answer lost', before);

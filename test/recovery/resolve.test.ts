@@ -102,7 +102,7 @@ const statesOf = async (id: string, at = processes.a): Promise<string[]> =>
 const expectRejected = (response: CommandResponse, why: unknown): void =>
   expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [why]);
 
-describe('F2: what two persons resolve is recorded as the outcome, with both of them', () => {
+describe('what two persons resolve is recorded as the outcome, with both of them', () => {
   test.each([
     ['approved', 'AUTHORIZED', 'PaymentAuthorized'],
     ['declined', 'FAILED', 'PaymentFailed'],
@@ -146,7 +146,7 @@ describe('F2: what two persons resolve is recorded as the outcome, with both of 
     expect(await statesOf(id)).toEqual(['UNCONFIRMED']);
   });
 
-  test('F2: one person alone resolves nothing, however often, and waits in the list for another', async () => {
+  test('one person alone resolves nothing, however often, and waits in the list for another', async () => {
     const id = await leaveUnresolved();
     const requested = await say(id, 'declined', {}, jane);
     expect([requested.status, requested.json]).toMatchObject([
@@ -204,7 +204,7 @@ describe('F2: what two persons resolve is recorded as the outcome, with both of 
     expect((await say(id, 'declined', { evidence: 'paid @ the counter' })).status).toBe(202);
   });
 
-  test('F2: after a day, and after another word, the approval is a request of its own', async () => {
+  test('after a day, and after another word, the approval is a request of its own', async () => {
     const id = await leaveUnresolved();
     expect((await say(id, 'declined', {}, jane)).status).toBe(202);
     processes.a.clock.aheadMs = 86_400_001;
@@ -216,7 +216,7 @@ describe('F2: what two persons resolve is recorded as the outcome, with both of 
     expect((await say(id, 'approved')).json).toMatchObject({ status: 'AUTHORIZED' });
   });
 
-  test('F2: a merchant cannot resolve its own payment, nor can anybody with ops:admin alone', async () => {
+  test('a merchant cannot resolve its own payment, nor can anybody with ops:admin alone', async () => {
     const id = await leaveUnresolved();
     const merchants = [
       await resolver('jane', 'm_test'),

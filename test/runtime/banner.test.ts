@@ -1,4 +1,4 @@
-/** The banner tells somebody in a hurry what runs, where, and what is still missing (F41). */
+/** The banner tells somebody in a hurry what runs, where, and what is still missing. */
 
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
@@ -19,7 +19,7 @@ const banner = (waitsFor: string[]): string[] =>
     ),
   ).split('\n');
 
-describe('F41: the banner', () => {
+describe('the banner', () => {
   test('says that the process is ready, and how long its start took', () => {
     expect(banner([])).toEqual([
       expect.stringMatching(/^payments \S+ {2}query-api {3}ready in \d+\.\d s$/),

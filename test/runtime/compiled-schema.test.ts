@@ -1,4 +1,4 @@
-/** What schemas are compiled to says of each value what the library says (ADR-0160). */
+/** What schemas are compiled to says of each value what the library says. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
@@ -127,7 +127,7 @@ const SCHEMAS: [string, Schema][] = [
   ['any', z.object({ a: z.unknown(), b: z.array(z.int()).min(1).max(2).optional() })],
 ];
 
-describe('ADR-0160: compiled schemas', () => {
+describe('compiled schemas', () => {
   test.each(SCHEMAS)('%s: the same values fit, and come out the same', (_name, schema) => {
     const copy = compileSchema(schema);
     const values = fc.oneof(valuesOf(schema, 2), valuesOf(schema, 100));

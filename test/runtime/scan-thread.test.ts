@@ -89,7 +89,7 @@ onLinux('a thread in the background has a lower priority than those of requests'
   await behind.end();
 });
 
-test('ADR-0263: a step has a thread to itself, and leaves it to the next one of its priority', async () => {
+test('a step has a thread to itself, and leaves it to the next one of its priority', async () => {
   const itself = async (own: ScanThread) => own;
   const ending = Promise.withResolvers<void>();
   const first = withScanThread(1, (own) => ending.promise.then(() => own));

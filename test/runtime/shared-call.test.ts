@@ -1,4 +1,4 @@
-/** F39: many at once cost one call. */
+/** Many at once cost one call. */
 import { expect, test } from '@jest/globals';
 import { shareCall } from '../../shared/runtime/shared-call.ts';
 import { manualClock } from '../support/manual-clock.ts';

@@ -1,4 +1,4 @@
-/** ADR-0194: a garbage collection that meets no tick leaves `process.nextTick` as it was. */
+/** A garbage collection that meets no tick leaves `process.nextTick` as it was. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -19,7 +19,7 @@ const first = isKept.deref();
 console.log(first !== undefined && later !== first && %HaveSameMap(first, later));
 `;
 
-test('ADR-0194: the object of the first tick stays, and with it the form of all of them', () => {
+test('the object of the first tick stays, and with it the form of all of them', () => {
   const flags = ['--expose-gc', '--allow-natives-syntax', '--input-type=module'];
   const { stdout, stderr } = spawnSync(process.execPath, [...flags, '-e', SCRIPT, MODULE], {
     encoding: 'utf8',

@@ -46,7 +46,7 @@ test('npm run env writes a new value for every secret that docker-compose.yml ne
   for (const value of values) expect(value).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('F27: the containers get the public key of a pair, with whose private key this host makes tokens', () => {
+test('the containers get the public key of a pair, with whose private key this host makes tokens', () => {
   expect(statSync(join(installation, '.keys')).mode & 0o777).toBe(0o700);
   expect(statSync(keyFile('signing-key.json')).mode & 0o777).toBe(0o600);
   const [publicKey] = JSON.parse(readFileSync(keyFile('jwks.json'), 'utf8')).keys;

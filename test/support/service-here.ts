@@ -1,6 +1,6 @@
 /**
  * The service in this process, at an address of its own: for tests of its responses, and of commands
- * beside it (ADR-0259).
+ * beside it.
  */
 import { openService, type Wrappers } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';

@@ -107,7 +107,7 @@ export const LAUNCHER = join(ROOT, 'scripts/launch.cjs');
 
 /**
  * The environment without the settings of whoever runs the tests, and without the folder of what Jest's
- * workers have compiled: the engine refuses that under the launcher's flags (ADR-0249). A main is started
+ * workers have compiled: the engine refuses that under the launcher's flags. A main is started
  * by the launcher, which has a folder of its own: without one, a start takes half as long again.
  */
 export const cleanEnv = (): NodeJS.ProcessEnv => ({

@@ -16,7 +16,7 @@ import { openInProcess, signToken, token } from '../support/in-process.ts';
 import { until as untilWithin } from '../support/until.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
-// The thread that sends keeps a thirtieth of a full CPU (ADR-0226).
+// The thread that sends keeps a thirtieth of a full CPU (docs/architecture.md).
 jest.setTimeout(400_000);
 const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
   untilWithin(what, holds, 120_000);
@@ -443,7 +443,7 @@ test.each([
   expect([status, json.details]).toEqual([400, [detail]]);
 });
 
-test('ADR-0179: operators see the endpoints of others, and whose cannot be read', async () => {
+test('ADR-0220: operators see the endpoints of others, and whose cannot be read', async () => {
   await register();
   const other = await service.ask(
     'POST',

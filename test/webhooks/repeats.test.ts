@@ -1,4 +1,4 @@
-/** A request of webhook endpoints is repeated under its Idempotency-Key (ADR-0261). */
+/** A request of webhook endpoints is repeated under its Idempotency-Key (gaps §20). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openInProcess, token } from '../support/in-process.ts';
 

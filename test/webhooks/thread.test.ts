@@ -1,4 +1,4 @@
-/** ADR-0226: where one process has the log, the deliverer runs in a thread beside the requests. */
+/** docs/architecture.md: where one process has the log, the deliverer runs in a thread beside the requests. */
 import { getPriority } from 'node:os';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { createDelivererThread } from '../../projector/webhooks/thread.ts';

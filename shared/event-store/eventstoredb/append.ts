@@ -121,7 +121,7 @@ export function createAppender(
     return allReadable(found.map(fromServer));
   }
 
-  /** The server names the place of the last event: nobody reads the others' for it (ADR-0150). */
+  /** The server names the place of the last event: nobody reads the others' for it (docs/eventstoredb.md). */
   const placed = (encoded: EncodedEvent[], position: LogPosition | undefined): RecordedEvent[] =>
     encoded.map(({ recorded }, index) =>
       Object.assign(recorded, {

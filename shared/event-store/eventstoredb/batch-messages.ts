@@ -1,6 +1,6 @@
 /**
  * The messages of a BatchAppend stream. What each append sends, and the response to one that was stored,
- * is written and read here, the rest by the client's generated classes (ADR-0227).
+ * is written and read here, the rest by the client's generated classes (ADR-0007).
  */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';

@@ -1,6 +1,6 @@
 /**
  * The event store in EventStoreDB, through its gRPC client, which this folder alone imports. Each
- * precaution here has its reason in ADR-0007 and ADR-0031 to ADR-0036.
+ * precaution here has its reason in ADR-0007 and docs/eventstoredb.md to ADR-0036.
  */
 import type { EventType } from '../../payment/events.ts';
 import { within } from '../../runtime/back-off.ts';

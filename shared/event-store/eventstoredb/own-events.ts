@@ -1,6 +1,6 @@
 /**
  * The ids of the events that this process appends, for a subscription that needs those of others
- * alone: it knows its own without parsing them (ADR-0207).
+ * alone: it knows its own without parsing them (ADR-0068).
  */
 import type { EventType } from '../../payment/events.ts';
 import type { EncodedEvent } from '../codec.ts';

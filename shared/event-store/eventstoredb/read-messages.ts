@@ -1,6 +1,6 @@
 /**
  * The messages of a subscription: its request by the client's generated classes, events read as bytes
- * (ADR-0227).
+ * (ADR-0007).
  */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';

@@ -1,6 +1,6 @@
 /**
  * Streams of ours that an administrator of the server has deleted or cut, or may have, while this
- * process followed the log. The server itself takes an append to a deleted stream (ADR-0139), so
+ * process followed the log. The server itself takes an append to a deleted stream (docs/eventstoredb.md), so
  * these are looked at before each append.
  */
 import { createBoundedMap } from '../../runtime/bounded-map.ts';

@@ -1,5 +1,5 @@
 /**
- * As much of protobuf's wire format as each append and each event of a subscription need (ADR-0227).
+ * As much of protobuf's wire format as each append and each event of a subscription need (ADR-0007).
  * Only field numbers below 16 can be written.
  */
 const VARINT = 0;

@@ -5,7 +5,7 @@
 import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from '../port.ts';
 
 // What a subscriber can lag behind before it has to read from the store: about 0.8 MB of events. Many
-// more would outlive two collections of garbage before they are let go (ADR-0246).
+// more would outlive two collections of garbage before they are let go (ADR-0112).
 const KEPT_EVENTS = 512;
 const BATCH_EVENTS_MAX = 1000;
 

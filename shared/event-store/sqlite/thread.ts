@@ -22,7 +22,7 @@ export type Thread = {
 
 type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
 
-/** What a group leaves behind is garbage at once: more than 16 MB in all spares nothing (ADR-0177). */
+/** What a group leaves behind is garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
 /**

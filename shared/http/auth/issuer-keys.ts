@@ -1,5 +1,5 @@
 /**
- * The public keys of an issuer, fetched from its address (gaps §10, ADR-0125). An outage of the issuer
+ * The public keys of an issuer, fetched from its address (gaps §10). An outage of the issuer
  * is not ours: the last keys that were loaded go on verifying tokens for a day. However many tokens
  * name a key that is not among them, the address is asked once in 30 s.
  */

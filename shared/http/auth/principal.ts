@@ -10,7 +10,7 @@ export type Principal = {
   /** Present where the token's `sub` names a person: a command of two persons needs one (gaps §16). */
   isPerson?: true;
   scopes: ReadonlySet<string> | undefined;
-  /** The token's `exp`: seconds since 1970. A response that goes on ends then (ADR-0126). */
+  /** The token's `exp`: seconds since 1970. A response that goes on ends then (docs/audit.md). */
   expiresAtSeconds?: number;
 };
 
@@ -28,7 +28,7 @@ export type Scope = (typeof SCOPES)[number];
 const NAME_UNITS_MAX = 255;
 
 /**
- * A name in the one form that counts (NFC, ADR-0132), composed or decomposed as it was typed. Half of a
+ * A name in the one form that counts (NFC, gaps §10), composed or decomposed as it was typed. Half of a
  * surrogate pair is none: no event could name it.
  */
 const nameOf = (value: unknown): string | undefined => {

@@ -46,7 +46,7 @@ export const createVerifiedTokens = (
   tokensMax: number = TOKENS_MAX,
 ): VerifiedTokens => {
   const entries = createBoundedMap<Entry>(tokensMax);
-  // Holds no token for longer than the connection's last request is held anyway (ADR-0197).
+  // Holds no token for longer than the connection's last request is held anyway.
   const lastOn = new WeakMap<object, { header: string; entry: Entry }>();
   const entryOf = (digest: string, nowMs: number): Entry | undefined => {
     const entry = entries.get(digest);

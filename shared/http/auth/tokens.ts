@@ -119,7 +119,7 @@ const isLasting = (error: unknown): boolean =>
   error instanceof errors.JWSSignatureVerificationFailed ||
   (error instanceof errors.JWTClaimValidationFailed && error.claim !== 'nbf');
 
-/** Whether `typ` may be an access token's: an id or logout token of the same issuer is none (ADR-0132). */
+/** Whether `typ` may be an access token's: an id or logout token of the same issuer is none (gaps §10). */
 const isAccessToken = (typ: unknown): boolean =>
   typ === undefined || (typeof typ === 'string' && ACCESS_TOKEN_TYPE.test(typ));
 
@@ -131,7 +131,7 @@ const failureOf = (error: unknown): Authentication => {
 };
 
 /**
- * Whether the signature is written in the one form that base64url has (ADR-0258). A decoder drops
+ * Whether the signature is written in the one form that base64url has (gaps §10). A decoder drops
  * padding and the last bits that belong to no byte, so that a changed character might still verify;
  * header and payload are signed as texts.
  */

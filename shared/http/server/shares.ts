@@ -8,7 +8,7 @@
 const OF_A_MERCHANT = 2;
 /**
  * All requests without a token together: anybody can send those, a merchant included. A notice is known
- * to be signed only once its body is there (ADR-0256).
+ * to be signed only once its body is there (gaps §11).
  */
 const OF_NOBODY = 4;
 

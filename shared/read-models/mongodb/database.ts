@@ -50,7 +50,7 @@ export const openDatabase = (url: string, onDown = (): void => undefined): Datab
   const breaker = createCircuitBreaker({
     probe: () => connected(client).then(() => db.command({ ping: 1 })),
     probeMsMax: READ_MS_MAX,
-    // The client can wait for ever at a connection that has ended (ADR-0041). Closed, it begins anew.
+    // The client can wait for ever at a connection that has ended. Closed, it begins anew.
     onProbeFailed: () => void client.close().catch(() => undefined),
     failureOf,
     onOpen: onDown,

@@ -1,6 +1,6 @@
 /**
  * Look-ups of documents by id that share calls: a call of the client costs more than all else of a
- * GET, and one for many ids hardly more than one for a single id (ADR-0244).
+ * GET, and one for many ids hardly more than one for a single id.
  */
 
 /**

@@ -6,7 +6,7 @@ import type { DocumentAtOnce } from '../port.ts';
 
 /**
  * How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. The next event
- * of most comes within milliseconds or much later (ADR-0246).
+ * of most comes within milliseconds or much later (ADR-0112).
  */
 const READ_MODELS_MAX = 128;
 const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
@@ -28,7 +28,7 @@ export type Caches = {
   written(readModel: PaymentReadModel): void;
   /**
    * Documents as last read, each with its check verified; forgotten once it is written again. Most are
-   * never read, and keeping them on each write would cost more than it spares (ADR-0162).
+   * never read, and keeping them on each write would cost more than it spares (ADR-0112).
    */
   documents: BoundedMap<CachedDocument>;
   /** Forgets both, because another file takes the place of this one. */

@@ -1,6 +1,6 @@
 /**
  * Whether the indexes of the payments lead to every row. Lists and searches find payments by an index
- * alone, so one that is damaged leaves payments out, and no error says so (ADR-0122).
+ * alone, so one that is damaged leaves payments out, and no error says so (ADR-0121).
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { PAYMENT_INDEXES, type PaymentIndex } from './schema.ts';

@@ -1,7 +1,7 @@
 /**
  * The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. The
  * payments of a merchant are looked at in slices, newest first, and other searches take their turn between
- * two of them; a search for what is rare ends after so many and says how far it came (ADR-0174).
+ * two of them; a search for what is rare ends after so many and says how far it came (ADR-0185).
  */
 
 import type { DatabaseSync } from 'node:sqlite';

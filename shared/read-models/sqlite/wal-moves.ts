@@ -1,7 +1,7 @@
 /**
  * Moves the write-ahead log of the read models into their file, in a thread (wal-thread.ts) over a
  * connection of its own. SQLite would do it inside a commit on the event loop, which then waits for the
- * disk (ADR-0216).
+ * disk.
  *
  * The thread opens the file by its path for each round. Where the file is replaced meanwhile, it could
  * open one file and the log of the other: so who replaces the file holds the gate, and waits for a round

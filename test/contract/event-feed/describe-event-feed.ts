@@ -60,7 +60,7 @@ export const describeEventFeed = (driver: FeedDriver): void =>
       );
     });
 
-    test('F15: stores the seals, which are of no payment, in order in the one partition of their topic', async () => {
+    test('stores the seals, which are of no payment, in order in the one partition of their topic', async () => {
       const { seals } = await feed.partitions();
       const sent = [1, 2, 3].map((n) => ({
         ...message('seals', 'log', n),
@@ -83,7 +83,7 @@ export const describeEventFeed = (driver: FeedDriver): void =>
       expect(stored.map(({ headers }) => headers.ce_id)).toEqual(['pay_1-1', 'pay_1-1', 'pay_1-2']);
     });
 
-    test('F8: of a partition with a message that is too large nothing is stored, and sent apart the others are', async () => {
+    test('of a partition with a message that is too large nothing is stored, and sent apart the others are', async () => {
       await feed.partitions();
       const [before, after] = [message('events', 'pay_1', 1), message('events', 'pay_1', 3)];
       const large = { ...message('events', 'pay_1', 2), value: 'x'.repeat(1_200_000) };

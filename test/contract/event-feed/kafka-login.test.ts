@@ -1,4 +1,4 @@
-/** Kafka over TLS with a login, on a real broker's listeners of that kind (F25). */
+/** Kafka over TLS with a login, on a real broker's listeners of that kind. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
@@ -37,7 +37,7 @@ describeDriver('Kafka with TLS and a login', { name: 'kafka', skip: whyNot }, ()
   };
 
   test.each(['SCRAM-SHA-256', 'SCRAM-SHA-512'])(
-    'F25: topics are made and messages are sent with %s over TLS',
+    'topics are made and messages are sent with %s over TLS',
     async (mechanism) => {
       const feed = feedWith({ sasl: login(mechanism) });
       expect(await feed.partitions()).toEqual({ events: 6, state: 6, seals: 1 });
@@ -73,7 +73,7 @@ describeDriver('Kafka with TLS and a login', { name: 'kafka', skip: whyNot }, ()
       () => ({ tls: undefined, sasl: undefined }),
       'could not find or make the topics',
     ],
-  ])('F25: %s is one clear line without a password', async (_, options, words) => {
+  ])('%s is one clear line without a password', async (_, options, words) => {
     const line = await feedWith(options())
       .partitions()
       .then(

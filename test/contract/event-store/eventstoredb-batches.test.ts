@@ -212,7 +212,7 @@ describe('two drivers on one server', () => {
   });
 });
 
-test('ADR-0150: an intent and a batch of outcomes are two calls: nothing is read', async () => {
+test('docs/eventstoredb.md: an intent and a batch of outcomes are two calls: nothing is read', async () => {
   const [intent] = (await store.append('payment-1', 'none', one())) as [RecordedEvent];
   await store.append('payment-1', end(intent), [newEvent(authorized()), newEvent(captured())]);
   expect(standIn.calls).toMatchObject({ append: 2, read: 0 });

@@ -1,5 +1,5 @@
 /**
- * The EventStoreDB driver when the server, or the way to it, goes wrong (ADR-0031, ADR-0032): no
+ * The EventStoreDB driver when the server, or the way to it, goes wrong (docs/eventstoredb.md, ADR-0032): no
  * call stays pending, nothing is stored twice, a subscription comes back with nothing lost or
  * doubled, and no rejection is left unhandled. The server is a stand-in on a real socket.
  */
@@ -311,7 +311,7 @@ describe('a subscription', () => {
     expect(seen).toEqual((await store.readAll(null, 400)).map(({ position }) => position));
   });
 
-  test('ADR-0217: to some types is not made anew while others alone are written, and is when it misses one', async () => {
+  test('ADR-0036: to some types is not made anew while others alone are written, and is when it misses one', async () => {
     const stop = new AbortController();
     const seen: string[] = [];
     const delivered = (async () => {
@@ -393,7 +393,7 @@ describe('opening', () => {
   });
 });
 
-test('F12: an event that was changed at the server is not read, whoever reads its stream', async () => {
+test('an event that was changed at the server is not read, whoever reads its stream', async () => {
   const stored = await placed(store, store.append('payment-1', 'none', batch()));
   standIn.rewrite('payment-1', 1, (data) => data.replace('2500', '9500'));
   await expect(store.readStream('payment-1')).rejects.toThrow(

@@ -1,5 +1,5 @@
 /**
- * ADR-0227: what the EventStoreDB driver writes and reads of the server's messages by itself is what the
+ * ADR-0007: what the EventStoreDB driver writes and reads of the server's messages by itself is what the
  * client's generated classes write and read, byte for byte.
  */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';

@@ -18,7 +18,7 @@ import { at } from './opened.ts';
 const logger = { debug: () => undefined, warn: () => undefined };
 const PAYMENT = 'payment-pay_1';
 
-describe('F36: a payment that was removed before this process began', () => {
+describe('a payment that was removed before this process began', () => {
   let standIn: StandIn;
   let store: EventStoreDb;
   beforeEach(async () => {

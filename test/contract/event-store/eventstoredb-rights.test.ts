@@ -1,4 +1,4 @@
-/** F43: who the server is, what its user may do, and how it is given that right alone. */
+/** Who the server is, what its user may do, and how it is given that right alone. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { lookAtEventStoreServer, serverRows } from '../../../cli/doctor-event-store.ts';
 import { limitUser } from '../../../shared/event-store/eventstoredb/limited-user.ts';
@@ -8,7 +8,7 @@ import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.
 let server: StandIn;
 afterEach(() => server.close());
 
-describe('F43: doctor asks the server', () => {
+describe('doctor asks the server', () => {
   test('who it is, and warns where its user may delete', async () => {
     server = await startStandIn();
     const finding = await lookAtEventStoreServer(server.url);
@@ -86,7 +86,7 @@ describe('F43: doctor asks the server', () => {
   });
 });
 
-test('F43: the rights of a user are the metadata of $all and one event of $settings', async () => {
+test('the rights of a user are the metadata of $all and one event of $settings', async () => {
   server = await startStandIn();
   await limitUser(server.url, 'payments');
   expect(server.dataOf('$$$all')).toEqual([{ $acl: { $r: ['payments', '$admins'] } }]);

@@ -1,4 +1,4 @@
-/** What every event store says of a stream that its administrator deleted or cut (ADR-0139). */
+/** What every event store says of a stream that its administrator deleted or cut (docs/eventstoredb.md). */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isReadable } from '../../../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../../../shared/event-store/errors.ts';
@@ -18,12 +18,12 @@ const WAYS = {
 export const removingCases = (driver: EventStoreDriver): void => {
   const { administrator: administratorFor, undeletable } = driver;
   if (administratorFor === undefined) {
-    describe.skip(`F36: a removed stream (skipped: ${undeletable})`, () => {
+    describe.skip(`a removed stream (skipped: ${undeletable})`, () => {
       test('is never taken for whole', () => undefined);
     });
     return;
   }
-  describe('F36: a stream that an administrator removed', () => {
+  describe('a stream that an administrator removed', () => {
     let store: EventStore;
     let start: Position | null;
     let administrator: Administrator;

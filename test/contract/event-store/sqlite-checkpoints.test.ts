@@ -109,7 +109,7 @@ const appending = (database: string, prepare: string): string => `
   console.log(JSON.stringify({ fatal, after }));
   process.exit(0);`;
 
-test('ADR-0191: without a file descriptor for its thread the appending thread moves the log', async () => {
+test('ADR-0006: without a file descriptor for its thread the appending thread moves the log', async () => {
   const script = appending(
     join(folder.path, 'other.db'),
     `await append('before');

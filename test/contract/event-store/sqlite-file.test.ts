@@ -393,7 +393,7 @@ describe('subscriptions', () => {
     await expect(opened().readStream('payment-0')).rejects.toThrow(unreadable);
   });
 
-  test('F12: an event that was changed with its own hash is not read', async () => {
+  test('an event that was changed with its own hash is not read', async () => {
     await append(opened(), 'payment-1', [newEvent(created()), newEvent(authorized())]);
     await append(opened(), 'payment-2');
     const [first, second] = await opened().stored.readStream('payment-1');
@@ -414,7 +414,7 @@ describe('subscriptions', () => {
     expect(await opened().readStream('payment-2')).toHaveLength(1);
   });
 
-  test('F12: an event that was changed with its hash and its log hash breaks its stream', async () => {
+  test('an event that was changed with its hash and its log hash breaks its stream', async () => {
     const [before] = (await append(opened(), 'payment-3')) as [RecordedEvent];
     const [{ revision, hash, position }] = (await append(opened(), 'payment-4')) as [RecordedEvent];
     await append(opened(), 'payment-5');
@@ -446,7 +446,7 @@ describe('subscriptions', () => {
   });
 
   test.each([2n ** 53n, 2n ** 60n])(
-    'F12: a revision of %s stops its own stream, and not the process',
+    'a revision of %s stops its own stream, and not the process',
     async (revision) => {
       const before = start();
       const stream = `payment-8-${revision}`;

@@ -1,4 +1,4 @@
-/** ADR-0192: the verification of several threads, each for its share, finds what that of one finds. */
+/** ADR-0185: the verification of several threads, each for its share, finds what that of one finds. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { hashOf } from '../../../shared/event-store/chain.ts';

@@ -1,5 +1,5 @@
 /**
- * F35, F40: the end of the log is a place, never a count (shared/event-store/port.ts). Whoever reads the
+ * The end of the log is a place, never a count (shared/event-store/port.ts). Whoever reads the
  * whole log gets all of it, from a driver that counts few events as from one that counts them all.
  */
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -71,13 +71,13 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       await Promise.all(Array.from({ length: PAYMENTS }, append));
     });
 
-    test('F35: a count that ended early says so', async () => {
+    test('a count that ended early says so', async () => {
       const { countedEventsMax: counted = EVENTS } = driver;
       const isExact = counted === EVENTS;
       expect(await store.head(start)).toMatchObject({ eventsAfter: counted, isExact });
     });
 
-    test('F35: a verification of the whole log sees every event', async () => {
+    test('a verification of the whole log sees every event', async () => {
       const { signal } = new AbortController();
       const { stored } = store;
       const end = await store.end();
@@ -88,7 +88,7 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       expect(step.value).not.toHaveProperty('broken');
     });
 
-    test('F35: an export has every line', async () => {
+    test('an export has every line', async () => {
       const { signal } = new AbortController();
       const lines = logLines(deps(), onFrom(start), undefined, signal);
       const positions: string[] = [];
@@ -97,7 +97,7 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       expect(positions.at(-1)).toBe(await store.end());
     });
 
-    test('F40: pages hold every event, and the last page alone is at the end', async () => {
+    test('pages hold every event, and the last page alone is at the end', async () => {
       const positions: string[] = [];
       const atEnd: boolean[] = [];
       while (atEnd.at(-1) !== true) {

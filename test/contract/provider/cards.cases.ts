@@ -55,7 +55,7 @@ export const cardCases = (driver: ProviderDriver): void => {
       expect(await takeAll(provider, 10)).toEqual([]);
     });
 
-    test('F7: five calls with 4210 leave the circuit breaker closed for other payments', async () => {
+    test('five calls with 4210 leave the circuit breaker closed for other payments', async () => {
       const resilientOne = resilient(provider);
       const behind = withLog(resilientOne);
       for (let call = 1; call <= 5; call += 1) {

@@ -41,7 +41,7 @@ const ledgerOf = (sequences: readonly number[], pageMax = 100, naming: Naming = 
 const sequenceOf = ({ cursor }: LedgerEntry): number => Number(cursor);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1);
 
-describe('F3: the latest entries of a ledger', () => {
+describe('the latest entries of a ledger', () => {
   test.each([0, 1, 99, 100, 101, 5_000])('of %d entries: the last hundred', async (count) => {
     const { ledger } = ledgerOf(upTo(count));
     const tail = await ledgerEnd(ledger, null);

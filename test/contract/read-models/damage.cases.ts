@@ -27,7 +27,7 @@ const FORGED: [ForgedField, string | number][] = [
 ];
 
 export const damageCases = (driver: ReadModelDriver): void => {
-  describe('F16: a document that somebody else changed', () => {
+  describe('a document that somebody else changed', () => {
     let readModels: ReadModels;
     const { reopen, store } = openBeforeEach(driver, (opened) => {
       readModels = opened;

@@ -22,7 +22,7 @@ const openStore = () => {
 
 const turn = () => new Promise(setImmediate);
 
-describe('ADR-0244: look-ups that come at a time share a call', () => {
+describe('look-ups that come at a time share a call', () => {
   test('those that come while a call is under way share the next one', async () => {
     const { stored, calls, lookUp } = openStore();
     stored.set('pay_1', 1).set('pay_2', 2);

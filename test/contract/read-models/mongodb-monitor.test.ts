@@ -1,6 +1,6 @@
 /**
  * Connections that a server ends one after another, as at its restart, and calls that it takes no bytes
- * of: MongoDB's client can then wait for an end that it never hears of (ADR-0041).
+ * of: MongoDB's client can then wait for an end that it never hears of.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';

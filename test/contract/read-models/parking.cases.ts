@@ -24,7 +24,7 @@ export const parkingCases = (driver: ReadModelDriver): void => {
       expect(await readModels.parked(1)).toHaveLength(1);
     });
 
-    test('F11: the list goes on after a place in it, also among payments parked at one time', async () => {
+    test('the list goes on after a place in it, also among payments parked at one time', async () => {
       const ids = ['pay_3', 'pay_1', 'pay_4', 'pay_2'];
       const parkings = ids.map((id) => parking(id, 2, 5));
       await readModels.apply([parking('pay_9', 0, 4), ...parkings], null, 'p1');

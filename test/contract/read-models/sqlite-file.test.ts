@@ -156,7 +156,7 @@ describe('the file of the read models', () => {
     await readModels.close();
   });
 
-  test('F16: written under a secret that is known no more, is thrown away with a line in the log', async () => {
+  test('written under a secret that is known no more, is thrown away with a line in the log', async () => {
     await filled(1);
     const [SECRET] = READ_MODEL_SECRETS;
     const another = openSqliteReadModels({

@@ -1,4 +1,4 @@
-/** ADR-0199: a new generation's checksum is made while its indexes are, and holds until it is written to. */
+/** A new generation's checksum is made while its indexes are, and holds until it is written to. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

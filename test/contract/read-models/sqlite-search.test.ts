@@ -1,4 +1,4 @@
-/** F10: a search for what is rare holds nobody up, and says how far it came (ADR-0174, ADR-0185). */
+/** A search for what is rare holds nobody up, and says how far it came (ADR-0185). */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -80,7 +80,7 @@ const SEARCHES: PaymentSearch[] = [
   { from: timeOf(2), to: timeOf(40), status: 'PENDING' },
 ];
 
-describe('F10: a search within bounds', () => {
+describe('a search within bounds', () => {
   let [bounded, unbounded]: ReadModels[] = [];
   beforeAll(async () => {
     bounded = await opened('bounded.sqlite', { sliceRows: 7, rowsMax: 30 });

@@ -1,4 +1,4 @@
-/** ADR-0216: the write-ahead log of the read models is moved by a thread, and never into another file. */
+/** The write-ahead log of the read models is moved by a thread, and never into another file. */
 import { renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
