@@ -1,7 +1,7 @@
 /**
  * The fields that a verification needs of a stored text, by one pattern for texts as this code writes them
- * and by `JSON.parse` for any other one: an amount is a number, and not an object with forty fields to make
- *. Both give the same, and the pattern fits no text that is not JSON.
+ * and by `JSON.parse` for any other one: an amount is a number, and not an object with forty fields to make.
+ * Both give the same, and the pattern fits no text that is not JSON.
  */
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Requests that are served at once, before the framework sees them: what they need is in memory or in
- * this process's own file. The framework's part of such a request costs more than all the rest
- *. Each check of the framework's road that can reject is made here too, and where one
+ * this process's own file. The framework's part of such a request costs more than all the rest.
+ * Each check of the framework's road that can reject is made here too, and where one
  * does, or nothing is found, the request goes that road as if this had not been there.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
