@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FastifyRequest } from 'fastify';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { createRecorder } from '../../shared/http/access-recorder.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 
 const principal = { merchantId: 'm_1', actor: 'auditor', scopes: undefined };
 const request = (query: object = {}) =>

@@ -5,7 +5,6 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { LedgerUnavailable } from '../../command-api/reconcile/reconcile.ts';
 import { openReconciling } from '../../command-api/reconcile/reconciling.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
   openSqliteEventStore,
@@ -15,6 +14,7 @@ import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent, operationId } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

@@ -6,7 +6,6 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LedgerPage } from '../../command-api/provider/port.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../../command-api/reconcile/routes.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -16,6 +15,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -4,11 +4,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
 import { type Found, judge } from '../../command-api/reconcile/reconcile-payment.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { FinalOutcome } from '../../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { Operation } from '../../shared/payment/payment-state.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import {
   authorized,
   captured,

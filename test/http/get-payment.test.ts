@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
@@ -19,6 +18,7 @@ import {
   timeless,
   token,
 } from '../support/in-process.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -8,10 +8,6 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/behind.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/append-after.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -21,6 +17,7 @@ import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, token } from '../support/in-process.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -10,10 +10,6 @@ import { registerConsole } from '../../console/routes.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { registerProjectorApi } from '../../projector/routes.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -26,6 +22,7 @@ import { seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { writePayment } from '../support/consumer-example.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { ROOT } from '../support/service.ts';

@@ -5,13 +5,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { behindTheLog } from '../../query-api/behind.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { Position } from '../../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { captured, created, newEvent } from '../support/payment-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 

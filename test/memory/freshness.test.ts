@@ -2,12 +2,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
 describe('gaps §9: which payments are behind', () => {

@@ -7,7 +7,6 @@ import { createPaymentLog } from '../../command-api/payment-log.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -18,6 +17,7 @@ import { resultOf } from '../../shared/runtime/scan.ts';
 import { mapInSlices } from '../../shared/runtime/slices.ts';
 import { refundsOfOneCent } from '../support/largest-payment.ts';
 import { appendLives } from '../support/many-payments.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent, wholeLife } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -7,13 +7,10 @@ import {
   StoreUnavailable,
   StreamNotWhole,
 } from '../../shared/event-store/errors.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { APPROVED, capture, NEW_OPERATION, record } from '../support/commands.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
 const context = { actor: 'm_1', causationId: 'c', correlationId: 'c', requestId: 'r' };

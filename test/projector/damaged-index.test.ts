@@ -3,15 +3,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { startVerification } from '../../projector/verification/schedule.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { PaymentSearch, ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { emptyIndex, flipInIndex } from '../support/damaged-index.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { DocumentTooLarge } from '../../shared/read-models/errors.ts';
@@ -11,6 +10,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createRowCheck } from '../../shared/read-models/row-check.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, placed, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { silent } from '../support/silent-log.ts';

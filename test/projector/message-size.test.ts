@@ -3,11 +3,11 @@ import { describe, expect, test } from '@jest/globals';
 import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
 import type { FeedMessage } from '../../projector/event-feed/port.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent } from '../support/payment-events.ts';
 
 /** What a broker takes unless it is set otherwise (max.message.bytes). */

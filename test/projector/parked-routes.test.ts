@@ -5,10 +5,6 @@ import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -20,6 +16,7 @@ import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -5,10 +5,6 @@ import { noRelay } from '../../projector/event-feed/none.ts';
 import type { KeyDocument } from '../../projector/key-document/port.ts';
 import { RETRIED_MAX, type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { RELAY_PARKED_ROUTES } from '../../projector/relay/relay-parked-routes.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -20,6 +16,7 @@ import { runCli } from '../support/cli.ts';
 import { writePayment } from '../support/consumer-example.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';

@@ -7,14 +7,11 @@ import {
 } from '../../projector/relay/checkpoint.ts';
 import { noteParked, noteSent, PARKED_MAX } from '../../projector/relay/parked-payments.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { largestCreated } from '../support/largest-payment.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { authorized, newEvent, wholeLife } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';

@@ -10,15 +10,12 @@ import { parseCheckpoint } from '../../projector/relay/checkpoint.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/metrics.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { newEvent, refunded, wholeLife } from '../support/payment-events.ts';
 import { appendSeals } from '../support/seal-events.ts';

@@ -7,13 +7,10 @@ import { sealsOf } from '../../projector/seals/check.ts';
 import { newSealingKey } from '../../projector/seals/key.ts';
 import { carryHash, type RunningHash } from '../../projector/seals/running-hash.ts';
 import { GENESIS_HASH, linkLog } from '../../shared/event-store/chain.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import { makeSeal, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, wholeLife } from '../support/payment-events.ts';
 
 const LOG = crypto.randomUUID();

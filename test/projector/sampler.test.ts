@@ -4,10 +4,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
@@ -15,6 +11,7 @@ import { rowOf } from '../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createRowCheck } from '../../shared/read-models/row-check.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -2,13 +2,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { runSubscription, type Subscription } from '../../projector/subscription.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';

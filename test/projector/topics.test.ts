@@ -11,7 +11,6 @@ import { eventMessage, stateMessage } from '../../projector/event-feed/messages.
 import { MESSAGE_VERSIONS } from '../../projector/event-feed/schemas.ts';
 import { generatedTopicDocs } from '../../scripts/topics/generated.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import {
   PAYMENT_EVENT_TYPES,
@@ -21,6 +20,7 @@ import {
 } from '../../shared/payment/payment-events.ts';
 import { project } from '../../shared/payment/response.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { created, timeOf } from '../support/payment-events.ts';
 import { allSampleMessages, PRIVATE_VALUES, sampleMessages } from '../support/topic-samples.ts';
 

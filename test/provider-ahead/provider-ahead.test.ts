@@ -5,8 +5,8 @@ import {
   createProviderAhead,
   type ProviderAhead,
 } from '../../command-api/provider-ahead/provider-ahead.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { created } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';

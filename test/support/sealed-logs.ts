@@ -9,10 +9,6 @@ import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts
 import { allReadable, hashedText } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { DomainEvent } from '../../shared/payment/events.ts';
@@ -22,6 +18,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Stored } from './eventstoredb-stand-in/stored.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
+import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
 import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
 import { silent } from './silent-log.ts';

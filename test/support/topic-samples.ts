@@ -5,12 +5,12 @@ import type { MessageType } from '../../projector/event-feed/schemas.ts';
 import { sealMessageOf } from '../../projector/relay/batch.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { SealEvent } from '../../shared/payment/seal-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { memoryEventStore } from './memory-event-store.ts';
 import {
   authorizationExpired,
   authorized,

@@ -3,8 +3,8 @@
  * that it began ends, and whatever it had not saved is gone. A new one goes on over the same stores.
  */
 import { expect } from '@jest/globals';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
+import { memoryEventStore } from './memory-event-store.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
 import { until } from './until.ts';
 import { memoryDeliveries, type Sent, webhookWorld } from './webhook-world.ts';

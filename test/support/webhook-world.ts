@@ -1,10 +1,6 @@
 /** A deliverer over memory, a test clock and a receiver that is a function. */
 import { startDeliverer } from '../../projector/webhooks/deliverer.ts';
 import type { SendOutcome } from '../../projector/webhooks/send.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
@@ -12,6 +8,7 @@ import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { manualClock } from './manual-clock.ts';
+import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
 import { silent } from './silent-log.ts';
 

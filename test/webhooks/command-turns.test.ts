@@ -6,13 +6,13 @@ import { expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import { handled, type WebhookDeps } from '../../command-api/webhooks/endpoint-requests.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { createQueues, type Queues } from '../../shared/runtime/queues.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const principal = { merchantId: 'm_1', actor: 'tester', scopes: undefined };

@@ -1,13 +1,13 @@
 /** The deliverer over a test clock: outages of days, changes of the leader, kills, other logs. */
 import { describe, expect, jest, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import { parseDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { captured, newEvent } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
 import { surviveDelivererKills } from '../support/webhook-kills.ts';

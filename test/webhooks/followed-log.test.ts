@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { followLog } from '../../projector/webhooks/followed-log.ts';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { batchOf, eventsOf } from '../contract/event-store/opened.ts';
 import { subscribingCases } from '../contract/event-store/subscribing.cases.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A store whose subscriptions are those of a thread that hears of each append. */

@@ -1,7 +1,6 @@
 /** What is signed and sent, and what an endpoint's events make of it. Pure. */
 import { describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
 import { decideEndpoint } from '../../shared/webhooks/decide.ts';
 import {
@@ -18,6 +17,7 @@ import {
   secretTextOf,
   signedHeaders,
 } from '../../shared/webhooks/signer.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import { captured, newEvent } from '../support/payment-events.ts';
 
 const INSTALLATION = 'a secret of the installation, 32 bytes long at least';

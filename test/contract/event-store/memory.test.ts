@@ -1,4 +1,4 @@
-import { memoryEventStore } from '../../../shared/event-store/memory/event-store.ts';
+import { memoryEventStore } from '../../support/memory-event-store.ts';
 import { describeEventStore } from './describe-event-store.ts';
 
 describeEventStore({

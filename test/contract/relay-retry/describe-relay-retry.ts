@@ -9,15 +9,12 @@ import type { EventFeed } from '../../../projector/event-feed/port.ts';
 import type { KeyDocument } from '../../../projector/key-document/port.ts';
 import { RelayNotReady } from '../../../projector/relay/errors.ts';
 import { type Relay, startRelay } from '../../../projector/relay/relay.ts';
-import {
-  type MemoryEventStore,
-  memoryEventStore,
-} from '../../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../../shared/event-store/port.ts';
 import { streamOf } from '../../../shared/payment/payment-events.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 import { expectWhole } from '../../support/feed-checks.ts';
 import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
+import { type MemoryEventStore, memoryEventStore } from '../../support/memory-event-store.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
 import { silent } from '../../support/silent-log.ts';
 import { until } from '../../support/until.ts';

@@ -2,15 +2,15 @@
  * The event-store port in memory, for tests: it keeps the port's promises, and has faults to switch
  * on: damaged events, a store out of reach, a dropped subscription.
  */
-import { GENESIS_HASH } from '../chain.ts';
-import { type EncodedEvent, encode } from '../codec.ts';
+import { GENESIS_HASH } from '../../shared/event-store/chain.ts';
+import { type EncodedEvent, encode } from '../../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
   UnreadableStream,
-} from '../errors.ts';
-import { ofTypes } from '../of-types.ts';
+} from '../../shared/event-store/errors.ts';
+import { ofTypes } from '../../shared/event-store/of-types.ts';
 import type {
   EventStore,
   Expected,
@@ -19,7 +19,7 @@ import type {
   StoredForm,
   SubscriptionItem,
   UnreadableEvent,
-} from '../port.ts';
+} from '../../shared/event-store/port.ts';
 
 type StoredEvent = RecordedEvent | UnreadableEvent;
 
