@@ -1,5 +1,43 @@
-/** Draws one trace: a line for each span, in the order of their begin, below the span that led to it. */
-import { label, line, px, svg, WIDTH } from '../bench/chart.ts';
+/**
+ * Draws one trace as SVG: a line for each span, in the order of their begin, below the span that led to
+ * it. Pages show it by `<img>`, so that nothing of their style reaches it: its colours can be read on
+ * white and on black, and change with the reader's scheme.
+ */
+
+/** In pixels. */
+const WIDTH = 720;
+const STYLE = `<style>
+  text { font: 13px system-ui, sans-serif; fill: #24292f; }
+  .title { font-weight: 600; font-size: 15px; }
+  .grid { stroke: #8c959f; stroke-width: 1; stroke-opacity: 0.35; }
+  .a { fill: #0969da; stroke: #0969da; } .b { fill: #bc4c00; stroke: #bc4c00; }
+  .c { fill: #1a7f37; stroke: #1a7f37; } .bare { fill: #8c959f; stroke: #8c959f; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3; }
+    .a { fill: #58a6ff; stroke: #58a6ff; } .b { fill: #f0883e; stroke: #f0883e; }
+    .c { fill: #56d364; stroke: #56d364; }
+  }
+</style>`;
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+const px = (value: number): string => String(Math.round(value * 10) / 10);
+
+const label = (x: number, y: number, text: string, extra = ''): string =>
+  `<text x="${px(x)}" y="${px(y)}"${extra}>${escaped(text)}</text>`;
+
+const gridLine = (x: number, from: number, to: number): string =>
+  `<line class="grid" x1="${px(x)}" y1="${px(from)}" x2="${px(x)}" y2="${px(to)}"/>`;
+
+const svg = (height: number, title: string, description: string, parts: string[]): string =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
+<title id="title">${escaped(title)}</title>
+<desc id="desc">${escaped(description)}</desc>
+${STYLE}
+${[label(16, 26, title, ' class="title"'), ...parts].join('\n')}
+</svg>
+`;
 
 export type DrawnSpan = {
   id: string;
@@ -53,7 +91,7 @@ export const tracePicture = (title: string, spans: readonly DrawnSpan[]): string
     const at = x(beganMs + share * lengthMs);
     const bottom = TOP + rows.length * STEP;
     return [
-      line(at, TOP - 6, at, bottom, 'grid'),
+      gridLine(at, TOP - 6, bottom),
       label(at, bottom + 18, ms(share * lengthMs), ' text-anchor="middle"'),
     ];
   });

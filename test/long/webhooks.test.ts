@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { fillFolder } from '../../scripts/bench/fill.ts';
+import { fillFolder } from '../support/filled-folder.ts';
 import { freePort } from '../support/free-port.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import { NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
@@ -225,7 +225,7 @@ const rssOf = (pid: number): number => {
 test('a backlog of 100,000 events is delivered in flat memory', async () => {
   const folder = newFolder();
   const dataDir = join(folder, 'data');
-  await fillFolder(dataDir, BACKLOG_PAYMENTS, () => undefined);
+  await fillFolder(dataDir, BACKLOG_PAYMENTS);
   let received = 0;
   await using receiver = await startReceiver();
   receiver.respond = (_message, response) => {
