@@ -33,7 +33,7 @@ export const logBreak = (
 ): void =>
   logger.error(
     { position, stream, revision, reason },
-    'the event log is not as it was written: change nothing, and see docs/operations.md, PaymentsLogBroken',
+    'the event log is not as it was written: change nothing, and see docs/runbook.md, PaymentsLogBroken',
   );
 
 /** What to verify. Each function may throw what the store throws. */
