@@ -3,7 +3,6 @@ import { judgeBreaks, type LogBreaks } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
-import { verifyInShares } from '../shared/event-store/verify-in-shares.ts';
 import type { LogProgress } from '../shared/event-store/verify-log.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import type { AuditVerification } from './contract.ts';
@@ -82,10 +81,7 @@ export async function* verifyLogForms(
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
   const order = { module: AUDIT_VERIFY_SCAN, args, calls: scanCalls(deps), signal };
-  const steps =
-    only === undefined
-      ? verifyInShares<AuditWalked>(store, order)
-      : scanLog<LogProgress, AuditWalked | undefined>(store, order);
+  const steps = scanLog<LogProgress, AuditWalked | undefined>(store, order);
   let step = await steps.next();
   while (step.done !== true) {
     yield progressOf(step.value);

@@ -1,7 +1,6 @@
 /** Verifies the whole log, or one merchant's events in it, for an auditor: a scan (shared/event-store/scan-log.ts). */
 import type { Position } from '../shared/event-store/port.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
-import type { Share } from '../shared/event-store/shares.ts';
 import type { LogProgress } from '../shared/event-store/verify-log.ts';
 import { type SealedWalked, walkSealed } from '../shared/event-store/verify-scan.ts';
 import type { SealsAgainst } from '../shared/event-store/verify-seals.ts';
@@ -19,7 +18,6 @@ export type AuditVerifyArgs = {
   logId: string;
   known: KeptHead | undefined;
   seals: SealsAgainst;
-  share?: Share;
 };
 
 /** What was verified, and what came of the head that was kept elsewhere. */
@@ -27,7 +25,7 @@ export type AuditWalked = SealedWalked & { keptHead: KeptHeadFound | undefined }
 
 /** The verification. Undefined where it was stopped. Throws StoreUnavailable. */
 export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined> =
-  async function* ({ stored }, { end, only, logId, known, seals, share }, { signal, call }) {
+  async function* ({ stored }, { end, only, logId, known, seals }, { signal, call }) {
     const kept = keptHeadCheck(known, { logId, only });
     const merchants = createMerchantLookup({ stored }, readModelsOver(call));
     const walk = {
@@ -40,7 +38,6 @@ export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined
       also: kept.compare,
       atEnd: () => [kept.missing() ?? []].flat(),
       end,
-      share,
       signal,
     };
     const walked = yield* walkSealed(walk, seals);

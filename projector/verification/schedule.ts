@@ -6,9 +6,9 @@
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
+import { scanLog } from '../../shared/event-store/scan-log.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
-import { verifyInShares } from '../../shared/event-store/verify-in-shares.ts';
-import { logBreak } from '../../shared/event-store/verify-log.ts';
+import { type LogProgress, logBreak } from '../../shared/event-store/verify-log.ts';
 import {
   type SealedWalked,
   VERIFY_SCAN,
@@ -80,7 +80,7 @@ const verifyOnce = async (
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const args: VerifyArgs = { end: await store.end(), seals };
   const order = { module: VERIFY_SCAN, args, signal };
-  const walked = await resultOf(verifyInShares<SealedWalked>(store, order));
+  const walked = await resultOf(scanLog<LogProgress, SealedWalked | undefined>(store, order));
   if (walked === undefined) return undefined;
   const isChained = store.stored.guarantee === 'log';
   const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;

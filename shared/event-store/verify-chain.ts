@@ -8,7 +8,6 @@ import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
 import { formsLeft } from './forms-left.ts';
 import type { StoredForm, StoredForms } from './port.ts';
-import { takes, WHOLE } from './shares.ts';
 
 /** An event to verify, as a store or a file holds it; `P` is how its position is written. */
 export type Link<P = unknown> = Omit<StoredForm, 'position'> & { position: P };
@@ -125,8 +124,6 @@ export const formReason = (
 /** `end` is the last link. After one that does not hold, the next is compared with what is stored of it. */
 type LogCheck = {
   check: Check;
-  /** Only whether the event is where it should be: its hash and its links are another reader's to check. */
-  pass(link: Pick<Link, 'position' | 'logHash'>): string | undefined;
   end(): LogEnd;
 };
 
@@ -151,12 +148,7 @@ export const logCheck = (from: LogEnd = LOG_START): LogCheck => {
     end = { position: Number(link.position), logHash: link.logHash ?? '' };
     return reason;
   };
-  const pass: LogCheck['pass'] = ({ position, logHash = '' }) => {
-    const missing = missingBefore({ position });
-    end = { position: Number(position), logHash };
-    return missing;
-  };
-  return { check, pass, end: () => end };
+  return { check, end: () => end };
 };
 
 /**
@@ -230,17 +222,13 @@ export type FormCheck = (
 
 /**
  * Checks the stored forms of a whole log in their order, by the chain that `guarantee` names. The
- * check returns why a form does not fit, and throws what the store throws. A form of
- * another share is only passed: its text, its place in its stream and its link to the form before it are
- * checked by the reader whose it is, against the same log hashes.
+ * check returns why a form does not fit, and throws what the store throws.
  */
 export const storedCheck = (
   stored: Pick<StoredForms, 'readStream'>,
   guarantee: StoredForms['guarantee'],
-  share = WHOLE,
 ): FormCheck => {
-  const isOwn = takes(share);
-  const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN / share.of);
+  const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN);
   const before = async ({ stream, revision }: StoredForm): Promise<StreamEnd | undefined> => {
     // A removed stream has no event to follow: a break, not a fault.
     const forms = await formsLeft(stored, stream);
@@ -250,7 +238,7 @@ export const storedCheck = (
   };
 
   if (guarantee === 'log') {
-    const { check, pass } = logCheck();
+    const { check } = logCheck();
     const checkAfter = (
       form: StoredForm,
       hashBefore: string | null,
@@ -264,7 +252,6 @@ export const storedCheck = (
     };
     return (form, named) => {
       const { stream, revision, hashBefore } = form;
-      if (!isOwn(stream)) return pass(form);
       if (hashBefore !== undefined || revision === 0)
         return checkAfter(form, hashBefore ?? null, named);
       const end = ends.get(stream);
@@ -276,7 +263,6 @@ export const storedCheck = (
   const check = streamsCheck(ends);
   return (form, named) => {
     const { stream, revision } = form;
-    if (!isOwn(stream)) return undefined;
     if (revision === 0 || ends.get(stream) !== undefined) return check(form, named);
     return before(form).then((found) => {
       if (found !== undefined) ends.set(stream, found);

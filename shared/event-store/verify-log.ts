@@ -4,27 +4,21 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
+import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { pauseAt } from '../runtime/slices.ts';
 import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } from './breaks.ts';
 import { logHashes } from './chain.ts';
 import { unreadableAt } from './codec.ts';
-import { fieldsOfText } from './fields-of-text.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
-import { type Share, takes, WHOLE } from './shares.ts';
 import { storedCheck } from './verify-chain.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
 
 const PAGE = 250;
-/**
- * After so many pages it says how far it is: each time costs the reader a message. By their number, so
- * that the readers of all shares say it at the same places.
- */
+/** After so many pages it says how far it is: each time costs the reader a message. */
 const PROGRESS_PAGES = 16;
-/** Of a form that is only passed. */
-const NOT_READ = {};
 
 /** Writes the error line of a break: whoever verifies the whole log calls it. */
 export const logBreak = (
@@ -33,7 +27,7 @@ export const logBreak = (
 ): void =>
   logger.error(
     { position, stream, revision, reason },
-    'the event log is not as it was written: change nothing, and see docs/operations.md, PaymentsLogBroken',
+    'the event log is not as it was written: change nothing, and see docs/runbook.md, PaymentsLogBroken',
   );
 
 /** What to verify. Each function may throw what the store throws. */
@@ -43,8 +37,6 @@ export type LogWalk = {
   guarantee: StoredForms['guarantee'];
   /** The events to verify; left out: every one. */
   includes?: (form: StoredForm) => Promise<boolean>;
-  /** Whose events are checked; left out: everybody's. The others are passed, and counted. */
-  share?: Share | undefined;
   /** Why an event does not fit for another reason; called with every event in its order. */
   also?: (form: StoredForm) => string | undefined;
   /** The breaks that show at the end of the whole log alone; not called where it was not read to there. */
@@ -85,13 +77,11 @@ const ended = (walked: Omit<LogWalked, 'broken'>): LogWalked => {
  * The reason for a break at one form, or undefined: by the chain first, for it says whether the sums are to
  * be believed. After a break the sums of its payment are not known.
  */
-const formCheck = ({ stored, guarantee, share = WHOLE }: LogWalk) => {
-  const isOwn = takes(share);
-  const chain = storedCheck(stored, guarantee, share);
+const formCheck = ({ stored, guarantee }: LogWalk) => {
+  const chain = storedCheck(stored, guarantee);
   const sums = sumsCheck(stored);
   return (form: StoredForm): string | undefined | Promise<string | undefined> => {
-    if (!isOwn(form.stream)) return chain(form, NOT_READ);
-    const named = fieldsOfText(form.text);
+    const named = jsonFieldsOf(form.text);
     const sumsReason = (found: string | undefined) => {
       if (paymentOf(form.stream) === undefined) return found;
       if (found === undefined) return sums(sumsEventOf(form, named));
@@ -104,12 +94,12 @@ const formCheck = ({ stored, guarantee, share = WHOLE }: LogWalk) => {
 };
 
 /**
- * Verifies page after page up to the end, past every break, and lets other work take its turn in between;
- * of several shares each ends at its first break. Yields how far it is after the first page, some times a second and at the end, and returns undefined when `signal` is
- * aborted. Throws StoreUnavailable.
+ * Verifies page after page up to the end, past every break, and lets other work take its turn in
+ * between. Yields how far it is after the first page, some times a second and at the end, and returns
+ * undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
-  const { stored, includes, also, atEnd, end, share = WHOLE, signal } = walk;
+  const { stored, includes, also, atEnd, end, signal } = walk;
   const check = formCheck(walk);
   const linked = logHashes();
   const { met: breaks, note, pass } = meetBreaks();
@@ -146,7 +136,6 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
         continue;
       }
       note(breakOfForm(form, reason));
-      if (share.of > 1) return ended(walked);
     }
     if (unreadable !== undefined) note(unreadable);
     if (page.length === 0 && unreadable === undefined) note(endIsGone(end));

@@ -1,4 +1,4 @@
-/** Dashboard and alerts query metrics that exist, and every alert has its section in docs/operations.md. */
+/** Dashboard and alerts query metrics that exist, and every alert has its section in docs/runbook.md. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,10 @@ const dashboard: { panels: { title: string; targets?: { expr: string }[] }[] } =
 
 /** The metrics that an expression queries, without its labels. */
 const namesIn = (expr: string): string[] => {
-  const withoutLabels = expr.replace(/\{[^}]*\}/g, '').replace(/\bby \([^)]*\)/g, '');
+  const withoutLabels = expr
+    .replace(/\{[^}]*\}/g, '')
+    .replace(/"[^"]*"/g, '')
+    .replace(/\bby \([^)]*\)/g, '');
   return [...withoutLabels.matchAll(/\b(?:http_server|nodejs|payments)_[a-z0-9_]+\b/g)].map(
     ([name]) => name.replace(/_(bucket|count|sum)$/, ''),
   );
@@ -148,8 +151,8 @@ describe('ops/alerts.yml', () => {
       expect(names.length > 0 || rule.expr.startsWith('up{')).toBe(true);
       expect(rule.annotations.summary).toMatch(/\S/);
       expect(rule.annotations.description).toMatch(/\S/);
-      expect(rule.annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
-      expect(read('docs/operations.md')).toContain(`\n### ${alert}\n`);
+      expect(rule.annotations.runbook).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+      expect(read('docs/runbook.md')).toContain(`\n### ${alert}\n`);
     },
   );
 
@@ -160,6 +163,7 @@ describe('ops/alerts.yml', () => {
       const kept = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = '']) =>
         labels.split(', '),
       );
+      kept.push(...[...expr.matchAll(/"(problem|part|check)"/g)].map(([, label = '']) => label));
       if (expr.startsWith('up{')) kept.push('job', 'instance');
       expect(named.map(([, label]) => label).filter((label = '') => !kept.includes(label))).toEqual(
         [],
@@ -167,8 +171,20 @@ describe('ops/alerts.yml', () => {
     },
   );
 
-  test('docs/operations.md has a section for each alert and no other', () => {
-    const headings = [...read('docs/operations.md').matchAll(/^### (Payments\S+)$/gm)];
+  test.each(alerts.map((rule) => [rule.alert, rule] as const))(
+    '%s: its section tells what to do for each condition',
+    (alert, { expr }) => {
+      const [, section = ''] = read('docs/runbook.md').split(`\n### ${alert}\n`);
+      const conditions = [...expr.matchAll(/"(?:problem|part|check)", "([a-z_]+)"/g)];
+      const missing = conditions.filter(
+        ([, one]) => !new RegExp(`[\`"]${one}[\`"]`).test(section.split('\n### ')[0] ?? ''),
+      );
+      expect(missing.map(([, one]) => one)).toEqual([]);
+    },
+  );
+
+  test('docs/runbook.md has a section for each alert and no other', () => {
+    const headings = [...read('docs/runbook.md').matchAll(/^### (Payments\S+)$/gm)];
     expect(headings.map(([, name]) => name).sort()).toEqual(
       alerts.map(({ alert }) => alert).sort(),
     );
