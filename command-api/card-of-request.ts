@@ -11,7 +11,6 @@ import {
   type TokenInput,
 } from '../shared/payment/card.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
-import { comparableCard, comparableCreate, comparableToken } from './create-fingerprint.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import type { CreateRequest } from './request/payment-request.ts';
@@ -45,19 +44,31 @@ export const describeToken = async (
   }
 };
 
-/**
- * What an equal request has equal, in canonical order. Of a token it is the hash by the secret of these
- * identities; `shown` is the card of a number.
- */
-export const comparableOf = (
-  identities: Identities,
-  merchantId: string,
-  request: CreateRequest,
+/** Of a card only what tells cards apart without giving one away; of a token its keyed hash. */
+const comparableCard = (
+  { fingerprintOf }: Pick<Identities, 'fingerprintOf'>,
+  brand: string | null,
   shown: ShownCard | TokenInput,
-): ReturnType<typeof comparableCreate> => {
-  const card =
-    'token' in shown
-      ? comparableToken(shown, identities.fingerprintOf({ token: shown.token }))
-      : comparableCard(shown.card, request.card.brand);
-  return comparableCreate(merchantId, request, card);
+) => {
+  if ('token' in shown) {
+    const { holderName, token } = shown;
+    return { brand, holderName, tokenHash: fingerprintOf({ token }) };
+  }
+  const { bin, last4, holderName, expiryMonth, expiryYear } = shown.card;
+  return { bin, brand, expiryMonth, expiryYear, holderName, last4 };
 };
+
+/** What makes two creates the same request (gaps §8, §14): the fingerprint of a create is over it. */
+export const comparableCreate = (
+  identities: Pick<Identities, 'fingerprintOf'>,
+  merchantId: string,
+  { amount, currency, captureNow, details, card }: CreateRequest,
+  shown: ShownCard | TokenInput,
+) => ({
+  merchantId,
+  amount,
+  currency,
+  captureNow,
+  details,
+  card: comparableCard(identities, card.brand ?? null, shown),
+});

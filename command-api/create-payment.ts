@@ -14,7 +14,7 @@ import {
 } from '../shared/payment/payment-state.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
-import { comparableOf, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
+import { comparableCreate, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
 import type { CommandDeps } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities } from './idempotency.ts';
 import { type LoadedPayment, notInLog } from './loaded-payment.ts';
@@ -74,11 +74,10 @@ const commandOf = (
   request: CreateRequest,
   shown: Attempt['shown'],
 ): Attempt['command'] => {
-  const { amount, currency, captureNow } = request;
-  const { text, details } = comparableOf(identities, merchantId, request, shown);
-  const fingerprint = identities.fingerprintOfText(text);
-  const { previous: older } = identities;
-  const previous = older?.fingerprintOfText(comparableOf(older, merchantId, request, shown).text);
+  const { amount, currency, captureNow, details } = request;
+  const fingerprintBy = (by: Identities): string =>
+    by.fingerprintOf(comparableCreate(by, merchantId, request, shown));
+  const { previous } = identities;
   return {
     kind: 'create',
     merchantId,
@@ -86,8 +85,8 @@ const commandOf = (
     currency,
     captureNow,
     details,
-    identity: { fingerprint },
-    previousIdentity: previous === undefined ? undefined : { fingerprint: previous },
+    identity: { fingerprint: fingerprintBy(identities) },
+    previousIdentity: previous && { fingerprint: fingerprintBy(previous) },
     rules: rulesOf(merchantId),
     providers,
   };

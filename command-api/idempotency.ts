@@ -25,10 +25,8 @@ export type Identities = {
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
   /** The hash that names the stream of a merchant's reference. */
   referenceHashOf(merchantId: string, reference: string): string;
-  /** The hash of a parsed request; it must hold neither card number nor CVV. */
+  /** The hash of a parsed request, by its canonical JSON; it must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
-  /** The same for the request's canonical JSON. */
-  fingerprintOfText(canonical: string): string;
   /** Stands in the event store; another secret gives another value. */
   checkValue(): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
@@ -64,8 +62,6 @@ export const createIdentities = ([secret, ...older]: readonly [
   // JSON keeps the parts apart, so that no two lists of parts hash alike.
   const hash = (...parts: unknown[]): Buffer =>
     createHmac('sha256', key).update(JSON.stringify(parts)).digest();
-  const fingerprintOfText = (canonical: string): string =>
-    hash('request', canonical).toString('base64url');
   return {
     paymentIdOf: (merchantId, idempotencyKey, attempt) =>
       `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt), ID_CHARACTERS)}`,
@@ -75,8 +71,7 @@ export const createIdentities = ([secret, ...older]: readonly [
       hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
     referenceHashOf: (merchantId, reference) =>
       hash('reference', merchantId, reference).toString('base64url'),
-    fingerprintOf: (request) => fingerprintOfText(canonicalJson(request)),
-    fingerprintOfText,
+    fingerprintOf: (request) => hash('request', canonicalJson(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
     ...(previous !== undefined && { previous: createIdentities([previous, ...rest]) }),
   };

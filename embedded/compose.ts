@@ -222,9 +222,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     store,
     readModels,
     webhookSecret: parts.webhookSecret,
-    ...(opened.shared
-      ? { behind: behindTheLog({ store, readModels }) }
-      : { behind: inStepWith(projector), isBehind: projector.isBehind }),
+    behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
   registerConsole(app, config.tokens.merchantClaims);
 };

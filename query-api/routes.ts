@@ -12,13 +12,11 @@ import {
   registerRoutes,
   routeWith,
 } from '../shared/http/route.ts';
-import { ROUTES } from '../shared/http/route-table.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { createQueues, type Queues } from '../shared/runtime/queues.ts';
 import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { registerDocs } from './docs/routes.ts';
-import { paymentAtOnce } from './get-at-once.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
 import { ListParameters, listPayments } from './list-payments.ts';
 import {
@@ -87,21 +85,15 @@ export type QueryApi = QueryDeps & {
   store: EventStore;
   readModels: ReadModelsReader;
   webhookSecret: WebhookSecret;
-  /** Given where this process applies every event: then a GET may be served at once. */
-  isBehind?(paymentId: string): boolean;
 };
 
 /** Registers the routes and the pages on an app that has been built (shared/http/server/app.ts). */
 export const registerQueryApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { webhookSecret, isBehind, ...deps }: QueryApi,
+  { webhookSecret, ...deps }: QueryApi,
 ): void => {
   const { store, readModels } = deps;
-  const { getAtOnce } = readModels;
-  const auth = authHooks.atOnce?.(ROUTES.getPayment.scope);
-  if (isBehind && getAtOnce && auth)
-    app.atOnce.route = paymentAtOnce({ getAtOnce, isBehind }, auth);
   const own = { streams: createStreams(app), secret: webhookSecret };
   const webhookEvents = openWebhookEvents(store, readModels, own);
   registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, lists: createQueues(), webhookEvents });

@@ -35,7 +35,7 @@ import {
   holdsManyDigits,
   looksLikeCard,
 } from '../../shared/runtime/card-numbers.ts';
-import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
+import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
 import { eachText, isObject, type JsonObject, requestedAmount, withoutNulls } from './json.ts';
 import { asMisspelled, misspellingsOf } from './misspelled.ts';
@@ -115,18 +115,13 @@ export type CreateRequest = {
 type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
 
 /** A `null` counts as absent; nearly no request has one, so only a body that does not fit is read again. */
-const readerOf = <T extends z.ZodType>(schema: T) => {
-  const copy = compileSchema(schema);
-  return (body: JsonObject) => {
-    const data = copy(body);
-    return data === undefined
-      ? schema.safeParse(withoutNulls(body))
-      : { success: true as const, data };
-  };
+const readBy = <T>(parse: SafeParse<T>, body: JsonObject) => {
+  const read = parse(body);
+  return read.success ? read : parse(withoutNulls(body));
 };
 
-const readByNumber = readerOf(RequestByNumber);
-const readByToken = readerOf(RequestByToken);
+const parseRequestByNumber = compiledParse(RequestByNumber);
+const parseRequestByToken = compiledParse(RequestByToken);
 
 /** The card of a body, where it is an object. */
 const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
@@ -249,7 +244,7 @@ export const parseCreate = (value: unknown, idempotencyKey?: string, text = ''):
 /** A request without a card number has none to search its texts for, but those that it spells as one. */
 const parseByToken = (body: JsonObject, card: JsonObject, text: string): ParsedCreate => {
   if (OF_A_NUMBER.some((field) => isGiven(card, field))) return invalid(BOTH);
-  const read = readByToken(body);
+  const read = readBy(parseRequestByToken, body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
   const { holders, holdsOtherCard } = searchTexts(body, undefined, text, undefined);
@@ -279,7 +274,7 @@ const parseByNumber = (
   idempotencyKey: string | undefined,
   text: string,
 ): ParsedCreate => {
-  const read = readByNumber(body);
+  const read = readBy(parseRequestByNumber, body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
   const { number } = paymentMethod.card;

@@ -17,9 +17,8 @@ import {
   isEventType,
 } from '../payment/events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
-import { canonicalJson, withoutLoneSurrogate } from '../runtime/canonical-json.ts';
-import { inCanonicalOrder } from '../runtime/canonical-schema.ts';
-import { compileSchema } from '../runtime/compiled-schema.ts';
+import { canonicalJson } from '../runtime/canonical-json.ts';
+import { compiledParse, type SafeParse } from '../runtime/compiled-schema.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
@@ -50,7 +49,7 @@ const envelopeShape = {
   id: z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
   time: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
 };
-// In canonical order. Events from before there were traces, and of what is not traced, have no traceparent.
+// Events from before there were traces, and of what is not traced, have no traceparent.
 const contextShape = {
   actor: text,
   causationId: text,
@@ -70,49 +69,50 @@ const storedEnvelope = z.object({
   data: z.unknown(),
 });
 
-/** A schema, and its copy of a fitting value. */
-type Form<T extends z.core.$ZodType> = {
-  schema: T;
-  copy: (value: unknown) => z.core.output<T> | undefined;
-};
-const formOf = <T extends z.core.$ZodType>(schema: T): Form<T> => ({
-  schema,
-  copy: compileSchema(schema),
-});
+/**
+ * The same schema with its fields in canonical order, which is the order that its output has. Where
+ * it is not strict, a field added by a later version is left out instead of rejected.
+ */
+function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
+  if (schema instanceof z.ZodOptional) return z.optional(inCanonicalOrder(schema.unwrap(), strict));
+  if (schema instanceof z.ZodArray)
+    return schema.clone({ ...schema.def, element: inCanonicalOrder(schema.element, strict) });
+  if (!(schema instanceof z.ZodObject)) return schema;
+  const names = Object.keys(schema.shape).sort();
+  const shape = Object.fromEntries(
+    names.map((name) => [name, inCanonicalOrder(schema.shape[name], strict)]),
+  );
+  return strict ? z.strictObject(shape) : z.object(shape);
+}
 
-type FormOfType = (type: EventType) => Form<z.core.$ZodType>;
+type ParseOfType = (type: EventType) => SafeParse<unknown>;
 
-/** A form is made with the first event of its type: a process, and each thread of it, meets few of all. */
-function formsOf(strict: boolean): FormOfType {
-  const made: Partial<Record<EventType, Form<z.core.$ZodType>>> = {};
+/** A parser is made with the first event of its type: a process, and each thread of it, meets few of all. */
+function parsersOf(strict: boolean): ParseOfType {
+  const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
   return (type) => {
-    made[type] ??= formOf(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
+    made[type] ??= compiledParse(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
     return made[type];
   };
 }
-const strictForms = formsOf(true);
-const looseForms = formsOf(false);
-const newForm = formOf(newEnvelope);
-const storedForm = formOf(storedEnvelope);
+const strictParse = parsersOf(true);
+const looseParse = parsersOf(false);
+const parseNewEnvelope = compiledParse(newEnvelope);
+const parseStoredEnvelope = compiledParse(storedEnvelope);
 
 class Misfit extends Error {}
 
 /** The value, checked. Throws Misfit, which names the fields that do not fit, never their values. */
-function conform<T extends z.core.$ZodType>(
-  { schema, copy }: Form<T>,
-  value: unknown,
-): z.core.output<T> {
-  const copied = copy(value);
-  if (copied !== undefined) return copied;
-  const result = z.safeParse(schema, value);
+function conform<T>(parse: SafeParse<T>, value: unknown): T {
+  const result = parse(value);
   if (result.success) return result.data;
   const places = result.error.issues.map(({ path }) => path.join('.') || 'the object itself');
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
 }
 
 /** An event whose data fits the schema of its type, with the fields in canonical order. */
-function eventOf(formOfType: FormOfType, type: EventType, data: unknown): DomainEvent {
-  return { type, data: conform(formOfType(type), data) } as DomainEvent;
+function eventOf(parseOfType: ParseOfType, type: EventType, data: unknown): DomainEvent {
+  return { type, data: conform(parseOfType(type), data) } as DomainEvent;
 }
 
 /**
@@ -143,27 +143,15 @@ function encodeOne(
 ): EncodedEvent {
   const { event, envelope } = check(type, data, { id, time, context });
   const place = { stream, revision, previousHash, schemaVersion: EVENT_VERSIONS[type] };
-  const text = canonicalText({ ...place, ...envelope, type, data: event.data });
+  const text = canonicalJson({ ...place, ...envelope, type, data: event.data });
   return { text, recorded: { ...place, ...envelope, event, hash: hashOf(text) } };
-}
-
-type Hashed = Omit<RecordedEvent, 'position' | 'event' | 'hash'> & { type: string; data: unknown };
-
-/**
- * With the fields in canonical order, JSON.stringify writes what RFC 8785 asks for, at a third of
- * the library's cost. The only difference is half a surrogate pair, which the RFC does not allow.
- */
-function canonicalText(hashed: Hashed): string {
-  const { context, data, id, previousHash, revision, schemaVersion, stream, time, type } = hashed;
-  const inOrder = { context, data, id, previousHash, revision, schemaVersion, stream, time, type };
-  return withoutLoneSurrogate(JSON.stringify(inOrder));
 }
 
 function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>) {
   if (!isEventType(type)) throw new TypeError('an event of an unknown type');
   try {
-    const event = eventOf(strictForms, type, data);
-    return { event, envelope: conform(newForm, envelope) };
+    const event = eventOf(strictParse, type, data);
+    return { event, envelope: conform(parseNewEnvelope, envelope) };
   } catch (error) {
     throw error instanceof Misfit ? new TypeError(`${type} ${error.message}`) : error;
   }
@@ -214,14 +202,14 @@ export function unreadableAt(
 
 function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): RecordedEvent {
   const { position, hash, logHash } = stored;
-  const { type, data, ...envelope } = conform(storedForm, hashed);
+  const { type, data, ...envelope } = conform(parseStoredEnvelope, hashed);
   if (envelope.stream !== stored.stream || envelope.revision !== stored.revision) {
     throw new Misfit('belongs to another place');
   }
   if (!isEventType(type)) {
     throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
   }
-  const event = eventOf(looseForms, type, toCurrent(type, envelope.schemaVersion, data));
+  const event = eventOf(looseParse, type, toCurrent(type, envelope.schemaVersion, data));
   const recorded: RecordedEvent = { ...envelope, position, hash, event };
   if (logHash !== undefined) recorded.logHash = logHash;
   return recorded;

@@ -12,17 +12,14 @@ const stringify = configure({ strict: true, maximumDepth: DEPTH_MAX });
 /** The escape of half a surrogate pair. An escaped backslash before `ud…` is not one, hence pairs. */
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
-/** Returns the text. Throws when it holds half a surrogate pair, which has no canonical form. */
-export const withoutLoneSurrogate = (json: string): string => {
+/**
+ * The canonical JSON of a value. Throws for a value without one: NaN, infinity, half a surrogate pair, a
+ * circular reference.
+ */
+export const canonicalJson = (value: unknown): string => {
+  const json = String(stringify(value));
   // Nearly no text holds `\ud`, and this search is much faster than the pattern.
   if (json.includes('\\ud') && LONE_SURROGATE.test(json))
     throw new Error('half a surrogate pair has no canonical form');
   return json;
 };
-
-/**
- * The canonical JSON of a value. Throws for a value without one: NaN, infinity, half a surrogate pair, a
- * circular reference.
- */
-export const canonicalJson = (value: unknown): string =>
-  withoutLoneSurrogate(String(stringify(value)));

@@ -1,7 +1,16 @@
 /**
  * What the code says otherwise than it did when the golden folder was made, on purpose: one entry each,
- * with its reason. A text that is named here is compared after `from` was replaced in the kept one.
+ * with its reason. A text that is named here is compared after `from` was replaced in the kept one and in
+ * the one of now.
  */
 export type Difference = { names: RegExp; from: RegExp; to: string; reason: string };
 
-export const DIFFERENCES: readonly Difference[] = [];
+export const DIFFERENCES: readonly Difference[] = [
+  {
+    names: /^parked\/cli\/parked$/,
+    from: /"since": "[^"]+"/g,
+    to: '"since": "the time of the filling"',
+    reason:
+      'The check of a stored read model is an HMAC, so the first start fills the kept read models anew, and a payment that cannot be read is parked since then.',
+  },
+];

@@ -14,8 +14,8 @@ const onLinux = process.platform === 'linux' ? test : test.skip;
 
 if (process.env.MAKE_GOLDEN_FOLDER === '1') test('it is made, once', makeKept, MINUTES_4);
 
-/** What was kept, with what differs on purpose. */
-const expected = (texts: Captured): Captured =>
+/** The texts, without what differs on purpose. */
+const comparable = (texts: Captured): Captured =>
   new Map(
     [...texts].map(([name, text]) => [
       name,
@@ -42,13 +42,12 @@ const parting = (kept: string, found = ''): string => {
 /** Throws where a text is another one than was kept; names each, and shows where the first one parts. */
 const expectSame = (kept: Captured, found: Captured): void => {
   expect([...found.keys()].sort()).toEqual([...kept.keys()].sort());
-  const others = [...expected(kept)].filter(([name, text]) => found.get(name) !== text);
+  const now = comparable(found);
+  const others = [...comparable(kept)].filter(([name, text]) => now.get(name) !== text);
   const [first] = others;
   if (first === undefined) return;
   const names = others.map(([name]) => name).join(', ');
-  throw new Error(
-    `other than kept: ${names}\n${first[0]} ${parting(first[1], found.get(first[0]))}`,
-  );
+  throw new Error(`other than kept: ${names}\n${first[0]} ${parting(first[1], now.get(first[0]))}`);
 };
 
 const isOfParked = (name: string): boolean => name.startsWith('parked/');

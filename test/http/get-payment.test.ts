@@ -1,6 +1,8 @@
 /** GET /api/v1/payments/{paymentId}: every row of the interface's error table. */
 
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
@@ -57,6 +59,30 @@ describe('interface, get: 200', () => {
     const reader = await token('m_test', 'payments:read');
     expect((await service.get(paymentId, { token: reader })).status).toBe(200);
   });
+
+  test('GETs on one connection get their responses in turn, also after one with a large body', async () => {
+    const created = await service.create();
+    const authorization = `Bearer ${await token('m_test')}`;
+    const head = `GET ${PAYMENTS}/${idOf(created)} HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\n`;
+    const socket = connect(Number(new URL(await service.listen()).port), '127.0.0.1');
+    const body = ' '.repeat(1_000_000);
+    socket.write(`${head}\r\n${head}content-length: ${body.length}\r\n\r\n${body}`);
+    socket.write(`${head}connection: close\r\n\r\n`);
+    const responses = (await text(socket)).split('HTTP/1.1 200 OK').slice(1);
+    expect(responses.map((response) => response.split('\r\n\r\n')[1])).toEqual(
+      Array(3).fill(created.text),
+    );
+  });
+});
+
+test('gaps §9: a document that was read before and is behind is not given', async () => {
+  const created = await service.create();
+  const id = idOf(created);
+  expect((await service.get(id)).text).toBe(created.text);
+  service.readModels.hold();
+  const captured = await service.change('capture', id);
+  expect((await service.get(id)).text).toBe(captured.text);
+  service.readModels.release();
 });
 
 test.each(['parked', 'behind'])('gaps §9: a document that is %s is not given', async (why) => {

@@ -404,32 +404,6 @@ describe('gaps §10: verified tokens are remembered', () => {
     expect(tokens.find('c', 60_000)).toBeUndefined();
   });
 
-  test('the last one of a connection is known by its text, and for no longer than by its digest', () => {
-    const tokens = createVerifiedTokens(60_000);
-    const other = { ...principal, merchantId: 'm_2' };
-    tokens.keep('digest of a', principal, 1_000, 990_000);
-    tokens.keep('digest of b', other, 2_000, 990_000);
-    const [connection, another] = [{}, {}];
-    const digests: string[] = [];
-    const digestOf = (header: string) => {
-      digests.push(header);
-      return `digest of ${header}`;
-    };
-    const on = (where: object, header: string, nowMs: number) =>
-      tokens.findOn(where, header, digestOf, nowMs);
-    expect(on(connection, 'a', 990_000)).toBe(principal);
-    expect(on(connection, 'a', 999_999)).toBe(principal);
-    expect(digests).toEqual(['a']);
-    expect(on(another, 'a', 999_999)).toBe(principal);
-    expect(on(connection, 'b', 999_999)).toBe(other);
-    expect(on(connection, 'c', 999_999)).toBeUndefined();
-    expect(on(connection, 'b', 999_999)).toBe(other);
-    expect(digests).toEqual(['a', 'a', 'b', 'c']);
-    expect(on(another, 'a', 1_000_000)).toBeUndefined();
-    expect(on(connection, 'b', 1_049_999)).toBe(other);
-    expect(on(connection, 'b', 1_050_000)).toBeUndefined();
-  });
-
   test('only so many, the oldest is forgotten first', () => {
     const tokens = createVerifiedTokens(60_000, 2);
     for (const digest of ['a', 'b', 'c']) tokens.keep(digest, principal, 10_000, 0);

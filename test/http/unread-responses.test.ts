@@ -89,22 +89,6 @@ describe('a response that is not read', () => {
     expect(taken()).toEqual(NOTHING);
   });
 
-  test('served at once it takes the same, and a full share is left to the framework', async () => {
-    const bodyBytes = LONG.length;
-    const found = { etag: '"1"', body: LONG, bodyBytes, paymentId: 'pay_1', merchantId: 'm_1' };
-    app.atOnce.route = {
-      route: '/at-once',
-      find: ({ url: path }, isFull) => (path === '/at-once' && !isFull('m_1') ? found : undefined),
-    };
-    const [socket] = [sendOnly('m_1', '/at-once'), sendOnly('m_1', '/at-once')];
-    await until('both are on their way', () => taken().places === 2);
-    expect(taken().unread).toBe(2 * LONG.length);
-    expect((await ask('m_1', '/at-once')).status).toBe(404);
-    socket?.destroy();
-    await until('one has left', () => taken().places === 1);
-    expect((await ask('m_1', '/at-once')).text).toHaveLength(LONG.length);
-  });
-
   test('of a merchant with 32 MB of them the next large one is 503; small ones and those of other merchants are not', async () => {
     for (let n = 0; n < 2; n += 1) sendOnly('m_1', '/long');
     await until('both are on their way', () => taken().places === 2);

@@ -3,7 +3,6 @@
  * whether the scope is there (403), whether the rate allows it (429). They are hooks, which run
  * before the body is read: nothing of the request is looked at before they have passed.
  */
-import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Config, merchantRules } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -15,7 +14,7 @@ import type { Authentication } from './seen-tokens.ts';
 import { type Authenticator, createAuthenticator, isOfMerchants, mayUse } from './tokens.ts';
 
 export type AuthOptions = {
-  authenticator: Pick<Authenticator, 'authenticate'> & Partial<Pick<Authenticator, 'verified'>>;
+  authenticator: Pick<Authenticator, 'authenticate'>;
   rateOf(merchantId: string): Rate;
   /** Drawn on, per address, by requests without a valid token alone (gaps §11). */
   unauthenticatedRate: Rate;
@@ -25,18 +24,7 @@ export type AuthOptions = {
  * The `onRequest` hooks of a route by the scope that it takes: `authenticate`, behind which
  * `request.principal` is there, and `authorize`. The rates are shared by all routes.
  */
-export type AuthHooks = ((scope: Scope) => onRequestHookHandler[]) & {
-  /** The same checks for what is served before the hooks run (server/at-once.ts). */
-  atOnce?(scope: Scope): AuthAtOnce;
-};
-
-/** What the hooks of a scope let pass, as far as it is known at once. */
-export type AuthAtOnce = {
-  /** Who sent the request; undefined unless its token was verified before and has the scope. */
-  principalOf(request: Pick<IncomingMessage, 'rawHeaders' | 'socket'>): Principal | undefined;
-  /** Draws on the merchant's rate; false where nothing is left. */
-  draw(merchantId: string): boolean;
-};
+export type AuthHooks = (scope: Scope) => onRequestHookHandler[];
 
 const rejectRate = (reply: FastifyReply, seconds: number): void => {
   reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], {
@@ -85,7 +73,8 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
   return authenticate;
 };
 
-const authorizeHook = (take: (merchantId: string) => number | undefined) => {
+const authorizeHook = ({ rateOf }: AuthOptions) => {
+  const merchants = createRateLimiter();
   return (scope: Scope): onRequestHookHandler =>
     ({ principal }, reply, done) => {
       if (principal === undefined) throw new Error('authorize runs before authenticate');
@@ -94,7 +83,7 @@ const authorizeHook = (take: (merchantId: string) => number | undefined) => {
         rejectScope(reply, principal, scope);
         return;
       }
-      const seconds = take(merchantId);
+      const seconds = merchants.take(merchantId, rateOf(merchantId));
       if (seconds === undefined) done();
       else rejectRate(reply, seconds);
     };
@@ -102,20 +91,9 @@ const authorizeHook = (take: (merchantId: string) => number | undefined) => {
 
 /** Makes the hooks of one server. */
 export const createAuthHooks = (options: AuthOptions): AuthHooks => {
-  const { authenticator, rateOf } = options;
-  const merchants = createRateLimiter();
-  const take = (merchantId: string) => merchants.take(merchantId, rateOf(merchantId));
   const authenticate = authenticateHook(options);
-  const authorize = authorizeHook(take);
-  const hooks: AuthHooks = (scope) => [authenticate, authorize(scope)];
-  hooks.atOnce = (scope) => ({
-    principalOf: ({ rawHeaders, socket }) => {
-      const principal = authenticator.verified?.(rawHeaders, socket);
-      return principal !== undefined && mayUse(principal, scope) ? principal : undefined;
-    },
-    draw: (merchantId) => take(merchantId) === undefined,
-  });
-  return hooks;
+  const authorize = authorizeHook(options);
+  return (scope) => [authenticate, authorize(scope)];
 };
 
 /** The hooks of a process by its settings. Throws where the keys cannot be used. */

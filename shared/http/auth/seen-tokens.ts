@@ -25,16 +25,6 @@ export type VerifiedTokens = {
   /** Who the token speaks for, when it is still good now. */
   find(digest: string, nowMs: number): Principal | undefined;
   keep(digest: string, principal: Principal, expiresAtSeconds: number, nowMs: number): void;
-  /**
-   * The same as `find` for the Authorization header of a connection, whose last one is known by its text:
-   * `digestOfHeader` is undefined for a header that holds no token.
-   */
-  findOn(
-    connection: object,
-    header: string,
-    digestOfHeader: (header: string) => string | undefined,
-    nowMs: number,
-  ): Principal | undefined;
 };
 
 /** By what a token is known here. */
@@ -46,23 +36,12 @@ export const createVerifiedTokens = (
   tokensMax: number = TOKENS_MAX,
 ): VerifiedTokens => {
   const entries = createBoundedMap<Entry>(tokensMax);
-  // Holds no token for longer than the connection's last request is held anyway.
-  const lastOn = new WeakMap<object, { header: string; entry: Entry }>();
-  const entryOf = (digest: string, nowMs: number): Entry | undefined => {
-    const entry = entries.get(digest);
-    if (entry === undefined || isGood(entry, nowMs)) return entry;
-    entries.delete(digest);
-    return undefined;
-  };
   return {
-    find: (digest, nowMs) => entryOf(digest, nowMs)?.principal,
-    findOn: (connection, header, digestOfHeader, nowMs) => {
-      const last = lastOn.get(connection);
-      if (last?.header === header && isGood(last.entry, nowMs)) return last.entry.principal;
-      const digest = digestOfHeader(header);
-      const entry = digest === undefined ? undefined : entryOf(digest, nowMs);
-      if (entry !== undefined) lastOn.set(connection, { header, entry });
-      return entry?.principal;
+    find: (digest, nowMs) => {
+      const entry = entries.get(digest);
+      if (entry === undefined || isGood(entry, nowMs)) return entry?.principal;
+      entries.delete(digest);
+      return undefined;
     },
     keep: (digest, principal, expiresAtSeconds, nowMs) => {
       entries.set(digest, { principal, expiresAtSeconds, checkAgainAtMs: nowMs + maxAgeMs });

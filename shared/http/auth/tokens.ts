@@ -56,8 +56,6 @@ export type Authenticator = {
     rawHeaders: readonly string[],
     mayLoad?: () => boolean,
   ): Authentication | Promise<Authentication>;
-  /** Who sent a request on a connection, where its token has been verified before and is good now. */
-  verified(rawHeaders: readonly string[], connection: object): Principal | undefined;
   /** See IssuerKeys; 0 where the keys have no address. */
   keysOutdatedSeconds(): number;
 };
@@ -143,14 +141,6 @@ const hasPlainSignature = (token: string): boolean => {
 const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 const BEARER = /^bearer +([^\s]+)$/i;
 
-const bearerOf = (header: string | undefined | null): string | undefined =>
-  header ? BEARER.exec(header)?.[1] : undefined;
-
-const digestOfHeader = (header: string): string | undefined => {
-  const token = bearerOf(header);
-  return token === undefined ? undefined : digestOf(token);
-};
-
 /**
  * Makes what checks tokens. Throws when a key file cannot be read or holds no key set; the address
  * of a key set is first called when a token needs it, and `onFailure` each time it cannot be loaded.
@@ -215,15 +205,10 @@ export const createAuthenticator = async (
 
   return {
     keysOutdatedSeconds: outdatedSeconds,
-    verified: (rawHeaders, connection) => {
-      const header = soleHeader(rawHeaders, 'authorization');
-      if (!header) return undefined;
-      return verified.findOn(connection, header, digestOfHeader, Date.now());
-    },
     authenticate: (rawHeaders, mayLoad = () => true) => {
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
-      const token = bearerOf(header);
+      const token = header === null ? undefined : BEARER.exec(header)?.[1];
       if (token === undefined) return MALFORMED;
       const digest = digestOf(token);
       const nowMs = Date.now();

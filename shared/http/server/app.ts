@@ -8,6 +8,7 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
+  type onRequestHookHandler,
 } from 'fastify';
 import {
   AppendOutcomeUnknown,
@@ -19,12 +20,11 @@ import { newRequestId } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
+import type { Principal } from '../auth/principal.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
 import { soleHeader } from '../headers.ts';
-import { type AtOnce, respondAtOnce } from './at-once.ts';
 import { watchRoutes } from './known-routes.ts';
-import type { Lifecycle } from './lifecycle.ts';
 import { addPlaces } from './places.ts';
 import {
   closeAfterLast,
@@ -34,12 +34,16 @@ import {
   watchConnections,
 } from './raw-responses.ts';
 import { recordAtEnd } from './records.ts';
-import { createShares } from './shares.ts';
+import { createShares, type Lifecycle } from './shares.ts';
 import { traceRequests } from './traced-requests.ts';
 import { boundUnread, UNREAD_BYTES_MAX } from './unread.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Who sent it; there behind the authenticate hook (auth/hooks.ts). */
+    principal: Principal | undefined;
+    /** Whether it has one of the places (places.ts). */
+    hasPlace: boolean;
     /** The payment it is about, for the log; routes set it once it is well formed. */
     paymentId: string | undefined;
     /** The code of its error response, for the log; set when that is sent. */
@@ -50,8 +54,9 @@ declare module 'fastify' {
     traceId: string | undefined;
   }
   interface FastifyInstance {
-    /** What is served before the framework sees it; set before the server listens. */
-    atOnce: { route?: AtOnce };
+    lifecycle: Lifecycle;
+    /** The last `onRequest` hook of a route, behind those that say who sent it (places.ts). */
+    takePlace: onRequestHookHandler;
     /** Logs what went wrong with a request, by its id and route. */
     logFault(request: FastifyRequest, error: unknown): void;
   }
@@ -82,10 +87,9 @@ const ARRIVAL_MS = { request: 10_000, headers: 5_000, keepAlive: 5_000, check: 5
  * meets authentication and the route's own 400 like any other malformed id (gaps §1, §2).
  */
 const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
-  const path = url.split('?', 1)[0] ?? '';
-  if (!path.includes('%')) return url;
+  if (!url.includes('%')) return url;
   try {
-    decodeURI(path);
+    decodeURI(url.split('?', 1)[0] ?? '');
     return url;
   } catch {
     return url.replaceAll('%', '%25');
@@ -204,7 +208,7 @@ const REQUESTS_PER_SOCKET_MAX = 10_000;
 
 const serverOf = (
   arrivalMs: NonNullable<AppOptions['arrivalMs']>,
-  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server => {
   const server = createServer(
     {
@@ -217,7 +221,10 @@ const serverOf = (
       // A request that announces no body has none to be read to its end, which costs 2 µs.
       optimizeEmptyRequests: true,
     },
-    onRequest,
+    (request, response) => {
+      closeAfterLast(response);
+      handler(request, response);
+    },
   );
   server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
   return server;
@@ -231,18 +238,10 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     unread: createShares(UNREAD_BYTES_MAX),
     closing: false,
   };
-  const atOnce: { route?: AtOnce } = {};
-  const atOnceOptions = { ...options, lifecycle };
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
-    serverFactory: (handler) =>
-      serverOf(arrivalMs, (request, response) => {
-        closeAfterLast(response);
-        const { route } = atOnce;
-        if (route === undefined || !respondAtOnce(route, atOnceOptions, request, response))
-          handler(request, response);
-      }),
+    serverFactory: (handler) => serverOf(arrivalMs, handler),
     exposeHeadRoutes: false,
     // No path is longer than the headers may be, so a long id meets the id check, not a 404.
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
@@ -256,7 +255,6 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     frameworkErrors: (_error, request, reply) => rejectAddress(request, reply, options),
   });
   app.decorate('lifecycle', lifecycle);
-  app.decorate('atOnce', atOnce);
   app.decorateRequest('principal', undefined);
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);

@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { RETRY_LATER, reject } from '../errors.ts';
-import type { Lifecycle } from './lifecycle.ts';
+import type { Lifecycle } from './shares.ts';
 import { isOneText, whenGone } from './unread.ts';
 
 const leave = ({ places }: Lifecycle, request: FastifyRequest): void => {

@@ -1,4 +1,4 @@
-/** One line of the log and one measurement for each request, whoever has responded to it. */
+/** One line of the log and one measurement for each request, whether a route or the server responds. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -6,60 +6,34 @@ import type { Metrics } from '../../runtime/metrics.ts';
 /** Where requests are recorded. */
 export type RecordOptions = { log: Log; metrics: Metrics };
 
-/** What is recorded of a request; `startedAtMs` is a time of the monotonic clock. */
-export type RequestRecord = {
-  requestId: string;
-  method: string;
-  /** The template of its route. */
-  route: string;
-  status: number;
-  startedAtMs: number;
-  error?: string | undefined;
-  paymentId?: string | undefined;
-  merchantId?: string | undefined;
-  /** Where this process makes spans. */
-  traceId?: string | undefined;
-};
-
 /** The status in log and metrics of a request whose client left before the response. */
 const CLIENT_LEFT = 499;
 
-/** Whether the request is one of those that a monitor sends every few seconds. */
-export const isHealth = (route: string | undefined): boolean =>
-  route?.startsWith('/health/') === true;
-
-/** Records a request that has its response. */
-export const recordRequest = ({ log, metrics }: RecordOptions, record: RequestRecord): void => {
-  const { requestId, method, route, status, startedAtMs, error, paymentId, merchantId } = record;
-  const durationMs = performance.now() - startedAtMs;
+const record = (
+  { log, metrics }: RecordOptions,
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+): void => {
+  const durationMs = performance.now() - request.startedAtMs;
+  const { method, routeOptions } = request;
+  const route = routeOptions.url ?? 'unknown';
+  const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
   metrics.requestSeconds.observe(durationMs / 1000, method, route, String(status));
   const fields = {
-    requestId,
+    requestId: request.id,
     method,
     route,
     status,
-    error,
+    error: request.errorCode,
     durationMs: Math.round(durationMs * 100) / 100,
-    paymentId,
-    merchant: merchantId,
-    trace_id: record.traceId,
+    paymentId: request.paymentId,
+    merchant: request.principal?.merchantId,
+    trace_id: request.traceId,
   };
-  // Only a health check that fails is worth a line.
-  if (isHealth(route) && status < 400) log.debug(fields, 'request');
+  // A monitor asks every few seconds: only a health check that fails is worth a line.
+  if (route.startsWith('/health/') && status < 400) log.debug(fields, 'request');
   else log.flat(fields, 'request');
 };
-
-const recordOf = (request: FastifyRequest, { raw }: FastifyReply): RequestRecord => ({
-  requestId: request.id,
-  method: request.method,
-  route: request.routeOptions.url ?? 'unknown',
-  status: raw.headersSent ? raw.statusCode : CLIENT_LEFT,
-  startedAtMs: request.startedAtMs,
-  error: request.errorCode,
-  paymentId: request.paymentId,
-  merchantId: request.principal?.merchantId,
-  traceId: request.traceId,
-});
 
 /** Records the request once its connection knows how it ended. */
 export const recordAtEnd = (
@@ -69,5 +43,5 @@ export const recordAtEnd = (
 ): void => {
   request.startedAtMs = performance.now();
   // 'close' also comes when the client has left; the framework's onResponse does not.
-  reply.raw.once('close', () => recordRequest(options, recordOf(request, reply)));
+  reply.raw.once('close', () => record(options, request, reply));
 };

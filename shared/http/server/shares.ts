@@ -22,6 +22,15 @@ export type Shares = {
   taken(): number;
 };
 
+/** What all requests of a server share, and whether it is on its way out. */
+export type Lifecycle = {
+  /** Of MAX_IN_FLIGHT. */
+  readonly places: Shares;
+  /** Of the bytes of responses that are on their way. */
+  readonly unread: Shares;
+  closing: boolean;
+};
+
 /**
  * Shares of `max` in all; each merchant, and the requests without a token, may have one place at least. A
  * merchant may have `ofOneMin` in any case, so that a small limit is not halved.

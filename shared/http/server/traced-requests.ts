@@ -2,7 +2,6 @@
  * A span for each request, from its headers to its end. Registered only where this process makes spans.
  * What operators' tools ask for every few seconds has none.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { receivedTraceparent } from '../../runtime/traceparent.ts';
@@ -36,21 +35,15 @@ const endOf = (span: OpenSpan, request: FastifyRequest, reply: FastifyReply): vo
   });
 };
 
-/** Begins the span of a request; `route` is its template, undefined where it has none. */
-export const requestSpan = (
-  method: string,
-  route: string | undefined,
-  { traceparent }: IncomingHttpHeaders,
-): OpenSpan | undefined =>
-  startSpan({
-    name: route === undefined ? method : `${method} ${route}`,
-    kind: 'server',
-    parent: receivedTraceparent(traceparent),
-    attributes: { 'http.request.method': method, 'http.route': route },
-  });
-
 const spanOf = ({ method, headers, routeOptions: { url } }: FastifyRequest) =>
-  isWatched(url) ? undefined : requestSpan(method, url, headers);
+  isWatched(url)
+    ? undefined
+    : startSpan({
+        name: url === undefined ? method : `${method} ${url}`,
+        kind: 'server',
+        parent: receivedTraceparent(headers.traceparent),
+        attributes: { 'http.request.method': method, 'http.route': url },
+      });
 
 const watchSpans = (metrics: Metrics): void => {
   let counted = { exported: 0, dropped: 0 };

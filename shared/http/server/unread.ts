@@ -8,7 +8,7 @@ import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PAGE_BYTES_MAX } from '../../runtime/page-bytes.ts';
 import { errorBody, JSON_TYPE, RETRY_LATER, statusOf } from '../errors.ts';
-import type { Lifecycle } from './lifecycle.ts';
+import type { Lifecycle } from './shares.ts';
 
 /** In all, of responses that are on their way. */
 export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
@@ -40,13 +40,13 @@ const letGoIfSlow = (response: ServerResponse, bytes: number, stalledMs: number)
   whenGone(response, () => clearTimeout(slow));
 };
 
-/** Call it when a response of this length is sent: counts it until it is out. */
-export const countUnread = (
+/** Counts a response of this length until it is out. */
+const countUnread = (
   { unread }: Lifecycle,
   merchantId: string | undefined,
   response: ServerResponse,
   bytes: number,
-  stalledMs: number = STALLED_MS,
+  stalledMs: number,
 ): void => {
   letGoIfSlow(response, bytes, stalledMs);
   if (bytes <= LARGE_BYTES) return;
@@ -68,7 +68,7 @@ const isTooMuch = ({ method, principal, server }: FastifyRequest, bytes: number)
   method === 'GET' && bytes > LARGE_BYTES && server.lifecycle.unread.isFull(principal?.merchantId);
 
 /** Bounds what unread responses take; call it before hooks that look at the payload. */
-export const boundUnread = (app: FastifyInstance, stalledMs?: number): void => {
+export const boundUnread = (app: FastifyInstance, stalledMs: number = STALLED_MS): void => {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isOneText(payload)) return done();
     const sent = isTooMuch(request, payload.length) ? refusal(reply) : payload;

@@ -9,7 +9,7 @@ import type { PaymentSearch, ReadModelChange } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 /** Begins every collection's name, so that another version fills other collections beside these. */
 export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 

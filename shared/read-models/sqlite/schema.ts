@@ -1,8 +1,8 @@
 /** The tables of the read models' SQLite file. A file with other tables is filled anew, not migrated. */
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 
-/** Names the tables below; raise it with any change of them. */
-const SCHEMA_VERSION = 8;
+/** Names the tables below and the check of their rows; raise it with any change of either. */
+const SCHEMA_VERSION = 9;
 /** Stored as user_version: a file with another number is filled anew. */
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
