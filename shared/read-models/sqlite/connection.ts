@@ -10,7 +10,9 @@ import { ROW } from './columns.ts';
 import { type IndexChecks, prepareIndexChecks } from './index-check.ts';
 import { GENERATION, NO_INDEXES, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
-import { MOVED_IN_COMMIT_AT_PAGES } from './wal-moves.ts';
+
+/** 64 MB: only a log that the thread could not move (checkpoints.ts). */
+const MOVED_IN_COMMIT_AT_PAGES = 16_000;
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;

@@ -11,12 +11,12 @@ import { createDamageReports } from '../damage-reports.ts';
 import type { ReadModels } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
+import { createCheckpoints } from './checkpoints.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
 import { createGenerations } from './next-generation.ts';
 import { createReader } from './reader.ts';
 import { openReplaceableFile } from './replaceable-file.ts';
 import { createSearches } from './search-thread.ts';
-import { createWalMoves } from './wal-moves.ts';
 import { createWriter } from './writer.ts';
 
 /**
@@ -29,8 +29,8 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   const caches = createCaches(options.isFilling);
   const reports = createDamageReports();
   const searches = createSearches(options);
-  const walMoves = createWalMoves(options.file);
-  const file = openReplaceableFile(options, walMoves, () => {
+  const checkpoints = createCheckpoints(searches.moveLog);
+  const file = openReplaceableFile(options, checkpoints, () => {
     caches.clear();
     // Its connection is to the file that is gone.
     void searches.close();
@@ -41,7 +41,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     file.run((at) => at.revision.get(paymentId)?.revision as number | undefined) ??
     -1;
 
-  const writer = createWriter(file, caches, reports, walMoves, waiters.reached);
+  const writer = createWriter(file, caches, reports, checkpoints, waiters.reached);
 
   return {
     ...createReader(file, caches, reports, searches),
@@ -65,8 +65,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     close: async () => {
       waiters.close();
       caches.clear();
-      await searches.close();
-      await walMoves.close();
+      await Promise.all([searches.close(), checkpoints.underWay()]);
       file.close();
     },
   };

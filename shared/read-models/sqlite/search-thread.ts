@@ -8,6 +8,7 @@ import { createScanThread, type ScanThread, withScanThread } from '../../runtime
 import { checksumOfParts } from '../checksum.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
+import { CHECKPOINT_SCAN } from './checkpoints.ts';
 import { CHECKSUM_SCAN, type ChecksumArgs } from './checksum-scan.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
 import { INDEX_SCAN } from './index-scan.ts';
@@ -27,6 +28,8 @@ export type Searches = {
    * Throws as `search`.
    */
   checksum(last: number): Promise<ReadModelsChecksum>;
+  /** Moves the write-ahead log into the file (checkpoints.ts). Throws as `search`. */
+  moveLog(): Promise<void>;
   /** See `indexDamage` of the port. Throws as `search`. */
   indexDamage(signal?: AbortSignal): Promise<string | undefined>;
   /**
@@ -107,6 +110,10 @@ export const createSearches = ({
         return checksumOfParts(await Promise.all(halves));
       });
     },
+    moveLog: () =>
+      whileOpen(() =>
+        resultOf(thread.run<never, void>({ module: CHECKPOINT_SCAN, args: { file } })),
+      ),
     indexDamage: (signal) =>
       whileOpen(() =>
         inOwnThread(INDEXES_LOWERED_BY, { module: INDEX_SCAN, args: { file }, signal }),
