@@ -8,7 +8,7 @@
  * filled again by the projector; it never keeps the service from starting.
  */
 import { createDamageReports } from '../damage-reports.ts';
-import type { ReadModels } from '../port.ts';
+import type { OpenGeneration, ReadModels } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
 import { createCheckpoints } from './checkpoints.ts';
@@ -26,7 +26,7 @@ import { createWriter } from './writer.ts';
  */
 export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
-  const caches = createCaches(options.isFilling);
+  const caches = createCaches();
   const reports = createDamageReports();
   const searches = createSearches(options);
   const checkpoints = createCheckpoints(searches.moveLog);
@@ -56,10 +56,12 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     ...writer,
     openGeneration: createGenerations({
       file: `${options.file}.next`,
-      secrets: options.secrets,
+      elsewhere: (next) => ({
+        module: import.meta.url,
+        args: { file: next, secrets: options.secrets } satisfies SqliteReadModelsOptions,
+      }),
       open: (next) => openSqliteReadModels({ ...options, file: next }),
       isOpen: file.isOpen,
-      checkpoint: writer.checkpoint,
       replaceBy: (next) => searches.whileClosed(() => file.replaceBy(next)),
     }),
     close: async () => {
@@ -70,3 +72,13 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     },
   };
 };
+
+/** SQLite's own default: in a thread that fills a file no request waits for a commit. */
+const CHECKPOINT_AT_PAGES = 1_000;
+
+/** Opens the next generation in the thread that fills it: see OpenGeneration. */
+export const open: OpenGeneration = (args) =>
+  openSqliteReadModels({
+    ...(args as SqliteReadModelsOptions),
+    checkpointInCommitAtPages: CHECKPOINT_AT_PAGES,
+  });

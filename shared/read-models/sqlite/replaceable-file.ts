@@ -96,7 +96,7 @@ export const openReplaceableFile = (
     } catch (error) {
       const isLost = isDamage(error) || isDeleted();
       // A checkpoint could move the log of the new file into the one that is gone: the next step replaces it.
-      if (isLost && underWay() === undefined && !options.isFilling) replaceLost(error);
+      if (isLost && underWay() === undefined) replaceLost(error);
       throw unavailable(error);
     }
   };

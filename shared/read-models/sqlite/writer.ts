@@ -61,7 +61,7 @@ const writeBatch = (
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
 ): PaymentReadModel[] => {
   const written: PaymentReadModel[] = [];
-  // Made before the transaction: the other threads that fill the file wait for its end.
+  // Made before the transaction, which keeps the file locked.
   const rows = changes.map((change) => {
     const readModel = change.kind === 'park' ? undefined : change.readModel;
     return readModel && { readModel, values: valuesOf(at, readModel) };

@@ -51,7 +51,7 @@ const writeUntilDue = async (name: string): Promise<void> => {
 test('a log that was moved to its end is written from its start again, while batch follows batch', async () => {
   await writeUntilDue('first');
   const bytes: number[] = [];
-  for (let batch = 0; batch < 16; batch += 1) {
+  for (let batch = 0; batch < 10; batch += 1) {
     await write(readModels, `more${batch}`);
     bytes.push(walBytes());
   }
@@ -76,7 +76,7 @@ const expectWhole = async (documents: number): Promise<void> => {
 };
 
 test('no log is moved into another file where a rebuild replaces the file meanwhile', async () => {
-  for (let generation = 0; generation < 6; generation += 1) {
+  for (let generation = 0; generation < 4; generation += 1) {
     await writeUntilDue(`old${generation}_`);
     const next = await readModels.openGeneration();
     await write(next, `new${generation}`);
@@ -87,7 +87,7 @@ test('no log is moved into another file where a rebuild replaces the file meanwh
 });
 
 test('no log is moved into another file where the file is deleted meanwhile', async () => {
-  for (let generation = 0; generation < 6; generation += 1) {
+  for (let generation = 0; generation < 4; generation += 1) {
     await writeUntilDue(`old${generation}_`);
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
     // So that the replacement meets the checkpoint at another place each time.
