@@ -5,6 +5,7 @@
  */
 import { totalUpTo } from '../shared/event-store/log-progress.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
+import { scanLog } from '../shared/event-store/scan-log.ts';
 import type {
   NextGeneration,
   ParkedPayment,
@@ -15,8 +16,7 @@ import type {
 } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { RebuildImpossible } from './errors.ts';
-import { fillElsewhere } from './fill-elsewhere.ts';
-import { type Filled, NOT_READ } from './fill-scan.ts';
+import { FILL_SCAN, type Filled, fill, NOT_READ } from './fill-scan.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
 import { createProjection, type Projection } from './projection.ts';
 
@@ -58,8 +58,6 @@ export type RebuildOptions = {
   readModels: Pick<ReadModelsWriter, 'checkpoint' | 'load'> &
     Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'> &
     ReadModelsRebuild;
-  /** In how many threads they are filled; left out: as many as are worth it. */
-  shares?: number;
   /** Serves the new read models also where the old ones say other money. */
   accept?: boolean;
   logger: Logger;
@@ -70,45 +68,12 @@ export type RebuildOptions = {
   signal?: AbortSignal;
 };
 
-/** The next events of the new read models, none beyond the served checkpoint: both end at one place. */
-const nextEvents = async (
-  { store }: RebuildOptions,
-  from: Position | null,
-  until: Position | null,
-) => {
-  if (from === until) return [];
-  const events = await store.readAll(from, BATCH, until);
-  if (events.length === 0)
-    throw new RebuildImpossible('the log ends before the checkpoint of the read models');
-  return events;
-};
-
-/**
- * Fills until the last batch had at most `left` events before the served checkpoint. That checkpoint
- * moves meanwhile, perhaps as fast as this loop: it is certain to be reached only under `hold`.
- */
-const fill = async (
-  options: RebuildOptions,
-  projection: Projection,
-  report: (until: Position | null) => void,
-  left: number,
-) => {
-  for (;;) {
-    options.signal?.throwIfAborted();
-    const until = await options.readModels.checkpoint();
-    const events = await nextEvents(options, projection.checkpoint(), until);
-    if (events.length > 0) await projection.events(events);
-    report(until);
-    if (events.length <= left) return;
-  }
-};
-
 const progressOf = ({ onProgress }: RebuildOptions) => {
   const began = performance.now();
   const seconds = (): number => (performance.now() - began) / 1000;
   return {
     seconds,
-    report: (until: Position | null, { events: done, at }: Filled): void => {
+    report: ({ events: done, at, until }: Filled): void => {
       const perSecond = done / Math.max(seconds(), 0.001);
       const { total, isExact } = totalUpTo(until, { read: done, at });
       onProgress?.({
@@ -144,27 +109,59 @@ const parkRemoved = async (
   }
 };
 
+/**
+ * Runs the loop in the thread of the log, where the log and the new read models are files. Returns how many
+ * events it took; fewer than a page are left then.
+ */
+const fillInThread = async (
+  { store, readModels, logger, signal }: RebuildOptions,
+  { handOver }: NextGeneration,
+  report: (filled: Filled) => void,
+): Promise<number> => {
+  let events = 0;
+  if (handOver === undefined || store.stored.scan === undefined) return events;
+  const line = (level: keyof Logger) => async (fields: object, message: string) =>
+    logger[level](fields, message);
+  const levels = { info: line('info'), warn: line('warn'), error: line('error') };
+  const calls = { checkpoint: readModels.checkpoint, ...levels };
+  await handOver(async (args) => {
+    const order = { module: FILL_SCAN, args, calls, signal };
+    for await (const filled of scanLog<Filled, void>(store, order)) {
+      events = filled.events;
+      report(filled);
+    }
+  });
+  return events;
+};
+
 const fillAndServe = async (
   options: RebuildOptions,
   next: NextGeneration,
 ): Promise<RebuildResult> => {
-  const { store, readModels, logger, hold } = options;
+  const { store, readModels, logger, hold, signal } = options;
   const { report, seconds } = progressOf(options);
-  const elsewhere = await fillElsewhere(options, next, report);
+  const inThread = await fillInThread(options, next, report);
   const projection = createProjection({ store, readModels: next, freshness: NOT_READ, logger });
   await projection.start();
-  const events = (): number => elsewhere + projection.counts().events;
-  const reportHere = (until: Position | null): void =>
-    report(until, { events: events(), at: projection.checkpoint() });
-  await fill(options, projection, reportHere, BATCH - 1);
+  const events = (): number => inThread + projection.counts().events;
+  const { checkpoint } = readModels;
+  const fillHere = async (): Promise<void> => {
+    for await (const { at, until } of fill({ store, projection, checkpoint, page: BATCH, signal }))
+      report({ events: events(), at, until });
+    signal?.throwIfAborted();
+  };
+  await fillHere();
   return hold(async () => {
-    await fill(options, projection, reportHere, 0);
+    // The served checkpoint moves no more: it is certain to be reached.
+    await fillHere();
+    if (projection.checkpoint() !== (await checkpoint()))
+      throw new RebuildImpossible('the log ends before the checkpoint of the read models');
     await parkRemoved(options, next, projection);
     const [before, after] = await Promise.all([readModels.checksum(), next.checksum()]);
     const equal = before.hash === after.hash && before.documents === after.documents;
     const money = equal ? NONE : await moneyDifferences(readModels, next);
     const parked = await next.parked(PARKED_NAMED_MAX);
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     const served = money.count === 0 || options.accept === true;
     if (served) await next.serve();
     return {

@@ -199,14 +199,9 @@ export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'app
     end(): Promise<void>;
   };
 
-/**
- * Opens a generation in another thread, to be filled there. Where several threads fill an empty one, each
- * opens it for a share: then its checkpoint is its own and not stored. Whoever opens it for the whole next
- * stores the checkpoint of all.
- */
+/** Opens a generation in another thread, to be filled there. */
 export type OpenGeneration = (
   args: unknown,
-  share?: { of: number },
 ) => Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked' | 'close'>;
 
 /** What a rebuild needs. */

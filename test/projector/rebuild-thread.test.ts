@@ -1,11 +1,12 @@
-/** ADR-0185: on SQLite the new read models are filled in threads of their own, beside the event loop. */
+/** ADR-0185: on SQLite the new read models are filled in the thread of the log, beside the event loop. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
+import { RebuildImpossible } from '../../projector/errors.ts';
 import { moneyDifferences } from '../../projector/money-differences.ts';
-import { type RebuildOptions, rebuild } from '../../projector/rebuild.ts';
+import { rebuild } from '../../projector/rebuild.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -19,7 +20,7 @@ import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const LIFE = 6;
-/** Two rounds of a rebuild, and a bit. */
+/** Two pages of the thread, and a bit. */
 const PAYMENTS = 340;
 /** No payment is sampled before the test is over. */
 const NEVER = 600_000;
@@ -70,40 +71,6 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   });
 
   const hold = <T>(step: () => Promise<T>) => step();
-  /** In three threads. */
-  const refill = (options: Partial<RebuildOptions> = {}) =>
-    rebuild({ store, readModels, logger, hold, shares: 3, ...options });
-
-  describe('in three threads, each for its share of the streams', () => {
-    test('gives the documents, the checkpoint and the indexes that one thread gives', async () => {
-      await projector.rebuild();
-      const [alone, position] = [await readModels.checksum(), await readModels.checkpoint()];
-      const reported: number[] = [];
-      const result = await refill({ onProgress: ({ done }) => void reported.push(done) });
-      expect(result).toMatchObject({ events: PAYMENTS * LIFE, equal: true, served: true });
-      expect(result.new).toEqual(alone);
-      // Every round is an exact number of events of the whole log.
-      expect(reported.slice(0, 2)).toEqual([1_000, 2_000]);
-      expect(await readModels.checkpoint()).toBe(position);
-      const hash = (await store.hashAt(position ?? ''))?.logHash;
-      expect(await readModels.checkpointHash(position ?? '')).toBe(hash);
-      expect(indexes()).toEqual(allIndexes);
-      expect(errors).toEqual([]);
-    });
-
-    test('one that is stopped, or whose log ends too early, leaves the old read models', async () => {
-      const stopping = new AbortController();
-      const onProgress = () => stopping.abort(new Error('stopped half way'));
-      const stopped = refill({ onProgress, signal: stopping.signal });
-      await expect(stopped).rejects.toThrow('stopped half way');
-      const beyond = String(PAYMENTS * LIFE + 1);
-      const checkpoint = async () => beyond;
-      const short = refill({ readModels: { ...readModels, checkpoint } });
-      await expect(short).rejects.toThrow('the log ends before the checkpoint');
-      expect(existsSync(`${file()}.next`)).toBe(false);
-      expect(await refill()).toMatchObject({ equal: true, served: true });
-    });
-  });
 
   test('the comparison of money lets the event loop do other work', async () => {
     let turns = 0;
@@ -125,6 +92,14 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
   });
 
+  test('one whose log ends before the served checkpoint leaves the old read models, and no file', async () => {
+    const checkpoint = async () => String(PAYMENTS * LIFE + 1);
+    const short = rebuild({ store, readModels: { ...readModels, checkpoint }, logger, hold });
+    await expect(short).rejects.toThrow(RebuildImpossible);
+    expect(existsSync(`${file()}.next`)).toBe(false);
+    expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
+  });
+
   test('gives the same documents with all indexes, says how far it is, and goes on with the log', async () => {
     const reported: number[] = [];
     const result = await projector.rebuild({ onProgress: ({ done }) => void reported.push(done) });
@@ -132,6 +107,10 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(reported.slice(0, 2)).toEqual([1_000, 2_000]);
     expect(reported.at(-1)).toBe(PAYMENTS * LIFE);
     expect(indexes()).toEqual(allIndexes);
+    const position = (await store.end()) ?? '';
+    expect(await readModels.checkpoint()).toBe(position);
+    const hash = (await store.hashAt(position))?.logHash;
+    expect(await readModels.checkpointHash(position)).toBe(hash);
     await appendLives(store, ['pay_new']);
     expect(await readModels.waitForRevision('pay_new', LIFE - 1, 60_000)).toBe(true);
     expect(await readModels.idsAfter(null, PAYMENTS + 9)).toHaveLength(PAYMENTS + 1);
@@ -140,34 +119,31 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(errors).toEqual([]);
   });
 
-  describe('an event that cannot be applied parks its payment, and no other', () => {
-    /** A second create; what is appended after it is applied. */
-    const poison = async (paymentId: string, next: string): Promise<void> => {
-      const last = (await store.readStream(streamOf(paymentId))).at(-1);
-      await store.append(streamOf(paymentId), last ?? 'none', [newEvent(created({ paymentId }))]);
-      await appendLives(store, [next]);
-      await readModels.waitForRevision(next, LIFE - 1, 60_000);
-      errors = [];
+  test('events that come while the thread fills are in the new read models', async () => {
+    const meanwhile = Array.from({ length: 20 }, (_, n) => `pay_meanwhile_${n}`);
+    let appended: Promise<void> | undefined;
+    const onProgress = () => {
+      appended ??= appendLives(store, meanwhile);
     };
+    expect(await projector.rebuild({ onProgress })).toMatchObject({ equal: true, served: true });
+    await appended;
+    for (const id of meanwhile)
+      expect(await readModels.waitForRevision(id, LIFE - 1, 60_000)).toBe(true);
+    expect(errors).toEqual([]);
+  });
 
-    test('with a line in the log of the process', async () => {
-      await poison('pay_0', 'pay_after');
-      const { parked } = await projector.rebuild();
-      expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);
-      expect(errors).toEqual(['payment parked: the read models cannot take its event']);
-      expect(await readModels.getAny('pay_0')).toMatchObject({ revision: LIFE - 1, parked: true });
-    });
-
-    test('in three threads', async () => {
-      await poison('pay_1', 'pay_last');
-      const { parked } = await refill();
-      const byId = new Map(parked.map(({ paymentId, revision }) => [paymentId, revision]));
-      expect(byId).toEqual(
-        new Map([
-          ['pay_0', LIFE],
-          ['pay_1', LIFE],
-        ]),
-      );
-    });
+  test('an event that cannot be applied parks its payment, with a line in the log of the process', async () => {
+    const stream = streamOf('pay_0');
+    const last = (await store.readStream(stream)).at(-1);
+    // A second create; what is appended after it is applied.
+    const second = newEvent(created({ paymentId: 'pay_0' }));
+    await store.append(stream, last ?? 'none', [second]);
+    await appendLives(store, ['pay_after']);
+    await readModels.waitForRevision('pay_after', LIFE - 1, 60_000);
+    errors = [];
+    const { parked } = await projector.rebuild();
+    expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);
+    expect(errors).toEqual(['payment parked: the read models cannot take its event']);
+    expect(await readModels.getAny('pay_0')).toMatchObject({ revision: LIFE - 1, parked: true });
   });
 });

@@ -63,23 +63,11 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
     PRAGMA trusted_schema = OFF;
     PRAGMA cell_size_check = ON;
     PRAGMA recursive_triggers = ON; -- else REPLACE deletes past the triggers
-    PRAGMA wal_autocheckpoint = 0; -- see checkpoints.ts
+    PRAGMA wal_autocheckpoint = 0; -- see worker.ts
   `);
   createSchema(database);
   // Set after the schema is made, which must always fit.
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
-  return database;
-}
-
-/** Opens a file that another connection has made, to move its write-ahead log. Throws SQLite's errors. */
-export function openForCheckpoints(file: string): DatabaseSync {
-  const database = new DatabaseSync(file, { timeout: BUSY_MS });
-  database.exec(`
-    PRAGMA synchronous = FULL;
-    PRAGMA trusted_schema = OFF;
-    PRAGMA cell_size_check = ON;
-    PRAGMA wal_autocheckpoint = 0;
-  `);
   return database;
 }
 

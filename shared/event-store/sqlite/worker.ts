@@ -7,7 +7,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { LOG_START, type LogEnd } from '../chain.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { appender } from './appends.ts';
-import { checkpoints } from './checkpoints.ts';
 import {
   BUSY_MS,
   failureOf,
@@ -33,6 +32,8 @@ import { versionOf } from './schema.ts';
 const TAIL_EVENTS = 100;
 /** A page for each write in the write-ahead log. */
 const PROBE_PAGES = 8;
+// 8 MB: long enough that hot pages are moved once, short enough for a quick start after a crash.
+const CHECKPOINT_PAGES = 2000;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
@@ -42,7 +43,6 @@ const reply = (message: Reply): void => port.postMessage(message);
 let database: DatabaseSync;
 let statements: Statements;
 let append: ReturnType<typeof appender>;
-let moves: ReturnType<typeof checkpoints>;
 let isInPlace: () => boolean;
 let stopped: Failure | undefined;
 let diskFull = false;
@@ -63,13 +63,18 @@ function verifyTail(): LogEnd {
   return end;
 }
 
-/** After the replies are sent, when it delays no append. */
+/**
+ * Moves the write-ahead log into the file once it is long, between two groups and after the replies. SQLite's
+ * own checkpoint would run inside a commit and hide a failed fsync, after which the log, the only copy of
+ * the events, would be written over. Throws SQLite's errors.
+ */
 function checkpoint(): void {
   if (stopped !== undefined) return;
-  if (diskFull) {
-    diskFull = false;
-    moves.moveNow();
-  } else moves.afterWrite();
+  const { log, checkpointed } = statements.walPages.get() as { log: number; checkpointed: number };
+  // A full disk may need no more than the pages of the log to be written over.
+  if (!diskFull && log - checkpointed < CHECKPOINT_PAGES) return;
+  diskFull = false;
+  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
 /** Before a group is acknowledged. Throws Failed where the file is not the one that a start would open. */
@@ -131,8 +136,7 @@ function response(request: Exclude<Request, { name: 'close' }>): unknown {
   }
 }
 
-async function close(call: number): Promise<void> {
-  await moves.close();
+function close(call: number): void {
   attempt(call, () => {
     database.close();
     reply({ call, value: null });
@@ -172,8 +176,6 @@ try {
   database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
   statements = prepareAll(database);
   append = appender(database, statements);
-  const isStopped = (): boolean => stopped !== undefined;
-  moves = checkpoints({ file, database, statements, isStopped, onError: failed });
   const { position } = readOnly ? logEnd() : verifyTail();
   isInPlace = notePlace(file);
   port.on('message', handle);

@@ -39,12 +39,8 @@ export type Caches = {
 const bytesOfBody = ({ body, bodyBytes }: CachedDocument): number =>
   bodyBytes === body.length ? body.length : 2 * body.length;
 
-/**
- * Empty caches for one set of read models. While it is filled only a payment that waits for an outcome is
- * kept: of any other one the next event is far away in the log, and to keep it costs garbage collection
- * more than to read it.
- */
-export const createCaches = (isFilling = false): Caches => {
+/** Empty caches for one set of read models. */
+export const createCaches = (): Caches => {
   const readModels = createBoundedMap<PaymentReadModel>(READ_MODELS_MAX, {
     bytesMax: READ_MODELS_BYTES_MAX,
     bytesOf: bytesOfReadModel,
@@ -58,8 +54,7 @@ export const createCaches = (isFilling = false): Caches => {
     documents,
     written: (readModel) => {
       const { paymentId } = readModel.response;
-      if (isFilling && readModel.unresolved.length === 0) readModels.delete(paymentId);
-      else readModels.set(paymentId, readModel);
+      readModels.set(paymentId, readModel);
       documents.delete(paymentId);
     },
     clear: () => {

@@ -8,9 +8,11 @@ import { ReadModelsUnavailable } from '../errors.ts';
 import { createRowCheck, type RowCheck } from '../row-check.ts';
 import { ROW } from './columns.ts';
 import { type IndexChecks, prepareIndexChecks } from './index-check.ts';
-import { GENERATION, NO_INDEXES, schemaOf } from './schema.ts';
+import { GENERATION, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
-import { MOVED_IN_COMMIT_AT_PAGES } from './wal-moves.ts';
+
+/** Of a served file: only a log that the thread of searches could not move (checkpoints.ts). */
+const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -24,11 +26,8 @@ export type SqliteReadModelsOptions = {
   secrets: readonly [string, ...string[]];
   /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
   timeoutMs?: number;
-  /**
-   * It is there and is filled from nothing, perhaps by several threads at once, and made whole and durable
-   * afterwards (generation-elsewhere.ts). Another file never takes its place.
-   */
-  isFilling?: true;
+  /** At how many pages SQLite itself checkpoints the write-ahead log, inside a commit: 64 MB. */
+  checkpointInCommitAtPages?: number;
   /** How many payments a search looks at (search.ts). */
   searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
@@ -55,7 +54,6 @@ const prepare = (db: DatabaseSync) => ({
   idsAfter: db.prepare(
     `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
   ),
-  lastRow: db.prepare('SELECT max(rowid) AS last FROM payment'),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
   revision: db.prepare(
     `SELECT ${capped('revision')} AS revision FROM payment WHERE payment_id = ?`,
@@ -95,7 +93,7 @@ const prepare = (db: DatabaseSync) => ({
 export type Connection = ReturnType<typeof prepare> & {
   db: DatabaseSync;
   rowCheck: RowCheck;
-  /** Prepared once: a file that is filled has not all its indexes yet. */
+  /** Prepared once, when a check is wanted. */
   indexChecks(): IndexChecks;
   /** Whether any payment may be parked: spares each read and write a look into an empty table. */
   anyParked: boolean;
@@ -116,25 +114,19 @@ const connect = ({
   file,
   secrets,
   timeoutMs = 5000,
-  isFilling,
+  checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
 }: SqliteReadModelsOptions): Connection => {
-  // To open and close a file ends the locks that other connections of this process have on it.
-  if (!isFilling) ensurePrivateFile(file);
+  ensurePrivateFile(file);
   const db = new DatabaseSync(file, { timeout: timeoutMs });
   try {
     // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
-    // are safe in the log, and the changes are made again. A file that is being filled is thrown away.
-    db.exec(
-      isFilling
-        ? 'PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'
-        : 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL',
-    );
+    // are safe in the log, and the changes are made again.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
     // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
-    db.exec(`PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = ${MOVED_IN_COMMIT_AT_PAGES}`);
+    db.exec(`PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = ${checkpointInCommitAtPages}`);
     const rowCheck = createRowCheck(secrets);
     makeTables(db, rowCheck);
-    if (isFilling) db.exec(NO_INDEXES);
     const statements = prepare(db);
     // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get('', '', 1) !== undefined;
@@ -171,14 +163,11 @@ export const removeFile = (file: string): void => {
 };
 
 const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
-  const { file, isFilling, logger } = options;
+  const { file, logger } = options;
   try {
     return connect(options);
   } catch (error) {
-    if (
-      isFilling ||
-      !(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === SQLITE_ERROR)
-    )
+    if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === SQLITE_ERROR))
       throw error;
     logger?.warn(
       { file, reason: firstLineOf(error) },

@@ -8,15 +8,15 @@
  * filled again by the projector; it never keeps the service from starting.
  */
 import { createDamageReports } from '../damage-reports.ts';
-import type { ReadModels } from '../port.ts';
+import type { OpenGeneration, ReadModels } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
+import { createCheckpoints } from './checkpoints.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
 import { createGenerations } from './next-generation.ts';
 import { createReader } from './reader.ts';
 import { openReplaceableFile } from './replaceable-file.ts';
 import { createSearches } from './search-thread.ts';
-import { createWalMoves } from './wal-moves.ts';
 import { createWriter } from './writer.ts';
 
 /**
@@ -26,11 +26,11 @@ import { createWriter } from './writer.ts';
  */
 export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
-  const caches = createCaches(options.isFilling);
+  const caches = createCaches();
   const reports = createDamageReports();
   const searches = createSearches(options);
-  const walMoves = createWalMoves(options.file);
-  const file = openReplaceableFile(options, walMoves, () => {
+  const checkpoints = createCheckpoints(searches.moveLog);
+  const file = openReplaceableFile(options, checkpoints, () => {
     caches.clear();
     // Its connection is to the file that is gone.
     void searches.close();
@@ -41,7 +41,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     file.run((at) => at.revision.get(paymentId)?.revision as number | undefined) ??
     -1;
 
-  const writer = createWriter(file, caches, reports, walMoves, waiters.reached);
+  const writer = createWriter(file, caches, reports, checkpoints, waiters.reached);
 
   return {
     ...createReader(file, caches, reports, searches),
@@ -56,18 +56,29 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     ...writer,
     openGeneration: createGenerations({
       file: `${options.file}.next`,
-      secrets: options.secrets,
+      elsewhere: (next) => ({
+        module: import.meta.url,
+        args: { file: next, secrets: options.secrets } satisfies SqliteReadModelsOptions,
+      }),
       open: (next) => openSqliteReadModels({ ...options, file: next }),
       isOpen: file.isOpen,
-      checkpoint: writer.checkpoint,
       replaceBy: (next) => searches.whileClosed(() => file.replaceBy(next)),
     }),
     close: async () => {
       waiters.close();
       caches.clear();
-      await searches.close();
-      await walMoves.close();
+      await Promise.all([searches.close(), checkpoints.underWay()]);
       file.close();
     },
   };
 };
+
+/** SQLite's own default: in a thread that fills a file no request waits for a commit. */
+const CHECKPOINT_AT_PAGES = 1_000;
+
+/** Opens the next generation in the thread that fills it: see OpenGeneration. */
+export const open: OpenGeneration = (args) =>
+  openSqliteReadModels({
+    ...(args as SqliteReadModelsOptions),
+    checkpointInCommitAtPages: CHECKPOINT_AT_PAGES,
+  });

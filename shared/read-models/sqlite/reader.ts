@@ -108,9 +108,6 @@ export const createReader = (
     idsAfter: async (paymentId, limit) =>
       run((at) => at.idsAfter.all(paymentId ?? '', limit).map((row) => row.paymentId as string)),
     onDamage,
-    checksum: () =>
-      elsewhere(async () =>
-        searches.checksum(run((at) => (at.lastRow.get()?.last ?? 0) as number)),
-      ),
+    checksum: () => elsewhere(searches.checksum),
   };
 };

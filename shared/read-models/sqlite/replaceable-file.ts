@@ -5,6 +5,7 @@
 import { close, openSync, renameSync, statSync } from 'node:fs';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import {
   type Connection,
   isDamage,
@@ -14,7 +15,6 @@ import {
   type SqliteReadModelsOptions,
   unavailable,
 } from './connection.ts';
-import type { WalMoves } from './wal-moves.ts';
 
 /** The open file, whichever it is at the moment. */
 export type ReplaceableFile = {
@@ -58,7 +58,7 @@ const requireWhole = (file: string): void => {
 /** Opens the file; `onReplaced` is called whenever another one takes its place. */
 export const openReplaceableFile = (
   options: SqliteReadModelsOptions,
-  { whileStill }: Pick<WalMoves, 'whileStill'>,
+  { underWay }: Pick<Checkpoints, 'underWay'>,
   onReplaced: () => void,
 ): ReplaceableFile => {
   let at = openConnection(options);
@@ -66,7 +66,7 @@ export const openReplaceableFile = (
 
   /** The disk may have been full, or no file descriptor left, when another file took the place. */
   const opened = (): Connection => {
-    if (!closed && !at.db.isOpen) at = whileStill(() => openConnection(options));
+    if (!closed && !at.db.isOpen) at = openConnection(options);
     return at;
   };
 
@@ -95,7 +95,8 @@ export const openReplaceableFile = (
       return step(opened());
     } catch (error) {
       const isLost = isDamage(error) || isDeleted();
-      if (isLost && !options.isFilling) whileStill(() => replaceLost(error));
+      // A checkpoint could move the log of the new file into the one that is gone: the next step replaces it.
+      if (isLost && underWay() === undefined) replaceLost(error);
       throw unavailable(error);
     }
   };
@@ -124,7 +125,7 @@ export const openReplaceableFile = (
 
   return {
     run,
-    replaceBy: (file) => run(() => whileStill(() => replace(file))),
+    replaceBy: (file) => run(() => replace(file)),
     isOpen: () => !closed,
     close: () => {
       closed = true;

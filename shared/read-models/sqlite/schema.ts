@@ -17,18 +17,16 @@ export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'
 /** An index of all payments, or of those that `of` holds for. */
 export type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
 
-/** Kept while a file is filled: an outcome comes with its intent mostly, so hardly a row is ever in it. */
-const UNRESOLVED: PaymentIndex = {
-  name: 'payment_unresolved',
-  columns: ['unresolved_since'],
-  of: 'unresolved_since IS NOT NULL',
-};
-
 /**
  * The indexes by which payments are searched. One of last4 would cost a new payment a third of its time,
  * since its places are random; as the end of another index last4 is read along, in order.
  */
 const SEARCHED: readonly PaymentIndex[] = [
+  {
+    name: 'payment_unresolved',
+    columns: ['unresolved_since'],
+    of: 'unresolved_since IS NOT NULL',
+  },
   {
     name: 'payment_status',
     columns: ['status', 'merchant_id', 'created_at', 'payment_id', 'last4', 'amount'],
@@ -48,18 +46,11 @@ const SEARCHED: readonly PaymentIndex[] = [
 /** Every index of the payments, with the one that SQLite makes of the primary key. */
 export const PAYMENT_INDEXES: readonly PaymentIndex[] = [
   { name: 'sqlite_autoindex_payment_1', columns: ['payment_id'] },
-  UNRESOLVED,
   ...SEARCHED,
 ];
 
 const created = ({ name, columns, of }: PaymentIndex): string =>
   `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`;
-
-/** Makes the indexes by which payments are searched. */
-export const INDEXES = SEARCHED.map(created).join('\n');
-
-/** Takes them away: to make them at the end, over all rows, costs less than to keep them up with each. */
-export const NO_INDEXES = SEARCHED.map(({ name }) => `DROP INDEX IF EXISTS ${name};`).join('\n');
 
 /**
  * The statements that make an empty file's tables. `keyId` names the key of its rows' checks
@@ -82,7 +73,7 @@ export const schemaOf = (keyId: string): string => `
     row_check TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  ${created(UNRESOLVED)} ${INDEXES}
+  ${SEARCHED.map(created).join('\n')}
   CREATE TABLE parked (
     payment_id TEXT NOT NULL PRIMARY KEY,
     revision INTEGER NOT NULL,

@@ -1,14 +1,13 @@
 /**
- * Searches of the read models' file, in a thread with a read connection of its own: however many payments
- * a search looks at, no request waits for it (ADR-0185).
+ * Searches of the read models' file, and its checkpoints, in a thread with other connections: however many
+ * payments a search looks at, no request waits for it (ADR-0185).
  */
-import { availableParallelism } from 'node:os';
 import { resultOf, type ScanOrder } from '../../runtime/scan.ts';
 import { createScanThread, type ScanThread, withScanThread } from '../../runtime/scan-thread.ts';
-import { checksumOfParts } from '../checksum.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
-import { CHECKSUM_SCAN, type ChecksumArgs } from './checksum-scan.ts';
+import { CHECKPOINT_SCAN } from './checkpoints.ts';
+import { CHECKSUM_SCAN } from './checksum-scan.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
 import { INDEX_SCAN } from './index-scan.ts';
 import type { SearchArgs } from './search-scan.ts';
@@ -22,11 +21,10 @@ export type Searches = {
    * ReadModelsUnavailable where the thread is gone.
    */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
-  /**
-   * The checksum of everything that was committed before the call; `last` is the file's last rowid.
-   * Throws as `search`.
-   */
-  checksum(last: number): Promise<ReadModelsChecksum>;
+  /** The checksum of everything that was committed before the call. Throws as `search`. */
+  checksum(): Promise<ReadModelsChecksum>;
+  /** Moves the write-ahead log into the file (checkpoints.ts). Throws as `search`. */
+  moveLog(): Promise<void>;
   /** See `indexDamage` of the port. Throws as `search`. */
   indexDamage(signal?: AbortSignal): Promise<string | undefined>;
   /**
@@ -38,11 +36,9 @@ export type Searches = {
   close(): Promise<void>;
 };
 
-/** A thread takes 0.1 s to start: fewer rows than this are read faster by one. */
-const ROWS_FOR_TWO = 20_000;
-/** A rebuild may read both its files in two threads each: with requests they share the CPU as two would. */
+/** A rebuild makes both checksums at once, and requests go on beside them. */
 const CHECKSUM_LOWERED_BY = 3;
-/** Nobody waits for a look at the indexes. */
+/** No request waits for a look at the indexes. */
 const INDEXES_LOWERED_BY = 10;
 
 /** One thread for searches of all files of this process: it takes 0.1 s to start. */
@@ -84,11 +80,6 @@ export const createSearches = ({
       }
     });
 
-  const checksumOf = (rows: Omit<ChecksumArgs, 'file'>) => {
-    const args: ChecksumArgs = { file, ...rows };
-    return inOwnThread<ReadModelsChecksum>(CHECKSUM_LOWERED_BY, { module: CHECKSUM_SCAN, args });
-  };
-
   const whileOpen = async <T>(order: () => Promise<T>): Promise<T> => {
     await replacing;
     const result = order();
@@ -98,15 +89,12 @@ export const createSearches = ({
 
   return {
     search: (search, limit) => whileOpen(() => inThread({ search, limit, bounds })),
-    checksum: (last) => {
-      const half = Math.floor(last / 2);
-      const isSplit = last > ROWS_FOR_TWO && availableParallelism() > 1;
-      return whileOpen(async () => {
-        if (!isSplit) return checksumOf({});
-        const halves = [checksumOf({ upTo: half }), checksumOf({ after: half })];
-        return checksumOfParts(await Promise.all(halves));
-      });
-    },
+    checksum: () =>
+      whileOpen(() => inOwnThread(CHECKSUM_LOWERED_BY, { module: CHECKSUM_SCAN, args: { file } })),
+    moveLog: () =>
+      whileOpen(() =>
+        resultOf(thread.run<never, void>({ module: CHECKPOINT_SCAN, args: { file } })),
+      ),
     indexDamage: (signal) =>
       whileOpen(() =>
         inOwnThread(INDEXES_LOWERED_BY, { module: INDEX_SCAN, args: { file }, signal }),

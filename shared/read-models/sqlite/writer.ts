@@ -5,10 +5,10 @@ import { readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModelChange, ReadModelsWriter } from '../port.ts';
 import type { Caches } from './caches.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import type { CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
-import type { WalMoves } from './wal-moves.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
 
@@ -61,7 +61,7 @@ const writeBatch = (
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
 ): PaymentReadModel[] => {
   const written: PaymentReadModel[] = [];
-  // Made before the transaction: the other threads that fill the file wait for its end.
+  // Made before the transaction, which keeps the file locked.
   const rows = changes.map((change) => {
     const readModel = change.kind === 'park' ? undefined : change.readModel;
     return readModel && { readModel, values: valuesOf(at, readModel) };
@@ -89,7 +89,7 @@ export const createWriter = (
   { run }: ReplaceableFile,
   caches: Caches,
   reports: DamageReports,
-  walMoves: Pick<WalMoves, 'afterCommit' | 'rest'>,
+  checkpoints: Checkpoints,
   onWritten: (paymentId: string, revision: number) => void,
 ): ReadModelsWriter => {
   const forget = (paymentId: string): void => {
@@ -120,11 +120,10 @@ export const createWriter = (
       });
     },
     apply: async (...batch) => {
-      const rest = walMoves.rest();
-      if (rest !== undefined) await rest;
+      await checkpoints.underWay();
       const all = run((at) => {
         const written = writeBatch(at, ...batch);
-        walMoves.afterCommit(at);
+        checkpoints.afterCommit(at);
         return written;
       });
       for (const change of batch[0]) if (change.kind === 'repair') forget(change.paymentId);
