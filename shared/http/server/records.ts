@@ -32,7 +32,12 @@ export const isHealth = (route: string | undefined): boolean =>
 export const recordRequest = ({ log, metrics }: RecordOptions, record: RequestRecord): void => {
   const { requestId, method, route, status, startedAtMs, error, paymentId, merchantId } = record;
   const durationMs = performance.now() - startedAtMs;
-  metrics.requestSeconds.observe(durationMs / 1000, method, route, String(status));
+  const labels = {
+    http_request_method: method,
+    http_route: route,
+    http_response_status_code: status,
+  };
+  metrics.requestSeconds.observe(labels, durationMs / 1000);
   const fields = {
     requestId,
     method,
