@@ -7,22 +7,22 @@ import type { CommandResponse } from './responses.ts';
 /** What the command side calls as it works. */
 export const recordMetrics = (metrics: Metrics) => {
   // An alert on the increase of a counter that begins at 1 would miss the first rejection.
-  for (const reason of REJECTIONS) metrics.providerRejections.add(0, reason);
+  for (const reason of REJECTIONS) metrics.providerRejections.inc({ reason }, 0);
   return {
-    onConflict: (): void => metrics.appendConflicts.add(1),
+    onConflict: (): void => metrics.appendConflicts.inc(),
     onAppended: (events: readonly RecordedEvent[]): void => {
-      for (const { event } of events) metrics.eventsAppended.add(1, event.type);
+      for (const { event } of events) metrics.eventsAppended.inc({ type: event.type });
     },
-    onCardLikeText: (): void => metrics.cardLikeTexts.add(1),
+    onCardLikeText: (): void => metrics.cardLikeTexts.inc(),
     /** Called after each call to the provider, with its time in seconds. */
     onCall: (operation: string, outcome: string, seconds: number): void =>
-      metrics.providerSeconds.observe(seconds, operation, outcome),
+      metrics.providerSeconds.observe({ operation, outcome }, seconds),
     /** Called when the provider rejects a key, a permission, a rate or a setting. */
-    onRejection: (reason: string): void => metrics.providerRejections.add(1, reason),
+    onRejection: (reason: string): void => metrics.providerRejections.inc({ reason }),
     /** Called once for each command, with its time in seconds. */
     onCommand: (command: string, outcome: CommandResponse['outcome'], seconds: number): void => {
-      metrics.commands.add(1, command, outcome);
-      metrics.commandSeconds.observe(seconds, command);
+      metrics.commands.inc({ command, outcome });
+      metrics.commandSeconds.observe({ command }, seconds);
     },
   };
 };

@@ -7,7 +7,7 @@ export const watchCommits = (metrics: Metrics, store: Pick<OpenedStore, 'commits
   let commitsSeen = 0;
   metrics.beforeScrape(() => {
     const commits = store.commits() ?? commitsSeen;
-    metrics.appendBatches.add(commits - commitsSeen);
+    metrics.appendBatches.inc(commits - commitsSeen);
     commitsSeen = commits;
   });
 };

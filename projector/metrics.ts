@@ -8,7 +8,7 @@ export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): 
   let counted = 0;
   metrics.beforeScrape(async () => {
     const { checkpoint, parked, compared } = projector.status();
-    metrics.readModelSamples.add(compared.samples - counted);
+    metrics.readModelSamples.inc(compared.samples - counted);
     counted = compared.samples;
     metrics.readModelDifferences.set(compared.differences);
     metrics.projectionPosition.set({ projection: 'payments' }, numberOf(checkpoint));

@@ -96,7 +96,12 @@ const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
     const route = request.routeOptions.url ?? 'none';
     const { method } = request;
     const status = reply.statusCode;
-    metrics.requestSeconds.observe(reply.elapsedTime / 1000, method, route, String(status));
+    const labels = {
+      http_request_method: method,
+      http_route: route,
+      http_response_status_code: status,
+    };
+    metrics.requestSeconds.observe(labels, reply.elapsedTime / 1000);
     const durationMs = Math.round(reply.elapsedTime * 10) / 10;
     const level = isForOperators(route) && status < 400 ? 'debug' : 'info';
     request.log[level]({ method, route, status, durationMs }, 'call answered');

@@ -34,7 +34,7 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'projector/relay': 'projector/{relay,relay-parking} contract/relay-retry/memory',
   'projector/seals': 'projector/{seals,sealing-key,running-hash}',
   'projector/verification': 'projector/verification',
-  'projector/webhooks': 'webhooks/{delivery,deliverer,messages,addresses,followed-log}',
+  'projector/webhooks': 'webhooks/{delivery,deliverer,messages,addresses}',
 };
 const FOLDERS = Object.keys(TESTS_OF);
 /** Left out everywhere: declarations of schemas, which frozen files hold, metrics, and mains. */

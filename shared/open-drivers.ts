@@ -51,7 +51,7 @@ const withFailuresCounted = (
       return await store.append(...batch);
     } catch (error) {
       if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
-        appendFailures.add(1);
+        appendFailures.inc();
       throw error;
     }
   },

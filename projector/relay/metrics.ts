@@ -17,7 +17,7 @@ export const watchRelayMetrics = (metrics: Metrics, relay: Relay): void => {
   metrics.beforeScrape(async () => {
     const { parked, counts } = relay.status();
     metrics.relayParked.set(parked);
-    metrics.relayPublished.add(counts.published - counted);
+    metrics.relayPublished.inc(counts.published - counted);
     counted = counts.published;
     const lag = await relay.lag();
     if (lag === undefined) return;

@@ -20,7 +20,6 @@ import { runSubscription, type Subscription } from '../subscription.ts';
 import { followCommands } from './commands.ts';
 import { type DelivererStatus, endpointsStatus } from './deliverer-status.ts';
 import { deliveryOf } from './delivery.ts';
-import { disableIn } from './disable.ts';
 import { type EndpointLoop, type LoopDeps, startEndpointLoop } from './endpoint-loop.ts';
 import { createLogFeed } from './log-feed.ts';
 import { createMessages } from './messages.ts';
@@ -29,6 +28,7 @@ import { followPaymentFacts } from './payment-facts.ts';
 import { createPermits } from './permits.ts';
 import { createPlaces } from './places.ts';
 import type { Sender } from './send.ts';
+import type { SendDeps } from './send-item.ts';
 
 /** Whose turn it is, where several processes could deliver. Nobody's until that is known. */
 export type Turn = 'own' | 'of another' | 'unknown';
@@ -36,10 +36,11 @@ export type Turn = 'own' | 'of another' | 'unknown';
 export type DelivererOptions = {
   store: Pick<
     EventStore,
-    'append' | 'subscribe' | 'readStream' | 'readAll' | 'end' | 'hashAt' | 'lastRevision'
+    'subscribe' | 'readStream' | 'readAll' | 'end' | 'hashAt' | 'lastRevision'
   >;
   deliveries: DeliveryStore;
   sender: Sender;
+  disable: SendDeps['disable'];
   /** `WEBHOOK_SECRET`. Throws where the store says that another one was used before. */
   secret(): Promise<string>;
   logger: Logger;
@@ -106,7 +107,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     places,
     secret,
     logger,
-    disable: disableIn(store, logger),
+    disable: options.disable,
     onAttempt: options.onAttempt ?? (() => undefined),
     nowMs,
     startTimer: options.startTimer ?? startTimer,

@@ -8,7 +8,7 @@ import type { Deliverer } from './deliverer.ts';
 export const onAttemptOf =
   (metrics: Metrics) =>
   ({ outcome, latencyMs }: Pick<Attempt, 'outcome' | 'latencyMs'>): void => {
-    metrics.webhookAttempts.add(1, outcome);
+    metrics.webhookAttempts.inc({ outcome });
     metrics.webhookSeconds.observe(latencyMs / 1000);
   };
 

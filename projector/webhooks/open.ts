@@ -7,13 +7,14 @@ import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import type { Projector } from '../compose.ts';
-import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
+import { type Deliverer, type DelivererOptions, startDeliverer, type Turn } from './deliverer.ts';
+import { disableIn } from './disable.ts';
 import { onAttemptOf } from './metrics.ts';
 import type { Sender } from './send.ts';
 import { startDelivererThread } from './thread.ts';
 
 export type OpenDeliverer = {
-  config: Pick<Config, 'webhooks' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
+  config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
   store: EventStore;
   deliveries: DeliveryStore;
   secret: WebhookSecret;
@@ -38,9 +39,16 @@ const lateSender = (allowedNetworks: readonly string[]): Sender => {
   };
 };
 
+/** Starts the deliverer in the thread that calls this. */
+export const composeDeliverer = ({
+  allowedNetworks,
+  ...parts
+}: Omit<DelivererOptions, 'sender'> & { allowedNetworks: readonly string[] }): Deliverer =>
+  startDeliverer({ ...parts, sender: lateSender(allowedNetworks) });
+
 /**
- * Starts the deliverer: in a thread where one can read the log by itself, else here, in a process that
- * serves no payments. An engine out of reach does not delay the start.
+ * Starts the deliverer: here where a server keeps the log, else in a thread beside the requests. An
+ * engine out of reach does not delay the start.
  */
 export const openDeliverer = (options: OpenDeliverer): Deliverer => {
   const { config, store, deliveries, secret, metrics, logger, projector } = options;
@@ -50,10 +58,10 @@ export const openDeliverer = (options: OpenDeliverer): Deliverer => {
     if (state === 'standing-by') return 'of another';
     return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
   };
-  const parts = { store, deliveries, secret, logger, turn, onAttempt: onAttemptOf(metrics) };
-  const { scan } = store.stored;
-  if (scan === undefined) return startDeliverer({ ...parts, sender: lateSender(allowedNetworks) });
+  const disable = disableIn(store, logger);
+  const onAttempt = onAttemptOf(metrics);
+  const parts = { store, deliveries, allowedNetworks, disable, secret, logger, turn, onAttempt };
+  if (config.eventStoreDbUrl !== undefined) return composeDeliverer(parts);
   const { dataDir, mongoUrl, mode, traces } = config;
-  const settings = { dataDir, mongoUrl, mode, traces };
-  return startDelivererThread({ ...parts, scan, allowedNetworks, settings });
+  return startDelivererThread({ ...parts, config: { dataDir, mongoUrl, mode, traces } });
 };

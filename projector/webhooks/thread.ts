@@ -1,78 +1,91 @@
 /**
- * Has the deliverer run in a thread of its own (thread-scan.ts), where one process has the log: it
- * then takes nothing of the event loop that serves requests. There is no thread before the first
- * endpoint, only a look at one stream. A thread that dies is started again, and the rows of the
- * endpoints say where it was.
+ * Has the deliverer run in a thread (worker.ts), where one process has the log: on the event loop that
+ * serves requests it would take half of a create's CPU time again. The thread starts with the first
+ * endpoint. One that dies is started again, and the rows of the endpoints say where it was.
  */
-import type { EventStore, StoredForms } from '../../shared/event-store/port.ts';
+import { Worker } from 'node:worker_threads';
+import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
-import { type BackOff, backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
+import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
-import { createScanThread, type ScanThread } from '../../shared/runtime/scan-thread.ts';
-import { countSpans } from '../../shared/runtime/tracing.ts';
-import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import type { Deliverer, Turn } from './deliverer.ts';
+import { countSpans, type SpanCounts } from '../../shared/runtime/tracing.ts';
+import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
+import type { Deliverer, DelivererOptions, Turn } from './deliverer.ts';
 import type { DelivererStatus } from './deliverer-status.ts';
-import type { CountedAttempt, News, ThreadArgs, ThreadCalls } from './thread-messages.ts';
 
-export type DelivererThreadOptions = Pick<ThreadArgs, 'settings' | 'allowedNetworks'> & {
-  store: Pick<EventStore, 'append' | 'subscribe' | 'end' | 'lastRevision'>;
-  /** How a thread reads the log of `store`. */
-  scan: NonNullable<StoredForms['scan']>;
-  /** The one of the routes, closed by `stop`; the thread opens its own. */
-  deliveries: DeliveryStore;
-  secret(): Promise<string>;
-  logger: Logger;
-  turn(): Turn;
-  onAttempt(attempt: CountedAttempt): void;
-  /** Tests end it. */
-  newThread?: () => ScanThread;
-  backOff?: BackOff;
+/** How far the log may be read, and whose turn it is: sent to the thread when it changes. */
+export type Progress = { end: Position | null; turn: Turn };
+
+/** What the metrics count of an attempt. */
+export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
+
+/** What the thread begins with. Holds a secret: never log it. */
+export type ThreadData = {
+  config: Pick<Config, 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
+  allowedNetworks: readonly string[];
+  secret: string;
+  progress: Progress;
+  priorityLoweredBy: number;
 };
 
-const MODULE = new URL('./thread-scan.ts', import.meta.url).href;
+/** What the thread reports; it waits for no reply. `note` has what is new since the note before. */
+export type Reports = {
+  log(level: keyof Logger, fields: object, message: string): void;
+  disable(...request: Parameters<DelivererOptions['disable']>): void;
+  note(status: DelivererStatus, attempts: readonly CountedAttempt[], spans: SpanCounts): void;
+};
+
+export type DelivererThreadOptions = Pick<ThreadData, 'config' | 'allowedNetworks'> & {
+  store: Pick<EventStore, 'end' | 'lastRevision'>;
+  onAttempt(attempt: CountedAttempt): void;
+  /** Tests end it. */
+  newWorker?: (data: ThreadData) => Worker;
+} & Pick<DelivererOptions, 'deliveries' | 'disable' | 'secret' | 'logger' | 'turn' | 'backOff'>;
+
 /** Between two looks for the first endpoint. */
 const IDLE_MS = 1_000;
-/** After so long without other news the thread gets these again. */
-const NEWS_MS_MAX = 500;
+/** Between two looks for progress: what many appends add is one message. */
+const PROGRESS_MS = 20;
 const STOP_MS_MAX = 5_000;
 const WELL_AFTER_MS = 60_000;
+/** Of a CPU that requests fill it leaves the thread about a thirtieth (low-priority.ts). */
+const PRIORITY_LOWERED_BY = 15;
 
-/** A thread for the deliverer: of a CPU that requests fill it keeps about a thirtieth. */
-export const createDelivererThread = (): ScanThread => createScanThread({ priorityLoweredBy: 15 });
+/** Starts the thread of a deliverer. */
+export const createDelivererWorker = (data: ThreadData): Worker =>
+  new Worker(new URL('./worker.ts', import.meta.url), {
+    // Flags of this process, such as --input-type, are about its own main module.
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 },
+    workerData: data,
+  });
 
 /** Starts delivering in a thread, once a merchant has an endpoint. */
 export const startDelivererThread = (options: DelivererThreadOptions): Deliverer => {
-  const { store, deliveries, logger, turn, newThread = createDelivererThread } = options;
+  const { store, deliveries, logger, turn, newWorker = createDelivererWorker } = options;
   const { backOff = { minMs: 250, maxMs: 30_000 } } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
-  let thread: ScanThread | undefined;
+  let worker: Worker | undefined;
+  let disabling = Promise.resolve();
   let status: DelivererStatus = {
     state: 'idle',
     endpoints: { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: 0 },
     oldestWaitingMs: null,
   };
 
-  const newsNow = async (): Promise<News> => ({ end: await store.end(), turn: turn() });
-
-  const calls: ThreadCalls = {
-    news: async (seen) => {
-      const now = await newsNow();
-      if (now.end !== seen.end || now.turn !== seen.turn) return now;
-      const soon = AbortSignal.any([signal, AbortSignal.timeout(NEWS_MS_MAX)]);
-      for await (const { kind } of store.subscribe(now.end, soon)) if (kind === 'events') break;
-      return newsNow();
+  const reports: Reports = {
+    log: (level, fields, message) => logger[level](fields, message),
+    disable: (...request) => {
+      disabling = disabling.then(() => options.disable(...request));
     },
-    append: store.append,
-    note: async ({ status: last, attempts, spans }) => {
+    note: (last, attempts, spans) => {
       status = last;
       for (const attempt of attempts) options.onAttempt(attempt);
       countSpans(spans);
     },
-    log: async (level, fields, message) => logger[level](fields, message),
   };
 
   const untilEndpoint = async (): Promise<void> => {
@@ -80,20 +93,36 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
       await pause(IDLE_MS, signal);
   };
 
-  /** Resolves when it was stopped. Throws what its thread did. */
+  const progressNow = async (): Promise<Progress> => ({ end: await store.end(), turn: turn() });
+
+  /** Resolves when the thread has ended. Throws what it threw. */
   const run = async (): Promise<void> => {
     await untilEndpoint();
-    if (signal.aborted) return;
     // Makes the file where there is none, so that two connections never do.
     await deliveries.load('');
-    const { settings, allowedNetworks } = options;
-    const news = await newsNow();
-    const args: ThreadArgs = { settings, allowedNetworks, secret: await options.secret(), news };
-    thread = newThread();
+    const secret = await options.secret();
+    let progress = await progressNow();
+    if (signal.aborted) return;
+    const { config, allowedNetworks } = options;
+    const data = { config, allowedNetworks, secret, progress };
+    const thread = newWorker({ ...data, priorityLoweredBy: PRIORITY_LOWERED_BY });
+    worker = thread;
+    const ended = Promise.withResolvers<unknown>();
+    thread.on('error', ended.reject).on('exit', ended.resolve);
+    // Under `node --watch` Node itself posts the names of the files that the thread has read.
+    thread.on('message', ({ name, args }: { name?: keyof Reports; args: unknown[] }) => {
+      if (name !== undefined) (reports[name] as (...values: unknown[]) => void)(...args);
+    });
+    const announcing = setInterval(async () => {
+      const { end, turn: now } = await progressNow();
+      if (end === progress.end && now === progress.turn) return;
+      progress = { end, turn: now };
+      thread.postMessage(progress);
+    }, PROGRESS_MS);
     try {
-      await resultOf(options.scan({ module: MODULE, args, calls, signal }, thread));
+      await ended.promise;
     } finally {
-      await thread.end();
+      clearInterval(announcing);
     }
   };
 
@@ -101,7 +130,10 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
     let failures = 0;
     while (!signal.aborted) {
       const beganMs = performance.now();
-      const error = await run().catch((thrown: unknown) => thrown);
+      const error = await run().then(
+        () => new Error('the thread of deliveries ended'),
+        (thrown: unknown) => thrown,
+      );
       if (signal.aborted) break;
       if (performance.now() - beganMs > WELL_AFTER_MS) failures = 0;
       const [reason, waitMs] = [reasonOf(error), backOffMs(backOff, failures)];
@@ -119,9 +151,11 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
     status: () => status,
     stop: async () => {
       stopping.abort();
+      worker?.postMessage('stop');
       // What a thread could not end in time is as after a crash: sent again, and not lost.
-      await within(STOP_MS_MAX, ended, () => new Error('late')).catch(() => thread?.end());
+      await within(STOP_MS_MAX, ended, () => new Error('late')).catch(() => worker?.terminate());
       await ended;
+      await disabling;
       await deliveries.close();
     },
   };

@@ -14,7 +14,6 @@
  */
 import type { DomainEvent, EventType } from '../payment/events.ts';
 import type { ScanOrder } from '../runtime/scan.ts';
-import type { ScanThread } from '../runtime/scan-thread.ts';
 
 /** A place in the order over all streams. Opaque: stored and passed back, never computed with. */
 export type Position = string;
@@ -110,10 +109,9 @@ export type StoredForms = {
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
   /**
    * Runs a scan of the log in a thread that reads it by itself (scan-log.ts calls it): the first one or
-   * another of them, counted from 0, or one that the caller has for itself; left out by a driver whose
-   * log no thread can open.
+   * another of them, counted from 0; left out by a driver whose log no thread can open.
    */
-  scan?<Y, R>(order: ScanOrder, thread?: number | Pick<ScanThread, 'run'>): AsyncGenerator<Y, R>;
+  scan?<Y, R>(order: ScanOrder, thread?: number): AsyncGenerator<Y, R>;
 };
 
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */

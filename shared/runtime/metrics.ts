@@ -2,9 +2,8 @@
  * The metrics, by the names that dashboards and alerts use. No label holds an id, a merchant or
  * card data.
  */
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
-import { counter, histogram } from './metric-kinds.ts';
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -26,14 +25,18 @@ type Reconciled = {
 /** Makes the metrics of one process, each at its start value. Times are in seconds. */
 export const createMetrics = () => {
   const registry = new Registry();
+  const registers = [registry];
+  const counter = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge({ name, help, labelNames, registers });
+  const histogram = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+    new Histogram({ name, help, labelNames, registers, buckets: SECONDS });
   collectProcess();
-  new Gauge({
-    name: 'payments_build_info',
-    help: 'Always 1; the label says which version runs.',
-    labelNames: ['version'],
-    registers: [registry],
-  }).set({ version: manifest.version }, 1);
-  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
+  gauge('payments_build_info', 'Always 1; the label says which version runs.', ['version']).set(
+    { version: manifest.version },
+    1,
+  );
   const readings: (() => void | Promise<void>)[] = [];
   const chainLastOk = gauge(
     'payments_chain_last_ok_timestamp_seconds',
@@ -43,12 +46,11 @@ export const createMetrics = () => {
     'payments_log_broken',
     '1 while the last verification of the whole log found a break, also after a restart.',
   );
-  const reconcileDifferences = new Gauge({
-    name: 'payments_reconcile_differences',
-    help: "Differences between the log and the provider's ledger at the last reconciliation.",
-    labelNames: ['kind'],
-    registers: [registry],
-  });
+  const reconcileDifferences = gauge(
+    'payments_reconcile_differences',
+    "Differences between the log and the provider's ledger at the last reconciliation.",
+    ['kind'],
+  );
   const reconcileLast = gauge(
     'payments_reconcile_last_timestamp_seconds',
     'When log and ledger were last compared to the end; 0 for never since the start.',
@@ -57,73 +59,53 @@ export const createMetrics = () => {
     'payments_reconcile_interval_seconds',
     'How often log and ledger are compared by themselves; 0 for never.',
   );
-  const chainBreaks = counter<[]>(registry, {
-    name: 'payments_chain_breaks_total',
-    help: 'Verifications of the whole log that found a break.',
-  });
+  const chainBreaks = counter(
+    'payments_chain_breaks_total',
+    'Verifications of the whole log that found a break.',
+  );
   return {
-    requestSeconds: histogram<[method: string, route: string, status: string]>(
-      registry,
-      {
-        name: 'http_server_request_duration_seconds',
-        help: 'Time from a request to its response.',
-        labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
-      },
-      SECONDS,
+    requestSeconds: histogram(
+      'http_server_request_duration_seconds',
+      'Time from a request to its response.',
+      ['http_request_method', 'http_route', 'http_response_status_code'],
     ),
-    commands: counter<[command: string, outcome: string]>(registry, {
-      name: 'payments_commands_total',
-      help: 'Commands by outcome.',
-      labelNames: ['command', 'outcome'],
-    }),
-    commandSeconds: histogram<[command: string]>(
-      registry,
-      {
-        name: 'payments_command_duration_seconds',
-        help: 'Time to carry out a command, the provider included.',
-        labelNames: ['command'],
-      },
-      SECONDS,
+    commands: counter('payments_commands_total', 'Commands by outcome.', ['command', 'outcome']),
+    commandSeconds: histogram(
+      'payments_command_duration_seconds',
+      'Time to carry out a command, the provider included.',
+      ['command'],
     ),
-    eventsAppended: counter<[type: string]>(registry, {
-      name: 'payments_events_appended_total',
-      help: 'Events made durable.',
-      labelNames: ['type'],
-    }),
-    appendConflicts: counter<[]>(registry, {
-      name: 'payments_append_conflicts_total',
-      help: 'Appends that found their stream at another revision.',
-    }),
-    appendFailures: counter<[]>(registry, {
-      name: 'payments_append_failures_total',
-      help: 'Appends that the event store did not take, or did not say so: it was full, locked, or away.',
-    }),
-    appendBatches: counter<[]>(registry, {
-      name: 'payments_append_batches_total',
-      help: 'Commits that made events durable, one fsync each.',
-    }),
-    providerSeconds: histogram<[operation: string, outcome: string]>(
-      registry,
-      {
-        name: 'payments_provider_request_duration_seconds',
-        help: 'Time of a provider call.',
-        labelNames: ['operation', 'outcome'],
-      },
-      SECONDS,
+    eventsAppended: counter('payments_events_appended_total', 'Events made durable.', ['type']),
+    appendConflicts: counter(
+      'payments_append_conflicts_total',
+      'Appends that found their stream at another revision.',
     ),
-    providerRejections: counter<[reason: string]>(registry, {
-      name: 'payments_provider_rejections_total',
-      help: 'Operations that the provider rejects for its key, permission, rate or account, not for a card.',
-      labelNames: ['reason'],
-    }),
-    cardLikeTexts: counter<[]>(registry, {
-      name: 'payments_card_like_texts_total',
-      help: 'Requests with a text that is kept and looks like the number of another card.',
-    }),
-    unreadableRequests: counter<[]>(registry, {
-      name: 'payments_unreadable_requests_total',
-      help: 'Requests rejected because the events of their payment are not whole or cannot be read.',
-    }),
+    appendFailures: counter(
+      'payments_append_failures_total',
+      'Appends that the event store did not take, or did not say so: it was full, locked, or away.',
+    ),
+    appendBatches: counter(
+      'payments_append_batches_total',
+      'Commits that made events durable, one fsync each.',
+    ),
+    providerSeconds: histogram(
+      'payments_provider_request_duration_seconds',
+      'Time of a provider call.',
+      ['operation', 'outcome'],
+    ),
+    providerRejections: counter(
+      'payments_provider_rejections_total',
+      'Operations that the provider rejects for its key, permission, rate or account, not for a card.',
+      ['reason'],
+    ),
+    cardLikeTexts: counter(
+      'payments_card_like_texts_total',
+      'Requests with a text that is kept and looks like the number of another card.',
+    ),
+    unreadableRequests: counter(
+      'payments_unreadable_requests_total',
+      'Requests rejected because the events of their payment are not whole or cannot be read.',
+    ),
     keysOutdatedSeconds: gauge(
       'payments_jwks_outdated_seconds',
       'While JWT_JWKS_URL cannot be loaded: the age of the keys in use; 0 while it can.',
@@ -155,12 +137,11 @@ export const createMetrics = () => {
       'Unresolved operations that were sent to another provider than the one that is set.',
     ),
     headPosition: gauge('payments_store_head_position', 'Position of the last event in the log.'),
-    projectionPosition: new Gauge({
-      name: 'payments_projection_position',
-      help: 'Position up to which everything is in the read models.',
-      labelNames: ['projection'],
-      registers: [registry],
-    }),
+    projectionPosition: gauge(
+      'payments_projection_position',
+      'Position up to which everything is in the read models.',
+      ['projection'],
+    ),
     projectionLagEvents: gauge(
       'payments_projection_lag_events',
       'Events not yet in the read models; on EventStoreDB 1,000 stands for more.',
@@ -174,61 +155,53 @@ export const createMetrics = () => {
       'How far the running or the last rebuild has come, up to 1; 0 for none since the start.',
     ),
     parked: gauge('payments_parked', 'Payments that the projector has parked at a poison event.'),
-    readModelSamples: counter<[]>(registry, {
-      name: 'payments_read_model_samples_total',
-      help: 'Payments whose read model was compared with the log.',
-    }),
+    readModelSamples: counter(
+      'payments_read_model_samples_total',
+      'Payments whose read model was compared with the log.',
+    ),
     readModelDifferences: gauge(
       'payments_read_model_differences',
       'Payments whose read model was found to differ from the log, until a rebuild or a whole comparison.',
     ),
-    relayLagEvents: new Gauge({
-      name: 'payments_relay_lag_events',
-      help: 'Events not yet sent to the topic, on EventStoreDB 1,000 for more; nothing where no broker is set.',
-      labelNames: ['topic'],
-      registers: [registry],
-    }),
-    relayPublished: counter<[]>(registry, {
-      name: 'payments_relay_published_total',
-      help: 'Events sent to the topics and acknowledged.',
-    }),
+    relayLagEvents: gauge(
+      'payments_relay_lag_events',
+      'Events not yet sent to the topic, on EventStoreDB 1,000 for more; nothing where no broker is set.',
+      ['topic'],
+    ),
+    relayPublished: counter(
+      'payments_relay_published_total',
+      'Events sent to the topics and acknowledged.',
+    ),
     relayParked: gauge(
       'payments_relay_parked',
       'Payments that the relay has parked at a poison event.',
     ),
-    webhookAttempts: counter<[outcome: string]>(registry, {
-      name: 'payments_webhook_attempts_total',
-      help: 'Requests to webhook endpoints, by what came of them.',
-      labelNames: ['outcome'],
-    }),
-    webhookSeconds: histogram<[]>(
-      registry,
-      {
-        name: 'payments_webhook_attempt_duration_seconds',
-        help: 'Time of a request to a webhook endpoint.',
-      },
-      SECONDS,
+    webhookAttempts: counter(
+      'payments_webhook_attempts_total',
+      'Requests to webhook endpoints, by what came of them.',
+      ['outcome'],
     ),
-    webhookEndpoints: new Gauge({
-      name: 'payments_webhook_endpoints',
-      help: 'Webhook endpoints by status.',
-      labelNames: ['status'],
-      registers: [registry],
-    }),
+    webhookSeconds: histogram(
+      'payments_webhook_attempt_duration_seconds',
+      'Time of a request to a webhook endpoint.',
+    ),
+    webhookEndpoints: gauge('payments_webhook_endpoints', 'Webhook endpoints by status.', [
+      'status',
+    ]),
     webhookOldestSeconds: gauge(
       'payments_webhook_oldest_waiting_seconds',
       'Age of the oldest event that an enabled webhook endpoint has not accepted; 0 for none.',
     ),
-    traceSpans: counter<[outcome: string]>(registry, {
-      name: 'payments_trace_spans_total',
-      help: 'Spans that the collector has taken (exported), and that it has not (dropped); nothing where none is set.',
-      labelNames: ['outcome'],
-    }),
+    traceSpans: counter(
+      'payments_trace_spans_total',
+      'Spans that the collector has taken (exported), and that it has not (dropped); nothing where none is set.',
+      ['outcome'],
+    ),
     /** Whether the whole log has just been verified without a break. */
     chainVerified: (ok: boolean): void => {
       logBroken.set(ok ? 0 : 1);
       if (ok) chainLastOk.set(Math.floor(Date.now() / 1000));
-      else chainBreaks.add(1);
+      else chainBreaks.inc();
     },
     /** How often this process compares log and ledger by itself, in milliseconds; 0 for never. */
     reconcileScheduled: (everyMs: number): void => reconcileInterval.set(everyMs / 1000),

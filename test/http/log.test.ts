@@ -343,10 +343,10 @@ describe('gaps §4: card numbers are scrubbed from log lines', () => {
 describe('surfaces: metrics', () => {
   test('count and measure by label, and begin at zero where they have no labels', async () => {
     const metrics = createMetrics();
-    metrics.commands.add(1, 'create', 'approved');
-    metrics.commands.add(2, 'create', 'approved');
-    metrics.providerSeconds.observe(0.02, 'SALE', 'APPROVED');
-    metrics.providerSeconds.observe(60, 'SALE', 'APPROVED');
+    metrics.commands.inc({ command: 'create', outcome: 'approved' });
+    metrics.commands.inc({ command: 'create', outcome: 'approved' }, 2);
+    metrics.providerSeconds.observe({ operation: 'SALE', outcome: 'APPROVED' }, 0.02);
+    metrics.providerSeconds.observe({ operation: 'SALE', outcome: 'APPROVED' }, 60);
     const text = await metrics.text();
     const sale = 'operation="SALE",outcome="APPROVED"';
     const name = 'payments_provider_request_duration_seconds';

@@ -1,12 +1,16 @@
 /** The deliverer in its thread, over a SQLite log and a receiver on loopback. */
 import { join } from 'node:path';
-import { startDelivererThread } from '../../projector/webhooks/thread.ts';
-import type { CountedAttempt } from '../../projector/webhooks/thread-messages.ts';
+import type { Worker } from 'node:worker_threads';
+import { disableIn } from '../../projector/webhooks/disable.ts';
+import {
+  type CountedAttempt,
+  createDelivererWorker,
+  startDelivererThread,
+} from '../../projector/webhooks/thread.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import { createScanThread, type ScanThread } from '../../shared/runtime/scan-thread.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { newEvent, timeOf, wholeLife } from './payment-events.ts';
@@ -16,7 +20,7 @@ import { startReceiver } from './webhook-receiver.ts';
 /** What tests change as it runs. */
 type Course = {
   turn: 'own' | 'of another';
-  /** Appends of the thread throw these first, the test's own do not. */
+  /** Appends of the deliverer throw these first, the test's own do not. */
   failures: Error[];
   /** The next thread is never sent a word to end. */
   isDeaf: boolean;
@@ -29,10 +33,8 @@ type Course = {
 export const threadedDeliverer = async () => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-  const { scan } = store.stored;
-  if (scan === undefined) throw new Error('a SQLite log is read by threads');
   const receiver = await startReceiver();
-  const threads: ScanThread[] = [];
+  const threads: Worker[] = [];
   const course: Course = { turn: 'own', failures: [], isDeaf: false };
   const appended: string[] = [];
   let looks = 0;
@@ -40,6 +42,7 @@ export const threadedDeliverer = async () => {
   const lines: { level: string; fields: object; message: string }[] = [];
   const write = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, fields, message });
+  const logger = { info: write('info'), warn: write('warn'), error: write('error') };
 
   const deliveries = () => sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
   const append: EventStore['append'] = async (stream, expected, events) => {
@@ -51,26 +54,26 @@ export const threadedDeliverer = async () => {
   const start = () =>
     startDelivererThread({
       store: {
-        ...store,
-        append,
+        end: store.end,
         lastRevision: (stream) => {
           looks += 1;
           return store.lastRevision(stream);
         },
       },
-      scan,
       deliveries: deliveries(),
-      settings: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
+      config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
       allowedNetworks: ['127.0.0.0/8'],
       secret: async () => 'a secret of the tests, 32 bytes long at least',
-      logger: { info: write('info'), warn: write('warn'), error: write('error') },
+      disable: disableIn({ ...store, append }, logger),
+      logger,
       turn: () => course.turn,
       onAttempt: (attempt) => void attempts.push(attempt),
-      newThread: () => {
-        const thread = createScanThread();
+      newWorker: (data) => {
+        const thread = createDelivererWorker({ ...data, priorityLoweredBy: 0 });
         threads.push(thread);
-        if (!course.isDeaf) return thread;
-        return { ...thread, run: (order) => thread.run({ ...order, signal: undefined }) };
+        const post = thread.postMessage.bind(thread);
+        if (course.isDeaf) thread.postMessage = (message) => message === 'stop' || post(message);
+        return thread;
       },
       backOff: { minMs: 20, maxMs: 50 },
     });

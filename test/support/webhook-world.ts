@@ -1,5 +1,6 @@
 /** A deliverer over memory, a test clock and a receiver that is a function. */
 import { startDeliverer } from '../../projector/webhooks/deliverer.ts';
+import { disableIn } from '../../projector/webhooks/disable.ts';
 import type { SendOutcome } from '../../projector/webhooks/send.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
@@ -69,6 +70,10 @@ export const webhookWorld = (options: WorldOptions = {}) => {
   const lines: string[] = [];
   const infos: string[] = [];
   const write = (_fields: object, message: string) => void lines.push(message);
+  const logger = {
+    ...{ ...silent, error: write, warn: write },
+    info: (_fields: object, message: string) => void infos.push(message),
+  };
 
   const deliverer = startDeliverer({
     store,
@@ -87,10 +92,8 @@ export const webhookWorld = (options: WorldOptions = {}) => {
       close: async () => undefined,
     },
     secret: async () => WORLD_SECRET,
-    logger: {
-      ...{ ...silent, error: write, warn: write },
-      info: (_fields, message) => void infos.push(message),
-    },
+    disable: disableIn(store, logger),
+    logger,
     turn: options.turn ?? (() => 'own'),
     nowMs,
     startTimer: clock.startTimer,

@@ -1,17 +1,18 @@
 /** The log as the thread of the deliverer follows it: every promise of a subscription, no further than it may. */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { followLog } from '../../projector/webhooks/followed-log.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { openFollowedLog } from '../../shared/event-store/sqlite/followed-log.ts';
 import { batchOf, eventsOf } from '../contract/event-store/opened.ts';
 import { subscribingCases } from '../contract/event-store/subscribing.cases.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-/** A store whose subscriptions are those of a thread that hears of each append. */
-const followed = async (own: EventStore): Promise<EventStore> => {
-  const log = followLog(own, await own.end());
+/** A store whose subscriptions are those of a thread that learns of each append. */
+const followed = async (file: string): Promise<EventStore> => {
+  const own = await openSqliteEventStore({ file });
+  const log = openFollowedLog(file, await own.end());
   return {
     ...own,
     subscribe: log.subscribe,
@@ -19,6 +20,10 @@ const followed = async (own: EventStore): Promise<EventStore> => {
       const stored = await own.append(...args);
       log.grow(await own.end());
       return stored;
+    },
+    close: async () => {
+      log.close();
+      await own.close();
     },
   };
 };
@@ -29,17 +34,19 @@ subscribingCases({
   make: async () => {
     const folder = temporaryFolder();
     return {
-      open: async () => followed(await openSqliteEventStore({ file: join(folder.path, 'log.db') })),
+      open: () => followed(join(folder.path, 'log.db')),
       remove: async () => folder.remove(),
     };
   },
 });
 
 test('what is stored beyond the end that was named is not read', async () => {
-  const store = memoryEventStore();
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'log.db');
+  const store = await openSqliteEventStore({ file });
   await store.append('payment-1', 'none', batchOf(2));
   const end = await store.end();
-  const log = followLog(store, end);
+  const log = openFollowedLog(file, end);
   await store.append('payment-2', 'none', batchOf(2));
   const seen: string[] = [];
   const seenAtEnds: number[] = [];
@@ -55,4 +62,7 @@ test('what is stored beyond the end that was named is not read', async () => {
   }
   expect(seenAtEnds).toEqual([2, 4]);
   expect(seen).toEqual(['payment-1', 'payment-1', 'payment-2', 'payment-2']);
+  log.close();
+  await store.close();
+  folder.remove();
 });

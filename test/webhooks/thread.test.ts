@@ -1,16 +1,18 @@
 /** docs/architecture.md: where one process has the log, the deliverer runs in a thread beside the requests. */
+import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { createDelivererThread } from '../../projector/webhooks/thread.ts';
+import { createDelivererWorker } from '../../projector/webhooks/thread.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
 } from '../../shared/event-store/errors.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import type { TestScan } from '../support/scans.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { threadedDeliverer } from '../support/threaded-deliverer.ts';
 import { until } from '../support/until.ts';
 import type { Received } from '../support/webhook-receiver.ts';
@@ -57,15 +59,25 @@ test('there is no thread before the first endpoint, and then one', async () => {
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('its thread yields the CPU to those that serve requests', async () => {
-  const thread = createDelivererThread();
-  const module = new URL('../support/scans.ts', import.meta.url).href;
-  const args: TestScan = { count: 0, ending: 'priority' };
+  const folder = temporaryFolder();
+  const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+  const worker = createDelivererWorker({
+    config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
+    allowedNetworks: [],
+    secret: 'a secret of the tests, 32 bytes long at least',
+    progress: { end: null, turn: 'own' },
+    priorityLoweredBy: 15,
+  });
+  const priorities = () => readdirSync('/proc/self/task').map((id) => getPriority(Number(id)));
   // 19 is the last one that there is.
-  expect(await resultOf(thread.run({ module, args }))).toBe(Math.min(getPriority() + 15, 19));
-  await thread.end();
+  const lowered = Math.min(getPriority() + 15, 19);
+  await until('one thread has the lower priority', () => priorities().includes(lowered));
+  await worker.terminate();
+  await store.close();
+  folder.remove();
 });
 
-test('an append that is refused, or of unknown outcome, is that in the thread too', async () => {
+test('an endpoint that is gone is disabled, though an append is refused or of unknown outcome', async () => {
   const { appended, course, receiver } = world;
   await world.register('m_gone');
   receiver.respond = ({ path }, response) =>
@@ -122,7 +134,7 @@ test('a thread that dies under load is started again: one line each time, nothin
       paid += 1;
     }
     await until('it sends', () => received().length > before);
-    await threads.at(-1)?.end();
+    await threads.at(-1)?.terminate();
     await until('its death is known', () => {
       states.add(deliverer.status().state);
       return world.said(INTERRUPTED).length === death;

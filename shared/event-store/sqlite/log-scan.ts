@@ -25,15 +25,17 @@ const WAIT_MS_MAX = 5000;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
+type File = Pick<LogScanArgs, 'file' | 'isLive'>;
+
 /** A file that nobody writes to is unusable whatever its error is; a live one may only be busy. */
-const portErrorOf = (error: unknown, { file, isLive }: LogScanArgs): Error => {
+const portErrorOf = (error: unknown, { file, isLive }: File): Error => {
   const message = `${file}: ${messageOf(error)} (SQLite error ${codeOf(error)})`;
   const isDamage = [CORRUPT, NOT_A_DATABASE].includes(codeOf(error) & 0xff);
   return isDamage || !isLive ? new StoreFileUnusable(message) : new StoreUnavailable(message);
 };
 
-/** The log of an open file. Each call throws StoreFileUnusable or StoreUnavailable. */
-const openLog = (given: LogScanArgs) => {
+/** Opens the log of a file for reading. It and each call throw StoreFileUnusable or StoreUnavailable. */
+export const openLog = (given: File) => {
   const read = <T>(step: () => T): T => {
     try {
       return step();

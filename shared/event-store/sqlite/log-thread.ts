@@ -27,13 +27,12 @@ export const logScans = (file: string, isLive: boolean) => {
 
   async function* scan<Y, R>(
     { module, args, ...order }: ScanOrder,
-    thread: number | Pick<ScanThread, 'run'> = 0,
+    thread = 0,
   ): AsyncGenerator<Y, R> {
     const given: LogScanArgs = { file, isLive, module, args };
     let finished = true;
     unfinished += 1;
-    const own = typeof thread === 'number' ? threadAt(thread) : thread;
-    const steps = own.run<Y, R>({ ...order, module: MODULE, args: given });
+    const steps = threadAt(thread).run<Y, R>({ ...order, module: MODULE, args: given });
     try {
       for (let step = await steps.next(); ; step = await steps.next()) {
         if (step.done === true) return step.value;

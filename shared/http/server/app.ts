@@ -169,7 +169,7 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
     }
     const { id: requestId, routeOptions } = request;
     if (error instanceof UnreadableStream) {
-      metrics.unreadableRequests.add(1);
+      metrics.unreadableRequests.inc();
       const fields = { requestId, route: routeOptions.url, reason: error.message };
       log.error(fields, 'request rejected: the events of its payment are not whole');
       return reject(reply, 'SERVICE_UNAVAILABLE', UNREADABLE, UNREADABLE_RETRY);

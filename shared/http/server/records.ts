@@ -18,7 +18,12 @@ const record = (
   const { method, routeOptions } = request;
   const route = routeOptions.url ?? 'unknown';
   const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
-  metrics.requestSeconds.observe(durationMs / 1000, method, route, String(status));
+  const labels = {
+    http_request_method: method,
+    http_route: route,
+    http_response_status_code: status,
+  };
+  metrics.requestSeconds.observe(labels, durationMs / 1000);
   const fields = {
     requestId: request.id,
     method,

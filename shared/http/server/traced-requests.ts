@@ -49,8 +49,8 @@ const watchSpans = (metrics: Metrics): void => {
   let counted = { exported: 0, dropped: 0 };
   metrics.beforeScrape(() => {
     const { exported, dropped } = spanCounts();
-    metrics.traceSpans.add(exported - counted.exported, 'exported');
-    metrics.traceSpans.add(dropped - counted.dropped, 'dropped');
+    metrics.traceSpans.inc({ outcome: 'exported' }, exported - counted.exported);
+    metrics.traceSpans.inc({ outcome: 'dropped' }, dropped - counted.dropped);
     counted = { exported, dropped };
   });
 };

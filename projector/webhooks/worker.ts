@@ -1,0 +1,77 @@
+/**
+ * The thread of the deliverer (thread.ts), beside the one that serves requests and below it in priority:
+ * no request waits for a delivery, and deliveries catch up where there is room. It reads the log over a
+ * connection of its own and saves the rows of the endpoints; what it cannot do itself it reports.
+ */
+import { join } from 'node:path';
+import { parentPort, workerData } from 'node:worker_threads';
+import { openFollowedLog } from '../../shared/event-store/sqlite/followed-log.ts';
+import { openDeliveries } from '../../shared/open-deliveries.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { takeLowPriority } from '../../shared/runtime/low-priority.ts';
+import { openTraces } from '../../shared/runtime/traces.ts';
+import { spanCounts } from '../../shared/runtime/tracing.ts';
+import { composeDeliverer } from './open.ts';
+import type { CountedAttempt, Progress, Reports, ThreadData } from './thread.ts';
+
+const NOTE_MS = 250;
+
+const port = parentPort;
+if (port === null) throw new Error('worker.ts runs as a worker thread only');
+const { config, allowedNetworks, secret, priorityLoweredBy, ...first }: ThreadData = workerData;
+let { progress } = first;
+
+const report = <N extends keyof Reports>(name: N, ...args: Parameters<Reports[N]>): void =>
+  port.postMessage({ name, args });
+const logger: Logger = {
+  info: (fields, message) => report('log', 'info', fields, message),
+  warn: (fields, message) => report('log', 'warn', fields, message),
+  error: (fields, message) => report('log', 'error', fields, message),
+};
+
+takeLowPriority(priorityLoweredBy);
+const fileOf = (name: string): string => join(config.dataDir, name);
+const log = openFollowedLog(fileOf('events.sqlite'), progress.end);
+const traces =
+  config.traces && (await openTraces({ ...config.traces, mode: config.mode, log: logger }));
+const deliveries = await openDeliveries({ config, fileOf });
+let attempts: CountedAttempt[] = [];
+const deliverer = composeDeliverer({
+  store: log,
+  deliveries,
+  allowedNetworks,
+  disable: async (...request) => report('disable', ...request),
+  secret: async () => secret,
+  logger,
+  turn: () => progress.turn,
+  onAttempt: ({ outcome, latencyMs }) => void attempts.push({ outcome, latencyMs }),
+});
+
+let counted = spanCounts();
+const note = (): void => {
+  const spans = spanCounts();
+  report('note', deliverer.status(), attempts, {
+    exported: spans.exported - counted.exported,
+    dropped: spans.dropped - counted.dropped,
+  });
+  attempts = [];
+  counted = spans;
+};
+const noting = setInterval(note, NOTE_MS);
+
+const stop = async (): Promise<void> => {
+  clearInterval(noting);
+  await deliverer.stop();
+  await traces?.stop();
+  log.close();
+  note();
+  process.exit();
+};
+
+port.on('message', (message: Progress | 'stop') => {
+  if (message === 'stop') void stop();
+  else {
+    progress = message;
+    log.grow(message.end);
+  }
+});
