@@ -1,11 +1,10 @@
-/** Draws one trace: a line for each span, in the order of their begin, below the span that led to it. */
+/** Draws one trace: a line for each span, by its start, below its parent. */
 import { label, line, px, svg, WIDTH } from '../bench/chart.ts';
 
 export type DrawnSpan = {
   id: string;
   parentId: string | undefined;
   name: string;
-  /** Which process made it. */
   process: string;
   startMs: number;
   endMs: number;
@@ -19,7 +18,6 @@ const LEFT = 290;
 const RIGHT = 84;
 const INDENT = 14;
 
-/** Each span with its depth: children stand below their parent, by the time of their begin. */
 const inOrder = (spans: readonly DrawnSpan[]): { span: DrawnSpan; depth: number }[] => {
   const sorted = spans.toSorted((a, b) => a.startMs - b.startMs);
   const ids = new Set(sorted.map(({ id }) => id));
@@ -34,7 +32,7 @@ const inOrder = (spans: readonly DrawnSpan[]): { span: DrawnSpan; depth: number 
 
 const ms = (value: number): string => `${Number(value.toPrecision(2)).toLocaleString('en-US')} ms`;
 
-/** The picture of one trace. Throws RangeError where there is no span. */
+/** An SVG. Throws RangeError where there is no span. */
 export const tracePicture = (title: string, spans: readonly DrawnSpan[]): string => {
   if (spans.length === 0) throw new RangeError('a trace without spans has no picture');
   const rows = inOrder(spans);
