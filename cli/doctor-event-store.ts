@@ -1,10 +1,7 @@
-/**
- * What `payments doctor` says of the EventStoreDB server that EVENTSTOREDB_URL of this shell names:
- * who answers, and what its user may do (docs/eventstoredb.md).
- */
+/** Reports of the server of EVENTSTOREDB_URL for `payments doctor`: its nodes, and the rights of its user (docs/eventstoredb.md). */
 import type { Right, ServerFacts } from '../shared/event-store/eventstoredb/server-facts.ts';
 
-/** The server, and what to mend: `faults` keep the service from its work, `warnings` do not. */
+/** `faults` keep the service from its work, `warnings` do not. */
 export type EventStoreServerFinding = ServerFacts & { faults: string[]; warnings: string[] };
 
 /** Measured, and served by their maker (docs/eventstoredb.md). */
@@ -46,7 +43,7 @@ const warningsOf = (facts: ServerFacts): string[] => {
   ];
 };
 
-/** Asks the server. Throws Error with one line for an address that cannot be read. */
+/** Throws Error with one line for an address that cannot be read. */
 export const lookAtEventStoreServer = async (url: string): Promise<EventStoreServerFinding> => {
   const { askServer } = await import('../shared/event-store/eventstoredb/server-facts.ts');
   const facts = await askServer(url);
@@ -66,7 +63,6 @@ const versionText = (version: string | null): string => {
   return isSupported(version) ? `${version}, supported` : version;
 };
 
-/** Rows of two texts: the version, each node, each right. */
 export const serverRows = (finding: EventStoreServerFinding): [string, string][] => [
   ['  version', versionText(finding.version)],
   ...finding.members.map(({ address, state, isAlive }): [string, string] => [

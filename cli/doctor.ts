@@ -1,42 +1,44 @@
 /**
- * `payments doctor`: what is in effect in the running service, the state of each engine as the
- * service sees it, and the data folder. Where the service is stopped, which is a finding, it looks at
- * the settings of this shell, the engines that they name and the data folder instead. It changes
- * nothing.
+ * `payments doctor`: settings, engines and data folder as the running service has them; of a stopped service,
+ * which is a finding, as the settings of this shell name them. It changes nothing.
  */
 import { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { CommandFailed } from './command-failed.ts';
-import { type Attention, type AttentionItem, lookForAttention } from './doctor-attention.ts';
-import { type DataFolderFinding, lookAtDataFolder } from './doctor-data.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import {
   type EventStoreServerFinding,
   lookAtEventStoreServer,
   serverRows,
 } from './doctor-event-store.ts';
-import { lookAtService, type ServiceFinding } from './doctor-service.ts';
-import { lookAtSettings } from './doctor-settings.ts';
-import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
+import {
+  type Attention,
+  type AttentionItem,
+  lookAtService,
+  lookForAttention,
+  type ServiceFinding,
+} from './doctor-service.ts';
+import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
+import { type Format, formatOption } from './options.ts';
+import { columns, note, print, printJson, styled } from './output.ts';
 
 type Finding = {
   ok: boolean;
-  /** Problems of this shell's settings, one line each; with any of them no process starts. */
+  /** Of this shell's settings; with any of them no process starts. */
   problems: string[];
   warnings: readonly string[];
   service: Pick<ServiceFinding, 'url' | 'state' | 'reason'> | null;
-  /** Whose settings these are. */
   settingsOf: 'service' | 'shell';
   settings: EffectiveSetting[];
-  /** Settings of this shell that are set and are others than the service's. */
+  /** Settings of this shell that differ from the service's. */
   shellDiffers: string[];
   dataFolder: DataFolderFinding | null;
   engines: EngineFinding[];
-  /** The server that EVENTSTOREDB_URL of this shell names; null where none is named, or it is down. */
+  /** The server of EVENTSTOREDB_URL of this shell; null where it is not set or the server is down. */
   eventStoreServer: EventStoreServerFinding | null;
-  /** What was not looked at, and why, one line each. */
+  /** With reasons. */
   notLookedAt: string[];
-  /** What waits for a person: with any of it the exit code is 3 where nothing is wrong else. */
+  /** With any item the exit code is 3 where nothing else is wrong. */
   attention: AttentionItem[];
 };
 
@@ -51,7 +53,7 @@ const differing = (shell: readonly EffectiveSetting[], service: ServiceFinding):
     .map(({ name }) => name);
 };
 
-/** The folder of the service; of this shell where the service is stopped or does not say. */
+/** Of the service; of this shell where the service is stopped or does not say. */
 const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | null => {
   if (!isHere(service)) return null;
   const { settings } = service;
@@ -67,7 +69,7 @@ const serverOf = async (
   return url !== undefined && isUp ? lookAtEventStoreServer(url) : null;
 };
 
-/** The service runs on a server that this shell has no address of: what it is shown of it hides the password. */
+/** The service runs on a server whose address this shell does not have: the service hides its password. */
 const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFinding): boolean =>
   eventStoreDbUrl === undefined &&
   settings?.settings.some(
@@ -196,7 +198,7 @@ const whyStopped = ({ service, dataFolder }: Finding): string =>
     ? `no service answers at ${service?.url}, and one holds the data folder: are HOST and PORT here its own?`
     : `the service is stopped: nothing answers at ${service?.url}; start it with npm start, or set PAYMENTS_URL`;
 
-/** Every finding in one line each, the worst first. */
+/** The worst first. */
 const failures = (finding: Finding): string[] => {
   const { problems, service, dataFolder, engines, eventStoreServer } = finding;
   if (problems.length > 0)
@@ -234,12 +236,11 @@ const doctor = async ({ format }: { format: Format }): Promise<void> => {
     );
 };
 
-/** The verb `doctor`. */
 export const doctorCommand = (): Command =>
   new Command('doctor')
     .description(
       'Asks the running service for its settings in effect, each with its origin, and for its engines.',
     )
-    .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments doctor')
+    .addOption(formatOption())
     .action(doctor);

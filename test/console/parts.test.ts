@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import type { JWTPayload } from 'jose';
 import { breakLine, exportLine, LINES_START } from '../../audit/export-lines.ts';
-import { manifestShape } from '../../cli/export-manifest.ts';
+import { manifestShape } from '../../cli/export-file.ts';
 import { followToResult } from '../../console/app/api.js';
 import { claimsOf, mayUse } from '../../console/app/claims.js';
 import { exportFiles } from '../../console/app/export-file.js';
