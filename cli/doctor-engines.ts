@@ -101,13 +101,15 @@ const probe = async ({ engine, place, addresses, call, hint }: Probe): Promise<E
   }
 };
 
+const withoutFault = (engine: string, place: string, state: string, cause: string) => {
+  return { engine, place, state, fault: false, cause };
+};
+
 const lookAtFile = (engine: string, folder: string, name: string): EngineFinding => {
   const place = `SQLite, ${name}`;
   const file = join(folder, name);
-  if (!existsSync(file)) {
-    const cause = 'the first start makes it: npm start';
-    return { engine, place, state: 'empty', fault: false, cause };
-  }
+  if (!existsSync(file))
+    return withoutFault(engine, place, 'empty', 'the first start makes it: npm start');
   try {
     // Otherwise SQLite makes files beside it.
     const database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
@@ -156,13 +158,12 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
 const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   if (set === undefined) {
     const cause = 'nothing is published; set KAFKA_BROKERS to the brokers to publish';
-    return { engine: 'Kafka', place: 'none', state: 'not set', fault: false, cause };
+    return withoutFault('Kafka', 'none', 'not set', cause);
   }
-  const addresses = set.brokers.map((broker) => addressOf(broker, 9092));
   return probe({
     engine: 'Kafka',
     place: set.brokers.join(','),
-    addresses,
+    addresses: set.brokers.map((broker) => addressOf(broker, 9092)),
     call: async () => {
       const { pingKafka } = await import('../projector/event-feed/kafka-connection.ts');
       await pingKafka(set);
@@ -201,7 +202,7 @@ const provider = async (config: Config): Promise<EngineFinding> => {
   const url = config.stripe?.url ?? config.provider.url;
   if (url === undefined) {
     const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
-    return { engine: 'provider', place: 'none', state: 'in the service', fault: false, cause };
+    return withoutFault('provider', 'none', 'in the service', cause);
   }
   const { cause, ...to } = providerProbe(config, url);
   return { ...(cause && { cause }), ...(await probe(to)) };

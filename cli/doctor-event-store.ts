@@ -31,16 +31,17 @@ const warningsOf = (facts: ServerFacts): string[] => {
     ...(rewriteMetadata === 'allowed' ? ['rewrite their metadata'] : []),
   ].join(' and ');
   const who = isInsecure ? 'the server checks no user: whoever reaches it may' : 'the user may';
-  return [
-    ...(may === '' ? [] : [`${who} ${may}, so the log is append-only by our word alone`]),
-    ...(members.length > 1 && namesOneNode
-      ? ['the address names one node of a cluster: name all of them, so that another can lead']
-      : []),
-    ...(members.length > 0 && members.every(({ state }) => state !== 'leader')
-      ? ['no node leads, so nothing can be appended: wait for the election, or start the others']
-      : []),
+  const hasNoLeader = members.length > 0 && members.every(({ state }) => state !== 'leader');
+  const lines = [
+    may !== '' && `${who} ${may}, so the log is append-only by our word alone`,
+    members.length > 1 &&
+      namesOneNode &&
+      'the address names one node of a cluster: name all of them, so that another can lead',
+    hasNoLeader &&
+      'no node leads, so nothing can be appended: wait for the election, or start the others',
     ...versionWarnings(version),
   ];
+  return lines.filter((line) => typeof line === 'string');
 };
 
 /** Throws Error with one line for an address that cannot be read. */

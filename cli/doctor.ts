@@ -79,14 +79,10 @@ const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFindi
 const SERVER_UNKNOWN =
   'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';
 
-const notLookedAt = (config: Config, service: ServiceFinding, attention: Attention): string[] => [
+const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Attention): string[] => [
   ...(isServerUnknown(config, service) ? [SERVER_UNKNOWN] : []),
-  ...(attention.unknown === undefined
-    ? []
-    : [`parked payments and the last verification of the log: ${attention.unknown}`]),
+  ...(unknown ? [`parked payments and the last verification of the log: ${unknown}`] : []),
 ];
-
-const NO_ATTENTION: Attention = { items: [] };
 
 const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
   const service = await lookAtService(config);
@@ -95,7 +91,7 @@ const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<F
   const engines = isStopped ? await lookAtEngines(config) : service.engines;
   const dataFolder = folderOf(config, service);
   const eventStoreServer = await serverOf(config, engines);
-  const attention = settings === null ? NO_ATTENTION : await lookForAttention();
+  const attention = settings === null ? { items: [] } : await lookForAttention();
   const isWell =
     attention.unknown === undefined &&
     dataFolder?.problem === undefined &&
@@ -166,27 +162,19 @@ const showServer = (finding: EventStoreServerFinding): void => {
 const showService = ({ service, settingsOf }: Finding): void => {
   if (service === null) return;
   const { url, state, reason } = service;
-  print(
-    `${styled('bold', 'Service')}  ${url}  ${styled(state === 'running' ? 'green' : 'red', state)}`,
-  );
+  const shown = styled(state === 'running' ? 'green' : 'red', state);
+  print(`${styled('bold', 'Service')}  ${url}  ${shown}`);
   if (reason !== undefined) print(`  its settings are not known: ${reason}`);
-  print(
-    '',
-    styled(
-      'bold',
-      settingsOf === 'service' ? 'Settings in effect there' : 'Settings of this shell',
-    ),
-  );
+  title(settingsOf === 'service' ? 'Settings in effect there' : 'Settings of this shell');
 };
 
 const show = (finding: Finding): void => {
-  const { settings, problems, warnings, shellDiffers, dataFolder, engines } = finding;
-  const { eventStoreServer } = finding;
+  const { settings, shellDiffers, dataFolder, engines, eventStoreServer } = finding;
   showService(finding);
   print(...columns(settings.map(({ name, value, origin }) => [name, value, origin])));
   if (shellDiffers.length > 0) print(`this shell has other values of: ${shellDiffers.join(', ')}`);
-  for (const problem of problems) print(styled('red', `problem: ${problem}`));
-  for (const warning of warnings) print(styled('yellow', `warning: ${warning}`));
+  for (const problem of finding.problems) print(styled('red', `problem: ${problem}`));
+  for (const warning of finding.warnings) print(styled('yellow', `warning: ${warning}`));
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
   if (eventStoreServer !== null) showServer(eventStoreServer);
@@ -204,20 +192,18 @@ const failures = (finding: Finding): string[] => {
   if (problems.length > 0)
     return ['no process starts with these settings; docs/settings.md describes each'];
   const faults = engines.filter(({ fault }) => fault).map(({ engine }) => engine);
-  return [
-    ...(service?.state === 'stopped' ? [whyStopped(finding)] : []),
-    ...(service?.state === 'not ready' ? ['the service is not ready'] : []),
-    ...(service?.reason === undefined ? [] : ['the settings in effect could not be read']),
-    ...(faults.length === 0
-      ? []
-      : [
-          `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`,
-        ]),
+  const lines = [
+    service?.state === 'stopped' && whyStopped(finding),
+    service?.state === 'not ready' && 'the service is not ready',
+    service?.reason !== undefined && 'the settings in effect could not be read',
+    faults.length > 0 &&
+      `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`,
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
-    ...(dataFolder?.problem === undefined ? [] : [dataFolder.problem]),
+    dataFolder?.problem,
     ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
     ...attentionLines(finding),
   ];
+  return lines.filter((line) => typeof line === 'string');
 };
 
 const attentionLines = ({ attention }: Finding): string[] =>
@@ -230,10 +216,7 @@ const doctor = async ({ format }: { format: Format }): Promise<void> => {
   const lines = finding.ok ? attentionLines(finding) : failures(finding);
   if (lines.length > 0) throw new CommandFailed(lines.join('\npayments: '), finding.ok ? 3 : 1);
   if (format === 'pretty')
-    note(
-      '',
-      'Nothing is wrong. Next: payments projections status shows how far the read models are',
-    );
+    note('', 'Nothing is wrong. Next: payments projections status says how far read models are');
 };
 
 export const doctorCommand = (): Command =>

@@ -81,19 +81,13 @@ export const failureOf = (
   const { differences, more, byKind, unreadable, notCompared } = result;
   const found = differences.length + more;
   const parts = [
-    ...(found > 0 ? [`${count(found, 'difference')}; next: ${stepsFor(byKind).join('; ')}`] : []),
-    ...(unreadable > 0
-      ? [
-          `${count(unreadable, 'event')} cannot be read; next: payments verify --all says whether the log was changed; if it is intact, start the version that wrote them`,
-        ]
-      : []),
-    ...(notCompared > 0
-      ? [
-          `${notCompared} operations had no counterpart where the comparison stopped; is it the ledger of this log?`,
-        ]
-      : []),
+    found > 0 && `${count(found, 'difference')}; next: ${stepsFor(byKind).join('; ')}`,
+    unreadable > 0 &&
+      `${count(unreadable, 'event')} cannot be read; next: payments verify --all says whether the log was changed; if it is intact, start the version that wrote them`,
+    notCompared > 0 &&
+      `${notCompared} operations had no counterpart where the comparison stopped; is it the ledger of this log?`,
   ];
-  return parts.join('; ');
+  return parts.filter(Boolean).join('; ');
 };
 
 /** A stream, which no proxy gives up while a long ledger is read. */
