@@ -1,7 +1,4 @@
-/**
- * `payments backup <folder>`: a copy of the data folder while the service runs. What it holds and
- * in which order is ADR-0078: no copied checkpoint is ever ahead of the copied log.
- */
+/** `payments backup <folder>`: copies the data folder while the service runs; no checkpoint is ahead of the log (ADR-0078). */
 import {
   chmodSync,
   copyFileSync,
@@ -18,10 +15,11 @@ import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import { syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
-import { counted, type Format, formatOption, note, print, printJson } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
-/** In the order of copying. Read models are not copied: they are rebuilt from the events. */
+/** In the order of copying. Read models are rebuilt from the events. */
 const PARTS: readonly { name: string; copy: (from: string, to: string) => Promise<void> }[] = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
   { name: 'relay-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
@@ -30,9 +28,9 @@ const PARTS: readonly { name: string; copy: (from: string, to: string) => Promis
   { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'webhook.secret', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
-  // The next seals of the log can be made with this key alone. Its `.head` is not copied: it may be ahead.
+  // Only this key makes the log's next seals. Its `.head` is not copied: it may be ahead.
   { name: 'sealing-key.pem', copy: async (from, to) => copyFileSync(from, to) },
-  // Of a rotation that was broken off: the copied log may name this key.
+  // Left by an interrupted key rotation; the copied log may already refer to it.
   { name: 'sealing-key.pem.next', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'events.sqlite', copy: (from, to) => copyLive(from, to) },
   // After the events: recovery finds every operation here whose intent was copied.
@@ -40,7 +38,7 @@ const PARTS: readonly { name: string; copy: (from: string, to: string) => Promis
 ];
 const EVENTS = 'events.sqlite';
 
-/** All pages in one step: between two steps a commit would make SQLite start the copy again. */
+/** In one step: a commit between two steps would make SQLite start the copy again. */
 const ALL_PAGES = 2 ** 31 - 1;
 const BUSY_MS = 5_000;
 
@@ -95,7 +93,7 @@ const copyParts = async (from: string, to: string): Promise<Copied['files']> => 
 const whyOf = (error: unknown): string =>
   isDiskFull(error) ? 'the disk is full' : reasonOf(error);
 
-/** Copies into a folder of another name first, so that an interrupted copy never looks whole. */
+/** Copies under another name first, so that an interrupted copy never looks whole. */
 const copyFolder = async (from: string, to: string): Promise<Copied> => {
   const partial = join(dirname(to), `.${basename(to)}.partial`);
   try {
@@ -141,11 +139,10 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   note(`To restore it, start on a copy: cp -a ${folder} /restored && DATA_DIR=/restored npm start`);
 };
 
-/** The verb `backup`. */
 export const backupCommand = (): Command =>
   new Command('backup')
     .description('Copies the data folder of the embedded store while the service runs.')
+    .addHelpText('after', '\nExample:\n  payments backup /backups/payments-2026-11-21')
     .argument('<folder>', 'the folder to write; must not exist yet')
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments backup /backups/payments-2026-11-21')
     .action(runBackup);

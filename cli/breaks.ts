@@ -1,20 +1,21 @@
-/** How the verbs show the breaks of a log: by name, with the place and the reason. */
+/** The breaks of a log: how verbs show them, and how a person acknowledges one. */
+import type { AuditVerification } from '../audit/contract.ts';
 import type { LogBreak, LogBreaks } from '../shared/event-store/breaks.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
+import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, counted, note, print } from './output.ts';
 
 type Shown = LogBreak & { line?: number | undefined };
 
-/** The name that a person acknowledges a break by. */
+/** A person acknowledges a break by this name. */
 export const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): string =>
   `${stream}@${revision}`;
 
-/** The place of a break, and why it is one. */
 export const placeOf = (broken: Shown): string =>
   `${broken.line === undefined ? '' : `line ${broken.line}, `}${describeBreak(broken)}`;
 
-/** Prints what was acknowledged: whoever takes the log for intact takes this with it. */
+/** A log counts as intact with its acknowledged breaks, so these are printed. */
 export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'acknowledged'>): void =>
   print(
     ...columns(
@@ -29,7 +30,7 @@ export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'ackn
 
 const rowOf = (broken: Shown): string[] => ['BREAK', nameOf(broken), placeOf(broken)];
 
-/** Prints the breaks by name where there are several, and what was acknowledged. */
+/** Names the breaks where there are several. */
 export const printBreaks = ({ count, named, acknowledged }: LogBreaks<Shown>): void => {
   printAcknowledged({ acknowledged });
   if (count < 2) return;
@@ -37,14 +38,10 @@ export const printBreaks = ({ count, named, acknowledged }: LogBreaks<Shown>): v
   if (count > named.length) print(`and ${counted(count - named.length)} more`);
 };
 
-/** How many breaks there are beside the first one. */
 export const othersOf = ({ count }: Pick<LogBreaks, 'count'>): string =>
   count > 1 ? `; ${counted(count)} breaks in all` : '';
 
-/**
- * Ends the verb where what it has written does not verify. Throws CommandFailed with exit code 3 and the
- * first break that nobody has acknowledged.
- */
+/** Throws CommandFailed with exit code 3 and the first break that is not acknowledged, if there is one. */
 export const failOnBreaks = (what: string, breaks: LogBreaks<Shown>): void => {
   const [broken] = breaks.named;
   for (const one of breaks.acknowledged)
@@ -55,4 +52,27 @@ export const failOnBreaks = (what: string, breaks: LogBreaks<Shown>): void => {
     `${what} failed verification at ${placeOf(broken)}${othersOf(breaks)}`,
     3,
   );
+};
+
+/**
+ * Records that a person has looked at the breaks of this name, and that they may stay. Throws CommandFailed
+ * where none of them is left to acknowledge.
+ */
+export const acknowledgeBreaks = async (
+  { breaks }: Pick<AuditVerification, 'breaks'>,
+  name: string,
+  why: string,
+): Promise<void> => {
+  const named = breaks?.named.filter((one) => nameOf(one) === name) ?? [];
+  if (named.length === 0) {
+    const is = breaks?.acknowledged.some((one) => nameOf(one) === name);
+    throw new CommandFailed(
+      `${name} ${is ? 'is acknowledged already' : 'is no break of the log'}; the breaks by their names: payments verify --all`,
+    );
+  }
+  const client = await openClient({ scope: 'ops:admin' });
+  for (const { position: _, ...one } of named) {
+    await jsonOf(client.post('/ops/v1/log/acknowledge', { ...one, note: why }));
+    note(`acknowledged: ${placeOf({ position: '', ...one })}`);
+  }
 };

@@ -1,16 +1,17 @@
 /**
- * The HTTP client of the verbs. Its address is PAYMENTS_URL, else HOST and PORT of the settings. Its
- * token is PAYMENTS_TOKEN, else one signed with JWT_SECRET or the key pair in DATA_DIR.
+ * The HTTP client of the verbs. Its address is PAYMENTS_URL, else HOST and PORT; its token PAYMENTS_TOKEN,
+ * else one signed with JWT_SECRET or the key pair in DATA_DIR.
  */
 import { userInfo } from 'node:os';
+import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { makeToken, readSettings } from './settings.ts';
 
 type ClientOptions = {
-  /** The scopes of a signed token, separated by spaces; left out: all scopes of a merchant. */
+  /** Of a signed token, separated by spaces; left out: all scopes of a merchant. */
   scope?: string | undefined;
-  /** Of the token that is signed. Left out: `*` where the scope is for auditors or operators, else m_demo. */
+  /** Of a signed token; left out: `*` where the scope is for auditors or operators, else m_demo. */
   merchant?: string | undefined;
 };
 
@@ -45,9 +46,8 @@ const serviceUrl = (): string => {
 const isForAll = (scope: string | undefined): boolean => /\b(audit|ops):/.test(scope ?? '');
 
 /**
- * The token of the environment; undefined where none is set. Throws CommandFailed where a merchant is
- * named beside it: the token alone says whose data are shown, and one of all merchants would show all
- * (docs/audit.md).
+ * PAYMENTS_TOKEN, if it is set. Throws CommandFailed where a merchant is named beside it: the token alone
+ * decides whose data are shown, and one of all merchants would show all (docs/audit.md).
  */
 export const givenToken = (merchant: string | undefined): string | undefined => {
   const given = process.env.PAYMENTS_TOKEN?.trim();
@@ -59,7 +59,7 @@ export const givenToken = (merchant: string | undefined): string | undefined => 
   );
 };
 
-/** Gives a token with half its life left at least: a verb that follows the log outlives one token. */
+/** Gives tokens with half their life left, because a verb that follows the log outlives one. */
 const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => {
   const given = givenToken(merchant);
   if (given !== undefined) return async () => given;
@@ -77,7 +77,7 @@ const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => 
   };
 };
 
-/** The user of this machine, for the audit trail; in a container the user may have no name. */
+/** The actor in the audit trail; in a container the user may have no name. */
 const subject = (): string => {
   try {
     return `cli:${userInfo().username}`.slice(0, 255);
@@ -99,7 +99,7 @@ const noResponse = (url: string, error: unknown): ServiceUnreachable => {
   );
 };
 
-/** Opens the client; nothing is sent yet. Throws CommandFailed where a setting is wrong, and as givenToken does. */
+/** Sends nothing yet. Throws CommandFailed where a setting is wrong, and as givenToken. */
 export const openClient = async (options: ClientOptions = {}): Promise<Client> => {
   const url = serviceUrl();
   const tokenNow = tokens(options);
@@ -139,7 +139,6 @@ const NEXT: Record<string, string> = {
   SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',
 };
 
-/** What to do about a token that the service does not take: one that was given, or one that was signed here. */
 const nextToken = (): string => {
   if (givenToken(undefined) !== undefined)
     return 'set PAYMENTS_TOKEN to a valid token, or unset it, and one is signed with the settings';
@@ -148,20 +147,20 @@ const nextToken = (): string => {
   return `the token was signed with ${key}: set DATA_DIR, or JWT_SECRET, as the service has it, or PAYMENTS_TOKEN to a valid token`;
 };
 
-/** An error body as one line: code, message, details, and what to do next. */
+/** An error body as one line, with what to do next. */
 export const rejectionLine = (status: number, body: string): string => {
   const { error, message, details } = jsonFieldsOf(body);
   if (typeof error !== 'string')
     return `the service responded ${status} without an error body of its own`;
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
-  // Details say why by themselves: that a log is being verified stands at no /health/ready.
+  // Details give the reason, which /health/ready may not show.
   const hasReason = error === 'SERVICE_UNAVAILABLE' && list !== '';
   const known = error === 'UNAUTHORIZED' ? nextToken() : NEXT[error];
   const next = hasReason ? undefined : known;
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
 };
 
-/** The whole body. Throws CommandFailed where the connection is lost before its end. */
+/** Throws CommandFailed where the connection is lost before the end of the body. */
 export const textOf = async (response: Response): Promise<string> => {
   try {
     return await response.text();
@@ -172,22 +171,42 @@ export const textOf = async (response: Response): Promise<string> => {
   }
 };
 
-/**
- * Returns a successful response. Throws CommandFailed with the error as one line; a 400 means wrong
- * usage of the verb, exit code 2.
- */
+/** A successful response. Throws CommandFailed; a 400 means wrong usage of the verb, exit code 2. */
 export const orFail = async (response: Response): Promise<Response> => {
   if (response.ok) return response;
   const line = rejectionLine(response.status, await textOf(response));
   throw new CommandFailed(line, response.status === 400 ? 2 : 1);
 };
 
-/** The JSON of a successful response. Throws CommandFailed as orFail does, and for what is no JSON. */
+/** The JSON of a successful response. Throws CommandFailed as orFail, and for a body that is no JSON. */
 export const jsonOf = async <T>(response: Promise<Response>): Promise<T> => {
   const text = await textOf(await orFail(await response));
   try {
     return JSON.parse(text) as T;
   } catch {
     throw new CommandFailed('the response is no JSON; is PAYMENTS_URL the address of the service?');
+  }
+};
+
+const ATTEMPTS_MAX = 8;
+
+/**
+ * Behind a gateway two projectors share one address, and only the one that follows the log accepts commands:
+ * posts until that one responds. Throws CommandFailed at any other rejection, with what `next` adds for it.
+ */
+export const postToFollowing = async (
+  client: Client,
+  path: string,
+  headers: Record<string, string> = {},
+  next: (reason: string | null) => string = () => '',
+): Promise<Response> => {
+  for (let attempts = 1; ; attempts += 1) {
+    const response = await client.post(path, undefined, headers);
+    if (response.ok) return response;
+    const text = await textOf(response);
+    const reason = response.headers.get(REJECTION_HEADER);
+    if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY') {
+      throw new CommandFailed(rejectionLine(response.status, text) + next(reason));
+    }
   }
 };

@@ -1,8 +1,4 @@
-/**
- * What `payments doctor` reports about the engines: each is called as the service would call it, and
- * the likely cause is named where one does not respond. A server's client is loaded only when its
- * address is set.
- */
+/** Reports of the engines for `payments doctor`, each called as the service would call it, with the likely cause of a failure. */
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -15,16 +11,15 @@ import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { unchangedAddress } from './stopped-file.ts';
 
-/** The state of one engine or of the provider. */
+/** Of one engine, or of the provider. */
 export type EngineFinding = {
   engine: string;
-  /** The address or file, without secrets. */
+  /** Without secrets. */
   place: string;
   /** `up`, `down`, `not set`, `empty`, `in the service`, or a state of /health/ready. */
   state: string;
   /** The engine is set and cannot be used. */
   fault: boolean;
-  /** The likely cause, or what to do. */
   cause?: string;
 };
 
@@ -32,7 +27,7 @@ const CONNECT_MS_MAX = 2_000;
 const PROBE_MS_MAX = 8_000;
 const noResponse = (): Error => new Error(`no response within ${PROBE_MS_MAX} ms`);
 
-/** An error as one line; where several servers failed, that of the first one. */
+/** Where several servers failed, the first one's error. */
 const lineOf = (error: unknown): string => {
   const [first] = error instanceof AggregateError ? error.errors : [error];
   return withoutSecrets(firstLineOf(first));
@@ -66,7 +61,7 @@ const connectTo = ({ host, port }: Address): Promise<string | undefined> => {
   });
 };
 
-/** Undefined when one of the addresses can be connected to, else the cause of the first failure. */
+/** Undefined when one of the addresses can be connected to. */
 const connectToAny = async (addresses: readonly Address[]): Promise<string | undefined> => {
   const causes = await Promise.all(addresses.map(connectTo));
   return causes.some((cause) => cause === undefined) ? undefined : causes[0];
@@ -77,7 +72,7 @@ const addressOf = (text: string, byDefault: number): Address => {
   return { host, port: Number(port ?? byDefault) };
 };
 
-/** The hosts of an address that may name several; none for a scheme whose hosts come from DNS. */
+/** None for a scheme whose hosts come from DNS. */
 const addressesOf = (url: string, byDefault: number): Address[] => {
   if (/^[a-z]+\+(srv|discover):/i.test(url)) return [];
   const hosts = url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '';
@@ -88,9 +83,9 @@ type Probe = {
   engine: string;
   place: string;
   addresses: readonly Address[];
-  /** One call to the engine, as the service makes it. Throws when the engine cannot be used. */
+  /** Throws when the engine cannot be used. */
   call: () => Promise<unknown>;
-  /** The likely cause where the engine listens and the call fails all the same. */
+  /** The likely cause where the engine listens and the call fails. */
   hint: string;
 };
 
@@ -106,15 +101,17 @@ const probe = async ({ engine, place, addresses, call, hint }: Probe): Promise<E
   }
 };
 
+const withoutFault = (engine: string, place: string, state: string, cause: string) => {
+  return { engine, place, state, fault: false, cause };
+};
+
 const lookAtFile = (engine: string, folder: string, name: string): EngineFinding => {
   const place = `SQLite, ${name}`;
   const file = join(folder, name);
-  if (!existsSync(file)) {
-    const cause = 'the first start makes it: npm start';
-    return { engine, place, state: 'empty', fault: false, cause };
-  }
+  if (!existsSync(file))
+    return withoutFault(engine, place, 'empty', 'the first start makes it: npm start');
   try {
-    // Read otherwise, SQLite makes files beside it, and cannot open it where it cannot make them.
+    // Otherwise SQLite makes files beside it.
     const database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
     database.close();
@@ -161,13 +158,12 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
 const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   if (set === undefined) {
     const cause = 'nothing is published; set KAFKA_BROKERS to the brokers to publish';
-    return { engine: 'Kafka', place: 'none', state: 'not set', fault: false, cause };
+    return withoutFault('Kafka', 'none', 'not set', cause);
   }
-  const addresses = set.brokers.map((broker) => addressOf(broker, 9092));
   return probe({
     engine: 'Kafka',
     place: set.brokers.join(','),
-    addresses,
+    addresses: set.brokers.map((broker) => addressOf(broker, 9092)),
     call: async () => {
       const { pingKafka } = await import('../projector/event-feed/kafka-connection.ts');
       await pingKafka(set);
@@ -176,7 +172,6 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   });
 };
 
-/** Where the provider is, what to ask it, and what it means for money where that is not plain. */
 const providerProbe = (config: Config, url: string): Probe & Pick<EngineFinding, 'cause'> => {
   const { stripe } = config;
   const { hostname, port, protocol } = new URL(url);
@@ -198,7 +193,7 @@ const providerProbe = (config: Config, url: string): Probe & Pick<EngineFinding,
     ...to,
     cause: stripe.live ? 'Stripe in live mode, moves money' : 'Stripe in test mode, moves no money',
     hint: 'is STRIPE_SECRET_KEY a key that is not rolled, and are the accounts of MERCHANTS_FILE its own?',
-    // The end of the ledger from now on is short, however much lies before it.
+    // The ledger from now on is short.
     call: () => callOn((opened) => opened.ledgerEnd(`${Math.floor(Date.now() / 1_000)}.`)),
   };
 };
@@ -207,15 +202,12 @@ const provider = async (config: Config): Promise<EngineFinding> => {
   const url = config.stripe?.url ?? config.provider.url;
   if (url === undefined) {
     const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
-    return { engine: 'provider', place: 'none', state: 'in the service', fault: false, cause };
+    return withoutFault('provider', 'none', 'in the service', cause);
   }
   const { cause, ...to } = providerProbe(config, url);
   return { ...(cause && { cause }), ...(await probe(to)) };
 };
 
-/**
- * Calls every engine that the settings name, all at once, from this shell: for a service that is
- * stopped, which cannot say it itself.
- */
+/** For a stopped service: calls every engine that the settings name. */
 export const lookAtEngines = (config: Config): Promise<EngineFinding[]> =>
   Promise.all([eventStore(config), readModels(config), kafka(config), provider(config)]);

@@ -1,10 +1,7 @@
-/**
- * What `payments doctor` says of the EventStoreDB server that EVENTSTOREDB_URL of this shell names:
- * who answers, and what its user may do (docs/eventstoredb.md).
- */
+/** Reports of the server of EVENTSTOREDB_URL for `payments doctor`: its nodes, and the rights of its user (docs/eventstoredb.md). */
 import type { Right, ServerFacts } from '../shared/event-store/eventstoredb/server-facts.ts';
 
-/** The server, and what to mend: `faults` keep the service from its work, `warnings` do not. */
+/** `faults` keep the service from its work, `warnings` do not. */
 export type EventStoreServerFinding = ServerFacts & { faults: string[]; warnings: string[] };
 
 /** Measured, and served by their maker (docs/eventstoredb.md). */
@@ -34,19 +31,20 @@ const warningsOf = (facts: ServerFacts): string[] => {
     ...(rewriteMetadata === 'allowed' ? ['rewrite their metadata'] : []),
   ].join(' and ');
   const who = isInsecure ? 'the server checks no user: whoever reaches it may' : 'the user may';
-  return [
-    ...(may === '' ? [] : [`${who} ${may}, so the log is append-only by our word alone`]),
-    ...(members.length > 1 && namesOneNode
-      ? ['the address names one node of a cluster: name all of them, so that another can lead']
-      : []),
-    ...(members.length > 0 && members.every(({ state }) => state !== 'leader')
-      ? ['no node leads, so nothing can be appended: wait for the election, or start the others']
-      : []),
+  const hasNoLeader = members.length > 0 && members.every(({ state }) => state !== 'leader');
+  const lines = [
+    may !== '' && `${who} ${may}, so the log is append-only by our word alone`,
+    members.length > 1 &&
+      namesOneNode &&
+      'the address names one node of a cluster: name all of them, so that another can lead',
+    hasNoLeader &&
+      'no node leads, so nothing can be appended: wait for the election, or start the others',
     ...versionWarnings(version),
   ];
+  return lines.filter((line) => typeof line === 'string');
 };
 
-/** Asks the server. Throws Error with one line for an address that cannot be read. */
+/** Throws Error with one line for an address that cannot be read. */
 export const lookAtEventStoreServer = async (url: string): Promise<EventStoreServerFinding> => {
   const { askServer } = await import('../shared/event-store/eventstoredb/server-facts.ts');
   const facts = await askServer(url);
@@ -66,7 +64,6 @@ const versionText = (version: string | null): string => {
   return isSupported(version) ? `${version}, supported` : version;
 };
 
-/** Rows of two texts: the version, each node, each right. */
 export const serverRows = (finding: EventStoreServerFinding): [string, string][] => [
   ['  version', versionText(finding.version)],
   ...finding.members.map(({ address, state, isAlive }): [string, string] => [

@@ -1,27 +1,27 @@
 /**
- * What `payments doctor` reports about the running service: whether it is there, its engines as the
- * service itself sees them, and the settings that are in effect there (`GET /ops/v1/settings`).
+ * Reports of the running service for `payments doctor`: its engines as it sees them, its settings in effect
+ * (`GET /ops/v1/settings`), and what waits for a person.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServiceSettings } from '../command-api/operator/settings.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
+import type { LogStatus, ParkedList } from '../projector/contract.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { DelivererStatus } from '../projector/webhooks/deliverer-status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
+import { placeOf as breakText } from './breaks.ts';
 import { givenToken, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { EngineFinding } from './doctor-engines.ts';
+import { count } from './output.ts';
 
-/** The service at the address of this shell. */
 export type ServiceFinding = {
-  /** Without secrets. */
   url: string;
   state: 'running' | 'not ready' | 'stopped';
-  /** As the service sees them; none of a stopped one. */
   engines: EngineFinding[];
-  /** In effect there; null where they could not be read, and `reason` says why. */
+  /** In effect there; null where `reason` says why they could not be read. */
   settings: ServiceSettings | null;
   reason?: string;
 };
@@ -37,7 +37,6 @@ const ENGINES: Record<string, string> = {
   relay: 'Kafka',
 };
 
-/** The states in which an engine does its work, or was not set at all. */
 const WELL: readonly ('up' | ProjectorStatus['state'] | DelivererStatus['state'] | RelayState)[] = [
   'up',
   'off',
@@ -73,7 +72,6 @@ const engineFinding = (
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
 };
 
-/** What the projector's own routes say of one part of it. */
 const projectorPart = async (
   name: string,
   read: Promise<State | undefined>,
@@ -87,7 +85,7 @@ const projectorPart = async (
   }
 };
 
-/** The gateway shows the health of the command API, which knows neither the projector nor the relay. */
+/** The command API, whose health the gateway shows, knows neither the projector nor the relay. */
 const projectorFindings = async (): Promise<EngineFinding[]> => {
   const client = await openClient({ scope: 'ops:admin' });
   const read = <T>(path: string) => jsonOf<T>(client.get(path));
@@ -116,7 +114,7 @@ const healthOf = async (url: string): Promise<{ isReady: boolean; body: Health }
   }
 };
 
-/** A token can be signed without making a key: doctor changes nothing. */
+/** Whether a token can be signed without making a key, because doctor changes nothing. */
 const canSign = ({ tokens: { keys } }: Config): boolean =>
   givenToken(undefined) !== undefined ||
   keys.kind === 'secret' ||
@@ -148,4 +146,44 @@ export const lookAtService = async (config: Config): Promise<ServiceFinding> => 
   );
   if (read.settings?.mode === 'command-api') engines.push(...(await projectorFindings()));
   return { url: shown, state: health.isReady ? 'running' : 'not ready', engines, ...read };
+};
+
+/** Waits for a person although settings and engines are well; `next` is the command that shows all of it. */
+export type AttentionItem = {
+  reason: 'PARKED_READ_MODEL' | 'LOG_BROKEN';
+  what: string;
+  next: string;
+};
+
+/** `unknown`: why the projector could not be asked. */
+export type Attention = { items: AttentionItem[]; unknown?: string };
+
+const NAMED_MAX = 3;
+
+const parkedItems = ({ parked }: ParkedList): AttentionItem[] => {
+  if (parked.length === 0) return [];
+  const named = parked.slice(0, NAMED_MAX).map((one) => `${one.paymentId} (${one.reason})`);
+  const more = parked.length > NAMED_MAX ? ', …' : '';
+  const what = `${count(parked.length, 'payment')} parked: ${named.join(', ')}${more}`;
+  return [{ reason: 'PARKED_READ_MODEL', what, next: 'payments parked list' }];
+};
+
+const brokenItems = ({ verification: { broken, lastRunAt } }: LogStatus): AttentionItem[] => {
+  if (broken === null) return [];
+  const what = `the log is broken, as it was verified at ${lastRunAt}: ${breakText(broken)}`;
+  return [{ reason: 'LOG_BROKEN', what, next: 'payments verify --all' }];
+};
+
+export const lookForAttention = async (): Promise<Attention> => {
+  try {
+    const client = await openClient({ scope: 'ops:admin' });
+    const [parked, log] = await Promise.all([
+      jsonOf<ParkedList>(client.get('/ops/v1/parked')),
+      jsonOf<LogStatus>(client.get('/ops/v1/log')),
+    ]);
+    return { items: [...parkedItems(parked), ...brokenItems(log)] };
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error;
+    return { items: [], unknown: error.message };
+  }
 };

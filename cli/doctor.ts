@@ -1,42 +1,44 @@
 /**
- * `payments doctor`: what is in effect in the running service, the state of each engine as the
- * service sees it, and the data folder. Where the service is stopped, which is a finding, it looks at
- * the settings of this shell, the engines that they name and the data folder instead. It changes
- * nothing.
+ * `payments doctor`: settings, engines and data folder as the running service has them; of a stopped service,
+ * which is a finding, as the settings of this shell name them. It changes nothing.
  */
 import { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { CommandFailed } from './command-failed.ts';
-import { type Attention, type AttentionItem, lookForAttention } from './doctor-attention.ts';
-import { type DataFolderFinding, lookAtDataFolder } from './doctor-data.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import {
   type EventStoreServerFinding,
   lookAtEventStoreServer,
   serverRows,
 } from './doctor-event-store.ts';
-import { lookAtService, type ServiceFinding } from './doctor-service.ts';
-import { lookAtSettings } from './doctor-settings.ts';
-import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
+import {
+  type Attention,
+  type AttentionItem,
+  lookAtService,
+  lookForAttention,
+  type ServiceFinding,
+} from './doctor-service.ts';
+import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
+import { type Format, formatOption } from './options.ts';
+import { columns, note, print, printJson, styled } from './output.ts';
 
 type Finding = {
   ok: boolean;
-  /** Problems of this shell's settings, one line each; with any of them no process starts. */
+  /** Of this shell's settings; with any of them no process starts. */
   problems: string[];
   warnings: readonly string[];
   service: Pick<ServiceFinding, 'url' | 'state' | 'reason'> | null;
-  /** Whose settings these are. */
   settingsOf: 'service' | 'shell';
   settings: EffectiveSetting[];
-  /** Settings of this shell that are set and are others than the service's. */
+  /** Settings of this shell that differ from the service's. */
   shellDiffers: string[];
   dataFolder: DataFolderFinding | null;
   engines: EngineFinding[];
-  /** The server that EVENTSTOREDB_URL of this shell names; null where none is named, or it is down. */
+  /** The server of EVENTSTOREDB_URL of this shell; null where it is not set or the server is down. */
   eventStoreServer: EventStoreServerFinding | null;
-  /** What was not looked at, and why, one line each. */
+  /** With reasons. */
   notLookedAt: string[];
-  /** What waits for a person: with any of it the exit code is 3 where nothing is wrong else. */
+  /** With any item the exit code is 3 where nothing else is wrong. */
   attention: AttentionItem[];
 };
 
@@ -51,7 +53,7 @@ const differing = (shell: readonly EffectiveSetting[], service: ServiceFinding):
     .map(({ name }) => name);
 };
 
-/** The folder of the service; of this shell where the service is stopped or does not say. */
+/** Of the service; of this shell where the service is stopped or does not say. */
 const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | null => {
   if (!isHere(service)) return null;
   const { settings } = service;
@@ -67,7 +69,7 @@ const serverOf = async (
   return url !== undefined && isUp ? lookAtEventStoreServer(url) : null;
 };
 
-/** The service runs on a server that this shell has no address of: what it is shown of it hides the password. */
+/** The service runs on a server whose address this shell does not have: the service hides its password. */
 const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFinding): boolean =>
   eventStoreDbUrl === undefined &&
   settings?.settings.some(
@@ -77,14 +79,10 @@ const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFindi
 const SERVER_UNKNOWN =
   'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';
 
-const notLookedAt = (config: Config, service: ServiceFinding, attention: Attention): string[] => [
+const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Attention): string[] => [
   ...(isServerUnknown(config, service) ? [SERVER_UNKNOWN] : []),
-  ...(attention.unknown === undefined
-    ? []
-    : [`parked payments and the last verification of the log: ${attention.unknown}`]),
+  ...(unknown ? [`parked payments and the last verification of the log: ${unknown}`] : []),
 ];
-
-const NO_ATTENTION: Attention = { items: [] };
 
 const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
   const service = await lookAtService(config);
@@ -93,7 +91,7 @@ const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<F
   const engines = isStopped ? await lookAtEngines(config) : service.engines;
   const dataFolder = folderOf(config, service);
   const eventStoreServer = await serverOf(config, engines);
-  const attention = settings === null ? NO_ATTENTION : await lookForAttention();
+  const attention = settings === null ? { items: [] } : await lookForAttention();
   const isWell =
     attention.unknown === undefined &&
     dataFolder?.problem === undefined &&
@@ -164,27 +162,19 @@ const showServer = (finding: EventStoreServerFinding): void => {
 const showService = ({ service, settingsOf }: Finding): void => {
   if (service === null) return;
   const { url, state, reason } = service;
-  print(
-    `${styled('bold', 'Service')}  ${url}  ${styled(state === 'running' ? 'green' : 'red', state)}`,
-  );
+  const shown = styled(state === 'running' ? 'green' : 'red', state);
+  print(`${styled('bold', 'Service')}  ${url}  ${shown}`);
   if (reason !== undefined) print(`  its settings are not known: ${reason}`);
-  print(
-    '',
-    styled(
-      'bold',
-      settingsOf === 'service' ? 'Settings in effect there' : 'Settings of this shell',
-    ),
-  );
+  title(settingsOf === 'service' ? 'Settings in effect there' : 'Settings of this shell');
 };
 
 const show = (finding: Finding): void => {
-  const { settings, problems, warnings, shellDiffers, dataFolder, engines } = finding;
-  const { eventStoreServer } = finding;
+  const { settings, shellDiffers, dataFolder, engines, eventStoreServer } = finding;
   showService(finding);
   print(...columns(settings.map(({ name, value, origin }) => [name, value, origin])));
   if (shellDiffers.length > 0) print(`this shell has other values of: ${shellDiffers.join(', ')}`);
-  for (const problem of problems) print(styled('red', `problem: ${problem}`));
-  for (const warning of warnings) print(styled('yellow', `warning: ${warning}`));
+  for (const problem of finding.problems) print(styled('red', `problem: ${problem}`));
+  for (const warning of finding.warnings) print(styled('yellow', `warning: ${warning}`));
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
   if (eventStoreServer !== null) showServer(eventStoreServer);
@@ -196,26 +186,24 @@ const whyStopped = ({ service, dataFolder }: Finding): string =>
     ? `no service answers at ${service?.url}, and one holds the data folder: are HOST and PORT here its own?`
     : `the service is stopped: nothing answers at ${service?.url}; start it with npm start, or set PAYMENTS_URL`;
 
-/** Every finding in one line each, the worst first. */
+/** The worst first. */
 const failures = (finding: Finding): string[] => {
   const { problems, service, dataFolder, engines, eventStoreServer } = finding;
   if (problems.length > 0)
     return ['no process starts with these settings; docs/settings.md describes each'];
   const faults = engines.filter(({ fault }) => fault).map(({ engine }) => engine);
-  return [
-    ...(service?.state === 'stopped' ? [whyStopped(finding)] : []),
-    ...(service?.state === 'not ready' ? ['the service is not ready'] : []),
-    ...(service?.reason === undefined ? [] : ['the settings in effect could not be read']),
-    ...(faults.length === 0
-      ? []
-      : [
-          `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`,
-        ]),
+  const lines = [
+    service?.state === 'stopped' && whyStopped(finding),
+    service?.state === 'not ready' && 'the service is not ready',
+    service?.reason !== undefined && 'the settings in effect could not be read',
+    faults.length > 0 &&
+      `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`,
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
-    ...(dataFolder?.problem === undefined ? [] : [dataFolder.problem]),
+    dataFolder?.problem,
     ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
     ...attentionLines(finding),
   ];
+  return lines.filter((line) => typeof line === 'string');
 };
 
 const attentionLines = ({ attention }: Finding): string[] =>
@@ -228,18 +216,14 @@ const doctor = async ({ format }: { format: Format }): Promise<void> => {
   const lines = finding.ok ? attentionLines(finding) : failures(finding);
   if (lines.length > 0) throw new CommandFailed(lines.join('\npayments: '), finding.ok ? 3 : 1);
   if (format === 'pretty')
-    note(
-      '',
-      'Nothing is wrong. Next: payments projections status shows how far the read models are',
-    );
+    note('', 'Nothing is wrong. Next: payments projections status says how far read models are');
 };
 
-/** The verb `doctor`. */
 export const doctorCommand = (): Command =>
   new Command('doctor')
     .description(
       'Asks the running service for its settings in effect, each with its origin, and for its engines.',
     )
-    .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments doctor')
+    .addOption(formatOption())
     .action(doctor);

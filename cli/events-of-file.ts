@@ -1,5 +1,5 @@
-/** One payment's events from an export, shown as the service would show them, without the service (ADR-0059). */
-import type { AuditBreak } from '../audit/contract.ts';
+/** One payment's events from an export, without a service (ADR-0059). */
+import type { AuditBreak, AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
@@ -9,18 +9,32 @@ import { decode } from '../shared/event-store/codec.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyPart, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
-import { CommandFailed } from './command-failed.ts';
-import type { At, Source } from './events-source.ts';
-import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
-import { type Manifest, readManifestOf } from './export-manifest.ts';
-import { exportSeals, requireSeals, requireWholeLog } from './export-seals.ts';
+import { CommandFailed, noteMisfit } from './command-failed.ts';
+import {
+  exportLines,
+  exportSeals,
+  type Manifest,
+  NOT_A_LINE,
+  NOT_ITS_END,
+  readManifestOf,
+  requireSeals,
+  requireWholeLog,
+} from './export-file.ts';
 import { NOT_ITS_CHAIN } from './line-check.ts';
-import { noteMisfit } from './log-misfit.ts';
 import { publicKeyIn } from './sealing-key.ts';
 
+/** A moment of a payment; with neither field the present. */
+export type At = { revision?: string; at?: string };
+
+/** Where `payments events` reads a payment: from the service, or from an export. */
+export type Source = {
+  timeline(): Promise<Pick<AuditTimeline, 'events' | 'broken'>>;
+  state(at: At): Promise<State | AuditNoState>;
+};
+
 /**
- * The events of one stream up to the first line of the file that is not as it was exported. `misfit` is
- * that line: at its own event where it is of the stream, else at the stream's next event, which nobody knows.
+ * The events of one stream up to `misfit`, the first line of the file that is not as it was exported. Where
+ * that line is of another stream, `misfit` names the next event of this one.
  */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
 type Seals = ReturnType<typeof exportSeals>;
@@ -47,7 +61,7 @@ const partOf = async (
   for await (const line of exportLines(file)) {
     number += 1;
     const reason = lineReason(line, last?.chain ?? LINES_START);
-    // Where the export is of the whole log, the line before it is the event before it in the log.
+    // In an export of the whole log the line before is the event before it in the log.
     const logHashBefore = manifest.completeness === 'log' ? (last?.logHash ?? GENESIS_HASH) : null;
     if (line?.stream === stream) forms.push({ ...line, logHashBefore });
     if (line === undefined || reason !== undefined) return upTo(line, reason ?? NOT_A_LINE);
@@ -68,10 +82,9 @@ const stateAt = (history: Pick<History, 'events' | 'broken'>, at: At): State => 
 };
 
 /**
- * Reads one payment's events from an export up to the first line that is not as it was exported. An export
- * of the whole log that does not fit its seals is shown all the same, and ends the verb with 3; `key` names
- * the file of a public key that they must lead to or from. Throws CommandFailed when the file, its manifest
- * or the key cannot be read, or it holds no event of the payment, or no seal for the key.
+ * Opens an export. One that does not fit its seals is shown, and ends the verb with 3; `key` is the file of a
+ * public key that the seals must lead to or from. Throws CommandFailed when a file cannot be read, or the
+ * export holds no event of the payment, or no seal for the key.
  */
 export const openFileSource = async (
   paymentId: string,

@@ -2,22 +2,18 @@
 import { Command, Option } from 'commander';
 import type { AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
-import { auditClient, dataOption, failIfBroken, paymentPath, type ShownEvent } from './audit.ts';
-import { jsonOf } from './client.ts';
-import type { At, Source } from './events-source.ts';
 import {
-  columns,
-  type Format,
-  formatOption,
-  money,
-  note,
-  print,
-  printJson,
-  styled,
-} from './output.ts';
-import { keyOption } from './sealing-key.ts';
-import { timeOrRevision } from './time-option.ts';
-import { timelineLines } from './timeline.ts';
+  amountIn,
+  auditClient,
+  dateAndClockOf,
+  failIfBroken,
+  paymentPath,
+  type ShownEvent,
+} from './audit.ts';
+import { jsonOf } from './client.ts';
+import type { At, Source } from './events-of-file.ts';
+import { dataOption, type Format, formatOption, keyOption, timeOrRevision } from './options.ts';
+import { columns, money, note, print, printJson, styled } from './output.ts';
 
 type Options = {
   at?: string;
@@ -47,7 +43,7 @@ const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
   if (revision !== undefined) return events.filter((event) => event.revision <= Number(revision));
   if (at === undefined) return events;
   const moment = new Date(at).toISOString();
-  // An event that cannot be read has no time: as in an export it is never left out.
+  // An event that cannot be read has no time and is never left out, as in an export.
   return events.filter((event) => !('time' in event) || event.time <= moment);
 };
 
@@ -57,6 +53,35 @@ const AMOUNTS = [
   'refundedAmount',
   'refundableAmount',
 ] as const;
+
+/** The end of a request id is shown: the service's log can be searched by it. */
+const REQUEST_ID_END = 8;
+
+const brokenIn = ({ broken }: ShownEvent): string[] =>
+  broken === undefined ? [] : [styled('red', `DOES NOT VERIFY: ${broken}`)];
+
+/** The words of people stand out from the provider's. */
+const wordsOf = (why: string): string[] => {
+  if (why === '') return [];
+  return [why.includes('by hand: ') ? styled('yellow', why) : why];
+};
+
+const rowOf = (event: ShownEvent): string[] => {
+  const place = [`r${event.revision}`, `#${event.position}`];
+  if ('unreadable' in event) {
+    const isSaid = event.broken?.includes(event.unreadable) === true;
+    const why = [...brokenIn(event), ...(isSaid ? [] : [event.unreadable])].join('; ');
+    return ['', ...place, 'cannot be read', '', '', '', '', why];
+  }
+  const { time, type, status = '', actor, requestId, why = '' } = event;
+  const who = [actor, `..${requestId.slice(-REQUEST_ID_END)}`];
+  const words = [...brokenIn(event), ...wordsOf(why)].join('; ');
+  return [dateAndClockOf(time), ...place, type, amountIn(event), status, ...who, words];
+};
+
+/** The events as lines: time, place, type, amount, actor, reason. */
+export const timelineLines = (events: readonly ShownEvent[]): string[] =>
+  columns(events.map(rowOf));
 
 const showState = (state: State): void => {
   const { payment, revision, event, now } = state;
@@ -113,10 +138,10 @@ const showMoment = async (source: Source, at: At, { format, state, diff }: Optio
   return then;
 };
 
-/** The verb `events`. */
 export const eventsCommand = (): Command =>
   new Command('events')
     .description('Shows the events of a payment, oldest first, or its state at a moment.')
+    .addHelpText('after', '\nExample:\n  payments events pay_01… --state --at 2026-03-03T12:00:00Z')
     .argument('<paymentId>', 'the payment; to search for it: payments find')
     .option('--at <when>', 'a revision, or a time (RFC 3339)', timeOrRevision)
     .option('--state', 'the state of the payment then; left out: its events up to then')
@@ -126,5 +151,4 @@ export const eventsCommand = (): Command =>
     .addOption(dataOption().conflicts('file'))
     .addOption(new Option('--merchant <id>', 'as this merchant sees it').conflicts('file'))
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments events pay_01… --state --at 2026-03-03T12:00:00Z')
     .action(showEvents);

@@ -1,9 +1,10 @@
 /** `payments explain`: whether a command would be allowed now, and if not, which events forbid it. */
 import { Argument, Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
-import { auditClient, dataOption, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
+import { auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
+import { dataOption, type Format, formatOption } from './options.ts';
+import { columns, money, print, printJson, styled } from './output.ts';
 
 type Options = { amount?: string; merchant?: string; data?: string; format: Format };
 
@@ -49,15 +50,14 @@ const explain = async (paymentId: string, command: string, options: Options): Pr
   failIfBroken(`payment ${paymentId}`, explanation.broken);
 };
 
-/** The verb `explain`. */
 export const explainCommand = (): Command =>
   new Command('explain')
     .description('Says whether a command would be allowed now, and which events forbid it.')
+    .addHelpText('after', '\nExample:\n  payments explain pay_01… refund --amount 2000')
     .argument('<paymentId>', 'the payment')
     .addArgument(new Argument('<command>', 'the command').choices(['capture', 'void', 'refund']))
     .option('--amount <minor>', 'in minor units; left out: the whole remaining amount')
     .addOption(dataOption())
     .option('--merchant <id>', 'as this merchant sees it')
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments explain pay_01… refund --amount 2000')
     .action(explain);

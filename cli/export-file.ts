@@ -1,7 +1,79 @@
-/** Reads the file of an export line by line, whatever its size. */
-import { createReadStream } from 'node:fs';
+/**
+ * Reads an export: its manifest, lines and seals. A manifest that is kept elsewhere shows later that the end
+ * of the log was cut off, or the whole log rewritten.
+ */
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
 import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
+import { GENESIS_HASH } from '../shared/event-store/chain.ts';
+import { logReason } from '../shared/event-store/verify-chain.ts';
+import { sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { CommandFailed } from './command-failed.ts';
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** The manifest of an export, version 1 (docs/audit.md). */
+export const manifestShape = z.strictObject({
+  format: z.literal('payments-export'),
+  version: z.literal(1),
+  exportedAt: z.string(),
+  /** The log's id; left out by earlier versions. */
+  log: z.string().optional(),
+  /** Left out in an export for all merchants. */
+  merchantId: z.string().optional(),
+  range: z.strictObject({
+    paymentId: z.string().optional(),
+    from: z.string().optional(),
+    to: z.string().optional(),
+  }),
+  /** A `range` may begin in the middle of a stream. */
+  completeness: z.enum(['log', 'streams', 'range']),
+  guarantee: z.enum(['log', 'sealed', 'stream']),
+  count: z.int().min(0),
+  first: z.strictObject({ position: z.string() }).nullable(),
+  head: z
+    .strictObject({
+      position: z.string(),
+      stream: z.string(),
+      revision: z.int(),
+      /** Empty where the last event is not of this service. */
+      hash: hash.or(z.literal('')),
+      logHash: hash.optional(),
+    })
+    .nullable(),
+  /** Streams that the store no longer held whole; left out where there are none. */
+  removed: z
+    .array(z.strictObject({ stream: z.string(), revision: z.int(), reason: z.string() }))
+    .optional(),
+  /** The chain value of the last line. */
+  chain: hash,
+  bytes: z.int().min(0),
+  sha256: hash,
+});
+export type Manifest = z.infer<typeof manifestShape>;
+
+export const manifestFileOf = (file: string): string => `${file}.manifest.json`;
+
+/** Throws CommandFailed: exit code 3, because nothing is proven without a manifest; 2 where the export was named. */
+export const readManifest = (file: string): Manifest => {
+  try {
+    return manifestShape.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    const own = manifestFileOf(file);
+    if (existsSync(own)) throw new CommandFailed(`${file} is no manifest; name ${own}`, 2);
+    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is missing' : 'is damaged';
+    throw new CommandFailed(
+      `${file} ${why}: without the manifest a cut end cannot be seen; restore it from your copy, or export again: payments export --out`,
+      3,
+    );
+  }
+};
+
+/** Throws CommandFailed as readManifest, and where the export is missing. */
+export const readManifestOf = (file: string, manifestFile = manifestFileOf(file)): Manifest => {
+  if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
+  return readManifest(manifestFile);
+};
 
 const LINE_BYTES_MAX = 1024 * 1024;
 const NEWLINE = 10;
@@ -9,7 +81,7 @@ const NEWLINE = 10;
 type Piece = { bytes: Buffer; ended: boolean };
 type OnBytes = (bytes: Buffer) => void;
 
-/** The lines of a file as bytes without line breaks; `ended` is false where the break is missing. */
+/** Lines without their breaks; `ended` is false where the break is missing. */
 async function* piecesOf(file: string, onBytes: OnBytes): AsyncGenerator<Piece> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
@@ -29,14 +101,12 @@ async function* piecesOf(file: string, onBytes: OnBytes): AsyncGenerator<Piece> 
 const isWhole = ({ bytes, ended }: Piece): boolean =>
   ended && Buffer.from(bytes.toString('utf8')).equals(bytes);
 
-/** What is wrong with a line that is undefined. */
 export const NOT_A_LINE = 'it is not a line of an export';
-/** What is wrong with a file whose last line is not the last one that was exported. */
 export const NOT_ITS_END = 'the file does not end as the manifest says';
 
 /**
- * The lines of an export in their order, undefined for one that no export has; `onBytes` gets every byte
- * of the file. Throws CommandFailed where the file cannot be read.
+ * The lines of an export whatever its size, undefined for one that is no line of an export; `onBytes` gets
+ * every byte. Throws CommandFailed where the file cannot be read.
  */
 export async function* exportLines(
   file: string,
@@ -51,3 +121,44 @@ export async function* exportLines(
     throw new CommandFailed(`${file} cannot be read (${code ?? message})`);
   }
 }
+
+/** Throws CommandFailed where a key is named for a part of a log, whose seals seal more than is in it. */
+export const requireWholeLog = (
+  file: string,
+  { completeness }: Pick<Manifest, 'completeness'>,
+  key: string | undefined,
+): void => {
+  if (key === undefined || completeness === 'log') return;
+  throw new CommandFailed(
+    `${file} is no export of the whole log, and seals are of the whole log: leave out --key, or export without a range and for all merchants`,
+  );
+};
+
+/** Throws CommandFailed where a key is named and there is no seal to check with it. */
+export const requireSeals = (file: string, key: string | undefined, seals: number): void => {
+  if (key !== undefined && seals === 0)
+    throw new CommandFailed(
+      `${file} has no seal, so ${key} proves nothing about it: its seals were taken out, or none was made yet`,
+    );
+};
+
+/** Whether the log hashes of an export lead from line to line and fit its seals. It does not check the events. */
+export const exportSeals = (
+  { completeness, log }: Pick<Manifest, 'completeness' | 'log'>,
+  publicKey: string | undefined,
+) => {
+  const seals = sealsCheck({ log, publicKey });
+  let logHash = GENESIS_HASH;
+  let misfit: string | undefined;
+  return {
+    pass: (line: ExportLine): void => {
+      if (completeness !== 'log' || misfit !== undefined) return;
+      const reason = logReason(line, logHash) ?? seals.reasonFor(line);
+      logHash = line.logHash ?? '';
+      if (reason !== undefined) misfit = `position ${line.position}: ${reason}`;
+    },
+    count: () => seals.found().seals,
+    /** Once every line was passed: undefined where the export fits its seals. */
+    misfit: () => misfit ?? (completeness === 'log' ? seals.missing()?.reason : undefined),
+  };
+};

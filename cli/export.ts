@@ -1,12 +1,12 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import { Command } from 'commander';
 import { isMoment } from '../shared/http/date-time.ts';
-import { auditClient, dataOption, pathOf, paymentPath } from './audit.ts';
+import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { failOnBreaks } from './breaks.ts';
 import { orFail } from './client.ts';
-import { manifestFileOf } from './export-manifest.ts';
-import { type Format, formatOption, note, print, printJson } from './output.ts';
-import { timeOrPosition, timeValue } from './time-option.ts';
+import { manifestFileOf } from './export-file.ts';
+import { dataOption, type Format, formatOption, timeOrPosition, timeValue } from './options.ts';
+import { note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = {
@@ -58,10 +58,13 @@ const exportEvents = async (
   failOnBreaks(`the log that was exported to ${out}`, breaks);
 };
 
-/** The verb `export`. */
 export const exportCommand = (): Command =>
   new Command('export')
     .description('Writes events as JSON lines, and a manifest to verify them with.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments export --out march.jsonl --from 2026-03-01T00:00:00Z',
+    )
     .argument('[paymentId]', 'one payment; left out: the whole log')
     .requiredOption('--out <file>', 'the file to write; its manifest is written beside it')
     .option(
@@ -74,8 +77,4 @@ export const exportCommand = (): Command =>
     .addOption(dataOption())
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments export --out march.jsonl --from 2026-03-01T00:00:00Z',
-    )
     .action((paymentId, options, command) => exportEvents(paymentId, options, command));

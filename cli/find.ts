@@ -3,17 +3,8 @@ import { Command } from 'commander';
 import type { AuditFound } from '../audit/contract.ts';
 import { auditClient, pathOf } from './audit.ts';
 import { jsonOf } from './client.ts';
-import {
-  columns,
-  type Format,
-  formatOption,
-  money,
-  note,
-  print,
-  printJson,
-  styled,
-} from './output.ts';
-import { timeValue } from './time-option.ts';
+import { type Format, formatOption, timeValue } from './options.ts';
+import { columns, money, note, print, printJson, styled } from './output.ts';
 
 type Options = {
   status?: string;
@@ -60,10 +51,13 @@ const find = async (q: string | undefined, { format, ...parameters }: Options): 
   if (page.next !== null) note(`There are more: add --cursor ${page.next}`);
 };
 
-/** The verb `find`. */
 export const findCommand = (): Command =>
   new Command('find')
     .description('Finds payments by id, reference, last four digits, status, amount and time.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments find 4242 --status REFUNDED --from 2026-03-01T00:00:00Z',
+    )
     .argument('[q]', 'a paymentId, a merchantReference or the last four digits of a card')
     .option('--status <status>', 'such as CAPTURED')
     .option('--from <time>', 'created at this time or later (RFC 3339)', timeValue)
@@ -74,8 +68,4 @@ export const findCommand = (): Command =>
     .option('--limit <n>', 'how many payments at most, up to 200')
     .option('--cursor <cursor>', 'continue after an earlier page')
     .addOption(formatOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments find 4242 --status REFUNDED --from 2026-03-01T00:00:00Z',
-    )
     .action(find);

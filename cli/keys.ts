@@ -12,7 +12,8 @@ import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { CommandFailed } from './command-failed.ts';
-import { type Format, formatOption, note, print, printJson } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { note, print, printJson } from './output.ts';
 import { keyPlaceOf, readPublicKey } from './sealing-key.ts';
 import { readSettings } from './settings.ts';
 
@@ -51,7 +52,7 @@ const lockOf = (folder: string): FileLock => {
   }
 };
 
-/** Errors whose message is one line for the operator, and those of files. */
+/** Errors whose message is one line for the operator, and errors of files. */
 const asFailure = (error: unknown): unknown =>
   error instanceof LogMisfit ||
   error instanceof StoreUnavailable ||
@@ -60,7 +61,7 @@ const asFailure = (error: unknown): unknown =>
     ? new CommandFailed(`the rotation is not done: ${(error as Error).message}`)
     : error;
 
-/** Of a log at a server, whose processes seal no more until they are started with the new key. */
+/** The processes of a server's log seal no more until they start with the new key. */
 const rotateAt = async (url: string, place: KeyPlace): Promise<Rotated> => {
   const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
   const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
@@ -103,26 +104,25 @@ const rotate = async (options: Options): Promise<void> => {
   );
 };
 
-/** The verb `keys`. */
-export const keysCommand = (): Command => {
-  const keys = new Command('keys')
+export const keysCommand = (): Command =>
+  new Command('keys')
     .description('The key that seals the log (docs/audit.md, Seals).')
-    .addHelpText('after', '\nExample:\n  payments keys show');
-  keys
-    .command('show')
-    .description('Prints the id and the public key (PEM) of the key that seals the log.')
-    .addOption(folderOption())
-    .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments keys show > sealing-key.public.pem')
-    .action(show);
-  keys
-    .command('rotate')
-    .description(
-      'Makes a new key, signed by the old one, which is removed. Stop the service first.',
+    .addHelpText('after', '\nExample:\n  payments keys show')
+    .addCommand(
+      new Command('show')
+        .description('Prints the id and the public key (PEM) of the key that seals the log.')
+        .addHelpText('after', '\nExample:\n  payments keys show > sealing-key.public.pem')
+        .addOption(folderOption())
+        .addOption(formatOption())
+        .action(show),
     )
-    .addOption(folderOption())
-    .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments keys rotate --data ./data')
-    .action(rotate);
-  return keys;
-};
+    .addCommand(
+      new Command('rotate')
+        .description(
+          'Makes a new key, signed by the old one, which is removed. Stop the service first.',
+        )
+        .addHelpText('after', '\nExample:\n  payments keys rotate --data ./data')
+        .addOption(folderOption())
+        .addOption(formatOption())
+        .action(rotate),
+    );

@@ -1,7 +1,6 @@
 /**
- * Checks the lines of an export one after the other: each by its own hash, against the line before it, in
- * its stream and, where the export is whole, in the log. Used while an export is written and when it is
- * verified later.
+ * Checks each line of an export, as it is written and when it is verified: by its own hash, against the line
+ * before it, in its stream and, where the export is whole, in the log.
  */
 import {
   type Completeness,
@@ -19,13 +18,9 @@ import {
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 
-/** What is wrong with a line that is not as it was exported. */
 export const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
 
-/**
- * The check of one export; `reasonFor` returns why a line is broken, or undefined, and goes on after it. The
- * seals are those of an export of the whole log: a part holds some of them, and not what they seal.
- */
+/** `reasonFor` gives why a line is broken, and goes on after it. Only an export of the whole log is checked by its seals. */
 export const lineCheck = (completeness: Completeness, against: SealsAgainst) => {
   const ends = new Map<string, StreamEnd>();
   const inStream = streamsCheck(ends);
@@ -61,7 +56,7 @@ export const lineCheck = (completeness: Completeness, against: SealsAgainst) => 
     chain: () => chain,
     seals,
     reasonFor: (line: ExportLine): string | undefined => {
-      // Each of them carries its own end on, so none is left out.
+      // Each check carries its own end on, so none is left out.
       const reasons = [reasonInChain, reasonInStream, reasonInLog].map((check) => check(line));
       return hashReason(line) ?? reasons.find((reason) => reason !== undefined);
     },

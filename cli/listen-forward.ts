@@ -1,16 +1,22 @@
 /**
- * `payments listen --forward-to`: sends the messages of the own payments to any address, as a webhook
- * endpoint would get them: the very bodies, signed, one at a time, in the order of the log. After a
- * lost connection it goes on where it was. What is not accepted is not tried again; the command that
- * does is printed.
+ * `payments listen --forward-to`: sends a merchant's messages to any address as a webhook endpoint would get
+ * them, signed and in the order of the log. For messages that are not accepted it prints the command that
+ * sends them again.
  */
 import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
 import { signedHeaders } from '../shared/webhooks/signer.ts';
-import { clockOf, pathOf, serverSentEvents } from './audit.ts';
+import { clockOf, pathOf } from './audit.ts';
 import { type Client, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { followAgain, type Place, retryAfterMs, streamAfter } from './follow-again.ts';
-import { type Format, note, print, quoted } from './output.ts';
+import type { Format } from './options.ts';
+import { note, print, quoted } from './output.ts';
+import {
+  type Followed,
+  followAgain,
+  retryAfterMs,
+  serverSentEvents,
+  streamAfter,
+} from './streams.ts';
 
 export type ForwardOptions = {
   forwardTo: string;
@@ -82,15 +88,12 @@ const show = (
   if (showBody) print(body);
 };
 
-type ForwardPlace = Place & {
-  secret: string;
-  /** Whether the message before was not accepted. */
-  rejected: boolean;
-};
+/** `rejected`: the message before was not accepted. */
+type ForwardedStream = Followed & { secret: string; rejected: boolean };
 
 const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
 
-/** The command that sends what comes after a position, or all where none is known yet. */
+/** Sends the messages after a position, or all where none is known yet. */
 const resendCommand = (after: string | undefined, options: ForwardOptions): string => {
   const from = after ?? (options.from === 'now' ? 'start' : options.from);
   const given = Object.entries({ from, types: options.types, merchant: options.merchant });
@@ -98,25 +101,25 @@ const resendCommand = (after: string | undefined, options: ForwardOptions): stri
   return `payments listen --forward-to ${word(options.forwardTo)} ${more.join(' ')}`;
 };
 
-/** Forwards a message. The first of several that are not accepted leads to the command for all. */
+/** The first of several messages that are not accepted leads to the command for all. */
 const pass = async (
   data: string,
   position: string,
   after: string | undefined,
   options: ForwardOptions,
-  place: ForwardPlace,
+  followed: ForwardedStream,
 ): Promise<void> => {
   const { data: message } = JSON.parse(data) as MessageBody;
-  const forwarded = await forward(options.forwardTo, place.secret, message.eventId, data);
+  const forwarded = await forward(options.forwardTo, followed.secret, message.eventId, data);
   show(data, position, forwarded, options);
   const { status = 0 } = forwarded;
   const accepted = status >= 200 && status < 300;
-  if (!accepted && !place.rejected)
+  if (!accepted && !followed.rejected)
     note(`not accepted; this and what follows again: ${resendCommand(after, options)}`);
-  place.rejected = !accepted;
+  followed.rejected = !accepted;
 };
 
-/** Throws CommandFailed where the token may read and no more. */
+/** Throws CommandFailed where the token may only read. */
 const secretOf = (ready: string): string => {
   const { secret } = JSON.parse(ready) as { secret?: string };
   if (secret !== undefined) return secret;
@@ -129,28 +132,29 @@ const secretOf = (ready: string): string => {
 const follow = async (
   client: Client,
   options: ForwardOptions,
-  place: ForwardPlace,
+  followed: ForwardedStream,
 ): Promise<number | undefined> => {
   const { forwardTo, from, types } = options;
   const path = pathOf('/api/v1/webhook-events/stream', { from, types });
-  const response = await streamAfter(client, path, place);
-  if (response.status === 503 && place.connected) return retryAfterMs(response);
+  const response = await streamAfter(client, path, followed);
+  if (response.status === 503 && followed.connected) return retryAfterMs(response);
   for await (const { event, id, data } of serverSentEvents(response)) {
-    const after = place.last;
-    place.last = id ?? after;
+    const after = followed.last;
+    followed.last = id ?? after;
     if (event === 'ready') {
-      place.secret = secretOf(data);
+      followed.secret = secretOf(data);
       if (options.printSecret) {
-        print(place.secret);
+        print(followed.secret);
         return undefined;
       }
-      if (!place.connected)
-        note(`forwarding to ${forwardTo}; its secret is ${place.secret}; Ctrl-C ends`);
-      else note(`reconnected, resumed at #${place.last ?? from}`);
-      place.connected = true;
+      if (!followed.connected)
+        note(`forwarding to ${forwardTo}; its secret is ${followed.secret}; Ctrl-C ends`);
+      else note(`reconnected, resumed at #${followed.last ?? from}`);
+      followed.connected = true;
     } else if (event === TOKEN_EXPIRED)
       note('the token has expired, connecting again with a new one');
-    else if (event !== 'caught-up' && id !== undefined) await pass(data, id, after, options, place);
+    else if (event !== 'caught-up' && id !== undefined)
+      await pass(data, id, after, options, followed);
   }
   return 0;
 };
@@ -161,6 +165,11 @@ export const listenAndForward = async (options: ForwardOptions): Promise<void> =
     throw new CommandFailed('--forward-to must be an http or https address', 2);
   const { merchant } = options;
   const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
-  const place: ForwardPlace = { last: undefined, secret: '', connected: false, rejected: false };
-  await followAgain(place, () => follow(client, options, place));
+  const followed: ForwardedStream = {
+    last: undefined,
+    secret: '',
+    connected: false,
+    rejected: false,
+  };
+  await followAgain(followed, () => follow(client, options, followed));
 };

@@ -1,18 +1,18 @@
 /** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
 import { Command, Option } from 'commander';
 import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
-import {
-  amountIn,
-  auditClient,
-  clockOf,
-  pathOf,
-  type ShownEvent,
-  serverSentEvents,
-} from './audit.ts';
+import { amountIn, auditClient, clockOf, pathOf, type ShownEvent } from './audit.ts';
 import type { Client } from './client.ts';
-import { followAgain, type Place, retryAfterMs, streamAfter } from './follow-again.ts';
 import type { ForwardOptions } from './listen-forward.ts';
-import { type Format, formatOption, note, print } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { note, print } from './output.ts';
+import {
+  type Followed,
+  followAgain,
+  retryAfterMs,
+  serverSentEvents,
+  streamAfter,
+} from './streams.ts';
 
 type Options = {
   type?: string;
@@ -41,21 +41,18 @@ const show = (event: ShownEvent, options: Options): void => {
   }
 };
 
-/**
- * Prints events until the connection ends, and keeps the last position in `place`. Resolves with the
- * wait that the service asks for before the next request.
- */
-const follow = async (client: Client, options: Options, place: Place): Promise<number> => {
+/** Resolves with the wait in milliseconds that the service asks for before the next request. */
+const follow = async (client: Client, options: Options, followed: Followed): Promise<number> => {
   const path = pathOf('/audit/v1/events/stream', { from: options.from });
-  const response = await streamAfter(client, path, place);
-  // After a connection, 503 means that the service restarts. Another rejection would come again.
-  if (response.status === 503 && place.connected) return retryAfterMs(response);
+  const response = await streamAfter(client, path, followed);
+  // After a connection 503 means a restart of the service. Another rejection would come again.
+  if (response.status === 503 && followed.connected) return retryAfterMs(response);
   const { ok } = response;
-  if (ok && place.connected) note(`reconnected, resumed at #${place.last ?? options.from}`);
+  if (ok && followed.connected) note(`reconnected, resumed at #${followed.last ?? options.from}`);
   else if (ok) note(`listening at ${client.url}; Ctrl-C ends`);
-  place.connected ||= ok;
+  followed.connected ||= ok;
   for await (const { event, id, data } of serverSentEvents(response)) {
-    place.last = id ?? place.last;
+    followed.last = id ?? followed.last;
     if (event === TOKEN_EXPIRED) note('the token has expired, connecting again with a new one');
     else if (event !== 'caught-up') show(JSON.parse(data), options);
   }
@@ -64,11 +61,11 @@ const follow = async (client: Client, options: Options, place: Place): Promise<n
 
 const listen = async (options: Options): Promise<void> => {
   const client = await auditClient(options.merchant);
-  const place: Place = { last: undefined, connected: false };
-  await followAgain(place, () => follow(client, options, place));
+  const followed: Followed = { last: undefined, connected: false };
+  await followAgain(followed, () => follow(client, options, followed));
 };
 
-/** Ends the verb, exit code 2, at an option of forwarding that would be passed over without it. */
+/** Ends the verb, exit code 2, at an option that needs --forward-to. */
 const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Command): void => {
   const given = [
     options.types !== undefined && '--types',
@@ -78,10 +75,13 @@ const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Comm
   if (given) command.error(`error: ${given} goes with --forward-to <url>`);
 };
 
-/** The verb `listen`. */
 export const listenCommand = (): Command =>
   new Command('listen')
     .description('Prints events as they happen, until it is interrupted.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments listen --type PaymentRefunded --from start\n  payments listen --forward-to http://localhost:3000/hook',
+    )
     .option('--type <type>', 'only this type, such as PaymentCaptured')
     .option('--payment <paymentId>', 'only this payment')
     .option('--from <from>', 'start, now, or a position: only events after it', 'now')
@@ -96,10 +96,6 @@ export const listenCommand = (): Command =>
     .option('--print-secret', 'with --forward-to: print the secret that it signs with, and end')
     .option('--show-body', 'with --forward-to: print each message too')
     .addOption(formatOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments listen --type PaymentRefunded --from start\n  payments listen --forward-to http://localhost:3000/hook',
-    )
     .action(async (given: Options & Partial<ForwardOptions>, command: Command) => {
       const { forwardTo, ...options } = given;
       if (forwardTo !== undefined)

@@ -1,31 +1,18 @@
-/**
- * How the verbs print: data on stdout, everything else on stderr. `--format pretty` is the default
- * in a pipe too, so that a command prints the same in a terminal and in a pipe; programs ask for
- * json. Colour only in a terminal, and not where NO_COLOR is set.
- */
+/** How the verbs print: data on stdout, everything else on stderr, colour only in a terminal without NO_COLOR. */
 import { styleText } from 'node:util';
-import { Option } from 'commander';
 import { withoutControlSigns } from '../shared/runtime/control-signs.ts';
-
-/** `pretty` for people, `json` for programs. */
-export type Format = 'pretty' | 'json';
-
-/** The option that every verb with data has. */
-export const formatOption = (): Option =>
-  new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
 
 const STYLES = ['red', 'green', 'yellow', 'bold', 'dim'] as const;
 type Style = (typeof STYLES)[number];
 
-/** What those styles write before and after a text. */
 const OWN_SEQUENCES: ReadonlySet<string> = new Set(
   STYLES.flatMap((style) => styleText(style, ' ', { validateStream: false }).split(' ')),
 );
 const SEQUENCE = /(\p{Cc}\[[0-9;]*m)/u;
 
 /**
- * Stored texts may hold anything, so control signs are shown as escapes: all but the sequences of our
- * own styles. Others would hide what follows (`[8m`), and any control sign may stand before the `[`.
+ * Stored texts may hold anything, so control signs are shown as escapes, but for the sequences of our styles:
+ * others would hide what follows (`[8m`).
  */
 const shown = (text: string): string =>
   text
@@ -33,15 +20,14 @@ const shown = (text: string): string =>
     .map((part) => (OWN_SEQUENCES.has(part) ? part : withoutControlSigns(part)))
     .join('');
 
-/** Writes lines of data to stdout. */
+/** Writes data to stdout. */
 export const print = (...lines: string[]): void => {
   process.stdout.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
 
-/** Writes a value to stdout as JSON, for programs. */
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2));
 
-/** Writes lines to stderr: progress, remarks, what to do next. */
+/** Writes remarks to stderr: progress, what to do next. */
 export const note = (...lines: string[]): void => {
   process.stderr.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
@@ -49,11 +35,10 @@ export const note = (...lines: string[]): void => {
 /** A text as one word of a shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The text in a style, where stdout is a terminal with colours. */
 export const styled = (style: Style, text: string): string =>
   styleText(style, text, { stream: process.stdout });
 
-/** Rows as lines: left-aligned columns, two spaces apart, without trailing spaces. */
+/** Rows as lines in left-aligned columns. */
 export const columns = (given: readonly (readonly string[])[]): string[] => {
   // A line break in a cell would forge a row.
   const rows = given.map((row) => row.map((cell) => shown(cell).replace(/[\n\t]/g, ' ')));
@@ -69,12 +54,12 @@ export const columns = (given: readonly (readonly string[])[]): string[] => {
   );
 };
 
-/** Minor units as money: 1500 in USD is `15.00 USD`. */
+/** 1500 minor units in USD are `15.00 USD`. */
 export const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;
 
-/** A number with its thousands apart: `12,500`. */
+/** 12500 is `12,500`. */
 export const counted = (n: number): string => n.toLocaleString('en-US');
 
-/** A number of things: `1 difference`, `2 differences`. */
+/** `1 difference`, `2 differences`. */
 export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;

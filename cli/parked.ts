@@ -1,10 +1,10 @@
 /** `payments parked`: payments that the projector has parked at a poison event. */
 import { Command } from 'commander';
 import type { ParkedList, ParkedRetry } from '../projector/contract.ts';
-import { jsonOf, openClient } from './client.ts';
+import { jsonOf, openClient, postToFollowing } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { postToFollowing } from './following-projector.ts';
-import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { columns, note, print, printJson } from './output.ts';
 
 type Options = { format: Format };
 
@@ -29,25 +29,24 @@ const retry = async (paymentId: string, { format }: Options): Promise<void> => {
   throw new CommandFailed(`${paymentId} is still parked at revision ${at}: ${reason}`);
 };
 
-/** The verb `parked` with its verbs `list` and `retry`. */
-export const parkedCommand = (): Command => {
-  const command = new Command('parked')
+export const parkedCommand = (): Command =>
+  new Command('parked')
     .description(
       'Lists and retries payments parked at an event that cannot be applied; GET serves them from their events.',
     )
-    .addHelpText('after', '\nExample:\n  payments parked list');
-  command
-    .command('list')
-    .description('Lists the parked payments, the oldest first.')
-    .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments parked list --format json')
-    .action(list);
-  command
-    .command('retry')
-    .description('Applies the events of a parked payment again, once the cause is mended.')
-    .argument('<paymentId>', 'the payment, see payments parked list')
-    .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments parked retry pay_01J…')
-    .action(retry);
-  return command;
-};
+    .addHelpText('after', '\nExample:\n  payments parked list')
+    .addCommand(
+      new Command('list')
+        .description('Lists the parked payments, the oldest first.')
+        .addHelpText('after', '\nExample:\n  payments parked list --format json')
+        .addOption(formatOption())
+        .action(list),
+    )
+    .addCommand(
+      new Command('retry')
+        .description('Applies the events of a parked payment again, once the cause is mended.')
+        .addHelpText('after', '\nExample:\n  payments parked retry pay_01J…')
+        .argument('<paymentId>', 'the payment, see payments parked list')
+        .addOption(formatOption())
+        .action(retry),
+    );

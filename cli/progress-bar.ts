@@ -5,23 +5,17 @@
 import { SingleBar } from 'cli-progress';
 import { counted, note } from './output.ts';
 
-/** How many there are to do: about so many where it is estimated. */
 type Total = { total: number; estimated?: boolean };
 
-/** A progress display that has been started. */
 export type Progress = {
-  /** How many are done so far; the total when it has become known or has changed. */
+  /** `total` where it has changed. */
   update(done: number, total?: Total): void;
-  /** Ends the bar or prints the last line. */
   stop(): void;
 };
 
 const LINE_EVERY_MS = 2_000;
 
-/**
- * The rate per second, and the seconds left, computed from the time since `startedAtMs`. All may be counted
- * before the work has ended: a rebuild then makes indexes and compares.
- */
+/** All may be counted before the work has ended: a rebuild then makes indexes and compares. */
 const rateOf = (done: number, total: number, startedAtMs: number) => {
   const seconds = Math.max((performance.now() - startedAtMs) / 1000, 0.001);
   const perSecond = done / seconds;
@@ -74,6 +68,5 @@ const lines = (what: string, first: number, startedAtMs: number): Progress => {
   };
 };
 
-/** Shows the progress of `what` until `stop` is called. */
 export const startProgress = (what: string, total: number): Progress =>
   (process.stderr.isTTY ? bar : lines)(what, total, performance.now());

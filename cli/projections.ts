@@ -2,22 +2,11 @@
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
-import type { RebuildProgress } from '../projector/rebuild.ts';
-import { serverSentEvents } from './audit.ts';
-import { type Client, jsonOf, openClient } from './client.ts';
+import { type Client, jsonOf, openClient, postToFollowing } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { postToFollowing } from './following-projector.ts';
-import {
-  columns,
-  counted,
-  type Format,
-  formatOption,
-  note,
-  print,
-  printJson,
-  styled,
-} from './output.ts';
-import { type Progress, startProgress } from './progress-bar.ts';
+import { type Format, formatOption } from './options.ts';
+import { columns, counted, note, print, printJson, styled } from './output.ts';
+import { resultOf } from './streams.ts';
 
 const ROUTE = '/ops/v1/projections';
 
@@ -76,29 +65,14 @@ const startRebuild = (client: Client, accept: boolean): Promise<Response> => {
   );
 };
 
-/** Shows the progress of a rebuild and returns its result. */
-const follow = async (response: Response): Promise<Rebuilt> => {
-  let progress: Progress | undefined;
-  try {
-    for await (const { event, data } of serverSentEvents(response)) {
-      const value = JSON.parse(data);
-      if (event === 'failed') {
-        throw new CommandFailed(
-          `the rebuild failed, the old read models are served: ${value.reason}; start it again: payments projections rebuild`,
-        );
-      }
-      if (event === 'result') return value;
-      const { done, total, estimated } = value as RebuildProgress;
-      progress ??= startProgress('rebuild', total);
-      progress.update(done, { total, estimated });
-    }
-  } finally {
-    progress?.stop();
-  }
-  throw new CommandFailed(
-    'the connection to the projector was lost; the state of the rebuild: payments projections status',
-  );
-};
+const rebuildNow = async (client: Client, accept: boolean): Promise<Rebuilt> =>
+  resultOf(await startRebuild(client, accept), {
+    what: 'rebuild',
+    lost: 'the connection to the projector was lost; the state of the rebuild: payments projections status',
+    failed: (data) =>
+      `the rebuild failed, the old read models are served: ${JSON.parse(data).reason}; start it again: payments projections rebuild`,
+    progressOf: JSON.parse,
+  });
 
 const show = (rebuilt: Rebuilt): void => {
   const { events, seconds, equal, old, new: fresh } = rebuilt;
@@ -126,7 +100,7 @@ const FIELDS = [
   'refundableAmount',
 ] as const;
 
-/** `capturedAmount 1500, in the log 9500`: what differs, sums in minor units. */
+/** `capturedAmount 1500, in the log 9500`, in minor units. */
 const moneyLine = ({ paymentId, served, inLog }: MoneyDifference): string => {
   if (inLog === null) return `${paymentId}  ${served.status} ${served.amount}, not in the log`;
   const differing = FIELDS.filter((field) => served[field] !== inLog[field]);
@@ -134,7 +108,7 @@ const moneyLine = ({ paymentId, served, inLog }: MoneyDifference): string => {
   return `${paymentId}  ${parts.join('; ')}`;
 };
 
-/** Names what a person has to decide or to mend. Throws CommandFailed with exit code 3 for it. */
+/** Throws CommandFailed with exit code 3 for what a person has to decide or to mend. */
 const rejectOddities = ({ served, money, parked }: Rebuilt): void => {
   for (const { paymentId, revision, reason } of parked)
     note(`parked: ${paymentId} at revision ${revision}: ${reason}`);
@@ -175,35 +149,36 @@ const rebuild = async (options: RebuildOptions, command: Command): Promise<void>
     if (!(await isConfirmed())) throw new CommandFailed('not confirmed, so nothing was rebuilt');
   }
   const client = await openClient({ scope: 'ops:admin' });
-  const rebuilt = await follow(await startRebuild(client, accept));
+  const rebuilt = await rebuildNow(client, accept);
   if (format === 'json') printJson(rebuilt);
   else show(rebuilt);
   rejectOddities(rebuilt);
 };
 
-/** The verb `projections` with its verbs `status` and `rebuild`. */
-export const projectionsCommand = (): Command => {
-  const command = new Command('projections')
+export const projectionsCommand = (): Command =>
+  new Command('projections')
     .description('Shows how far the read models are, and rebuilds them from the event log.')
-    .addHelpText('after', '\nExample:\n  payments projections status');
-  command
-    .command('status')
-    .description('Shows the checkpoint, how far it is behind, and the running or the last rebuild.')
-    .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments projections status')
-    .action(status);
-  command
-    .command('rebuild')
-    .description(
-      'Builds a new generation beside the served one, compares both, and switches to the new one, unless they differ in money. Exit code 3: not switched, or payments are parked.',
+    .addCommand(
+      new Command('status')
+        .description(
+          'Shows the checkpoint, how far it is behind, and the running or the last rebuild.',
+        )
+        .addHelpText('after', '\nExample:\n  payments projections status')
+        .addOption(formatOption())
+        .action(status),
     )
-    .option('--accept', 'switch also where the served read models say other money than the log')
-    .option('--yes', 'do not ask for confirmation; needed where there is no terminal')
-    .addOption(formatOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments projections rebuild --yes\n  payments projections rebuild --yes --accept',
-    )
-    .action(rebuild);
-  return command;
-};
+    .addCommand(
+      new Command('rebuild')
+        .description(
+          'Builds a new generation beside the served one, compares both, and switches to the new one, unless they differ in money. Exit code 3: not switched, or payments are parked.',
+        )
+        .addHelpText(
+          'after',
+          '\nExample:\n  payments projections rebuild --yes\n  payments projections rebuild --yes --accept',
+        )
+        .option('--accept', 'switch also where the served read models say other money than the log')
+        .option('--yes', 'do not ask for confirmation; needed where there is no terminal')
+        .addOption(formatOption())
+        .action(rebuild),
+    );

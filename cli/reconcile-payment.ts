@@ -3,11 +3,11 @@ import type { PaymentReconciliation } from '../command-api/reconcile/contract.ts
 import { auditClient, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { columns, count, type Format, money, print, printJson, styled } from './output.ts';
+import type { Format } from './options.ts';
+import { columns, count, money, print, printJson, styled } from './output.ts';
 
 type Compared = PaymentReconciliation['operations'][number];
 
-/** What the provider said of an operation, with its reference or its code. */
 const saidOf = ({ provider }: Compared): string => {
   const { outcome, providerReference, failureCode, providerFailureCode } = provider;
   return [outcome, providerReference, failureCode, providerFailureCode]

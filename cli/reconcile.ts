@@ -1,26 +1,15 @@
-/**
- * `payments reconcile`: lists what the log and the provider's ledger differ in; exit code 3 if any. With a
- * payment, what the provider says of each of its operations.
- */
+/** `payments reconcile`: the differences between the log and the provider's ledger, or the provider's word on one payment. */
 import { Command } from 'commander';
 import type { Acknowledgement } from '../command-api/provider-ahead/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
-import { auditClient, dataOption, serverSentEvents } from './audit.ts';
+import { auditClient } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import {
-  columns,
-  count,
-  type Format,
-  formatOption,
-  money,
-  print,
-  printJson,
-  styled,
-} from './output.ts';
-import { failureOf } from './reconcile-next.ts';
+import { dataOption, type Format, formatOption } from './options.ts';
+import { columns, count, money, print, printJson, styled } from './output.ts';
 import { reconcilePayment } from './reconcile-payment.ts';
+import { resultOf } from './streams.ts';
 
 const sideOf = (side: Difference['log'] | Difference['provider']): string =>
   side === undefined
@@ -63,16 +52,53 @@ const show = (result: Reconciliation): void => {
   if (more > 0) print(`and ${count(more, 'more difference')}`);
 };
 
-/** The comparison may take as long as the ledger is long: as a stream nobody on the way gives it up. */
+type Kind = Difference['kind'];
+
+/** By kind, where the payment's events do not show the difference. */
+const NEXT: Partial<Record<Kind, string>> = {
+  // The log holds no event of such an operation.
+  MISSING_IN_LOG:
+    'keep this list (--format json); after a restore put right what was sent without an Idempotency-Key, then payments reconcile --acknowledge, and merchants repeat the rest',
+  UNRESOLVED_IN_LOG: 'payments unresolved',
+  UNREADABLE_IN_LOG: 'payments verify <payment> for each',
+};
+
+const stepsFor = (byKind: Reconciliation['byKind']): string[] => {
+  const kinds = Object.entries(byKind).filter(([, found]) => found > 0) as [Kind, number][];
+  const named = kinds.filter(([kind]) => NEXT[kind] !== undefined);
+  const others = kinds.filter(([kind]) => NEXT[kind] === undefined);
+  const steps = named.map(([kind, found]) => `for ${found} ${kind}: ${NEXT[kind]}`);
+  const rest = others.map(([kind, found]) => `${found} ${kind}`).join(', ');
+  return others.length === 0
+    ? steps
+    : [...steps, `for ${rest}: payments events <payment> for each`];
+};
+
+/** The differences and the next steps, as one line. */
+export const failureOf = (
+  result: Pick<Reconciliation, 'differences' | 'more' | 'byKind' | 'unreadable' | 'notCompared'>,
+): string => {
+  const { differences, more, byKind, unreadable, notCompared } = result;
+  const found = differences.length + more;
+  const parts = [
+    found > 0 && `${count(found, 'difference')}; next: ${stepsFor(byKind).join('; ')}`,
+    unreadable > 0 &&
+      `${count(unreadable, 'event')} cannot be read; next: payments verify --all says whether the log was changed; if it is intact, start the version that wrote them`,
+    notCompared > 0 &&
+      `${notCompared} operations had no counterpart where the comparison stopped; is it the ledger of this log?`,
+  ];
+  return parts.filter(Boolean).join('; ');
+};
+
+/** A stream, which no proxy gives up while a long ledger is read. */
 const compare = async (data: string | undefined): Promise<Reconciliation> => {
   const client = await auditClient(undefined, data);
   const accept = { accept: 'text/event-stream' };
-  const response = await client.post('/audit/v1/reconcile', undefined, accept);
-  for await (const { event, data: text } of serverSentEvents(response)) {
-    if (event === 'failed') throw new CommandFailed(rejectionLine(503, text));
-    if (event === 'result') return JSON.parse(text);
-  }
-  throw new CommandFailed('the connection was lost before the result; start the comparison again');
+  return resultOf(await client.post('/audit/v1/reconcile', undefined, accept), {
+    what: 'reconcile',
+    lost: 'the connection was lost before the result; start the comparison again',
+    failed: (data) => rejectionLine(503, data),
+  });
 };
 
 const acknowledge = async (): Promise<Acknowledgement> => {
@@ -112,11 +138,14 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
   if (!result.ok) throw new CommandFailed(failureOf(result), 3);
 };
 
-/** The verb `reconcile`. */
 export const reconcileCommand = (): Command =>
   new Command('reconcile')
     .description(
       "Compares every sum of the provider's ledger with the log, or asks it about one payment.",
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments reconcile --format json\n  payments reconcile pay_01…\n  payments reconcile --acknowledge',
     )
     .argument('[paymentId]', 'ask the provider about the operations of this payment alone')
     .option('--limit <n>', 'of one payment: its last operations, up to 100; left out: 20')
@@ -126,9 +155,5 @@ export const reconcileCommand = (): Command =>
     .option(
       '--acknowledge',
       'then let merchants move money again, where the service serves reads alone because the provider is ahead of the log; recorded with your name',
-    )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  payments reconcile --format json\n  payments reconcile pay_01…\n  payments reconcile --acknowledge',
     )
     .action(reconcile);

@@ -2,7 +2,8 @@
 import { Command, Option } from 'commander';
 import type { Resolution, ResolutionRequested } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient } from './client.ts';
-import { type Format, formatOption, note, print, printJson } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { note, print, printJson } from './output.ts';
 
 type Options = {
   outcome: 'approved' | 'declined';
@@ -47,11 +48,14 @@ const printRequested = (
   );
 };
 
-/** The verb `resolve`. */
 export const resolveCommand = (): Command =>
   new Command('resolve')
     .description(
       'Resolves an operation whose outcome the provider does not report. The first person requests it, a second one approves it by the same command within 24 hours. The provider is asked first: if it reports a definite outcome, that one is recorded and this command is refused.',
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments token --merchant "*" --scope ops:resolve --subject ann@example.com\n  PAYMENTS_TOKEN=… payments resolve pay_01J… --outcome declined --without-fence --evidence "letter of the provider, case 4711"',
     )
     .argument('<paymentId>', 'the payment, see payments unresolved')
     .addOption(
@@ -69,8 +73,4 @@ export const resolveCommand = (): Command =>
       'declined although the provider does not promise never to carry it out',
     )
     .addOption(formatOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments token --merchant "*" --scope ops:resolve --subject ann@example.com\n  PAYMENTS_TOKEN=… payments resolve pay_01J… --outcome declined --without-fence --evidence "letter of the provider, case 4711"',
-    )
     .action(resolve);

@@ -1,12 +1,54 @@
-/** One run of the command line, from its arguments to its exit code. */
-import { type Command, CommanderError } from 'commander';
-import { CommandFailed } from './command-failed.ts';
+/** The verbs of the command line, and one run of it from its arguments to its exit code. */
+import { Command, CommanderError } from 'commander';
+import manifest from '../package.json' with { type: 'json' };
+import { CommandFailed, failOnMisfit, noteMisfit } from './command-failed.ts';
 import { note } from './output.ts';
-import { buildProgram } from './program.ts';
+
+/** In the order of the help; each verb is loaded when it is named. */
+const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
+  token: async () => (await import('./token.ts')).tokenCommand(),
+  cards: async () => (await import('./dev/cards.ts')).cardsCommand(),
+  docs: async () => (await import('./pages.ts')).docsCommand(),
+  console: async () => (await import('./pages.ts')).consoleCommand(),
+  trigger: async () => (await import('./dev/trigger.ts')).triggerCommand(),
+  seed: async () => (await import('./dev/seed.ts')).seedCommand(),
+  events: async () => (await import('./events.ts')).eventsCommand(),
+  find: async () => (await import('./find.ts')).findCommand(),
+  verify: async () => (await import('./verify.ts')).verifyCommand(),
+  export: async () => (await import('./export.ts')).exportCommand(),
+  listen: async () => (await import('./listen.ts')).listenCommand(),
+  webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
+  explain: async () => (await import('./explain.ts')).explainCommand(),
+  reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
+  unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
+  resolve: async () => (await import('./resolve.ts')).resolveCommand(),
+  parked: async () => (await import('./parked.ts')).parkedCommand(),
+  projections: async () => (await import('./projections.ts')).projectionsCommand(),
+  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
+  backup: async () => (await import('./backup.ts')).backupCommand(),
+  topics: async () => (await import('./topics.ts')).topicsCommand(),
+  keys: async () => (await import('./keys.ts')).keysCommand(),
+};
+
+/** With the requested verb alone, or with all for the help and for a verb that does not exist. */
+export const buildProgram = async (requested?: string): Promise<Command> => {
+  noteMisfit(undefined);
+  const program = new Command('payments')
+    .description('The command line of the card payment service.')
+    .version(`payments ${manifest.version}`, '--version', 'print the version')
+    .hook('postAction', failOnMisfit)
+    .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
+  const known =
+    requested !== undefined && Object.hasOwn(VERBS, requested) ? VERBS[requested] : undefined;
+  for (const make of known === undefined ? Object.values(VERBS) : [known]) {
+    program.addCommand((await make()).copyInheritedSettings(program));
+  }
+  return program;
+};
 
 const HELP_CODES = ['commander.helpDisplayed', 'commander.help', 'commander.version'];
 
-// Without the override commander ends with exit code 1, not 2, for wrong usage.
+// By itself commander ends with exit code 1, not 2, for wrong usage.
 const overrideExit = (command: Command): void => {
   command.exitOverride();
   command.commands.forEach(overrideExit);
@@ -22,10 +64,7 @@ const exitCodeOf = (error: unknown): number => {
   return error.exitCode;
 };
 
-/**
- * Runs `payments <args>` with the environment and the streams of this process, and gives the exit
- * code. Throws what no verb expected.
- */
+/** Runs `payments <args>` in this process and gives the exit code. Throws what no verb expected. */
 export const runCommandLine = async (args: readonly string[]): Promise<number> => {
   const program = await buildProgram(args[0]);
   overrideExit(program);

@@ -11,7 +11,7 @@ import { SECRET_ALGORITHM } from '../shared/runtime/key-algorithms.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { CommandFailed } from './command-failed.ts';
 
-/** Reads the settings from the environment. Throws CommandFailed with every problem. */
+/** Throws CommandFailed with every problem. */
 export const readSettings = (): Config => {
   const result = loadConfig(process.env);
   if (!result.ok) throw new CommandFailed(result.problems.join('\npayments: '));

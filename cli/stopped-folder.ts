@@ -1,7 +1,6 @@
 /**
- * The audit over a stopped data folder (`--data`): the same routes over the same store, opened for
- * reading, in this process and without a socket. The verbs ask it as they ask a running service. Reading
- * is not recorded: the folder stays as it is.
+ * The audit over a stopped data folder (`--data`): the routes of a service over its store, opened for reading
+ * in this process. Reading is not recorded: the folder stays as it is.
  */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,10 +10,15 @@ import { openOuterProvider } from '../command-api/open-provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
 import { type ReconcileOptions, reconcile } from '../command-api/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../command-api/reconcile/routes.ts';
+import { LogMisfit } from '../projector/errors.ts';
+import { lastKeyOf, rejectUnsealed, sealsOf } from '../projector/seals/check.ts';
+import { headFileOf, isNextKey, readHeadFile, readSealingKey } from '../projector/seals/key.ts';
 import { readLedger } from '../provider-simulator/ledger.ts';
 import { pageOf } from '../provider-simulator/simulator.ts';
-import { StoreFileUnusable } from '../shared/event-store/errors.ts';
+import { StoreFileUnusable, UnreadableStream } from '../shared/event-store/errors.ts';
+import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
+import { publicKeyOf } from '../shared/event-store/seals.ts';
 import { openSqliteForReading } from '../shared/event-store/sqlite/event-store.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
@@ -26,16 +30,15 @@ import { type FileLock, shareFileLock } from '../shared/runtime/file-lock.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import type { Client } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
-import { noteMisfit } from './log-misfit.ts';
-import { checkSealedHead } from './sealed-head.ts';
+import { CommandFailed, noteMisfit } from './command-failed.ts';
+import { keyPlaceOf } from './sealing-key.ts';
 import { readSettings } from './settings.ts';
 import { readablePath } from './stopped-file.ts';
 
 const EVENTS = 'events.sqlite';
 const LEDGER = 'provider-ledger.sqlite';
 
-/** Keeps a service from starting on the folder meanwhile. Throws CommandFailed where one holds it. */
+/** Keeps a service from starting on the folder. Throws CommandFailed where one holds it. */
 const shareFolder = (folder: string): FileLock | undefined => {
   const lock = join(folder, SERVICE_LOCK);
   if (!existsSync(lock)) return undefined;
@@ -62,7 +65,33 @@ const openStore = async (folder: string): Promise<EventStore> => {
   }
 };
 
-/** The provider of the settings with its names, or the simulator's ledger in the folder. Only its ledger is read. */
+type SealedHead = { publicKey?: string; misfit?: string };
+
+/** Whether the log is the one that was sealed last, by the key of the settings or the folder. Throws StoreUnavailable. */
+const checkSealedHead = async (folder: string, store: EventStore): Promise<SealedHead> => {
+  const { keyFile } = keyPlaceOf(folder);
+  const found: SealedHead = {};
+  if (!existsSync(keyFile)) return found;
+  try {
+    const own = publicKeyOf(await readSealingKey(keyFile));
+    found.publicKey = own;
+    const seals = await sealsOf(store);
+    const last = lastKeyOf(seals);
+    // Left by an interrupted rotation, which the next start would finish.
+    const publicKey = last !== undefined && isNextKey(keyFile, last) ? last : own;
+    found.publicKey = publicKey;
+    const kept = readHeadFile(keyFile);
+    const log = await logIdOf(store);
+    await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(keyFile) });
+  } catch (error) {
+    if (error instanceof LogMisfit) return { ...found, misfit: error.message };
+    // The verb itself names the seal that cannot be read.
+    if (!(error instanceof UnreadableStream)) throw error;
+  }
+  return found;
+};
+
+/** The provider of the settings with its names, or the simulator's ledger in the folder. */
 const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers'> => {
   const config = readSettings();
   const { kind, names } = config.provider;
@@ -73,7 +102,7 @@ const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers
   return { provider: { ledger }, providers: ['simulator', ...names.slice(1)] };
 };
 
-/** Whoever can read the folder sees all of it, or as much as the merchant `merchant` would see. */
+/** A reader of the folder needs no token. */
 const trusting =
   (merchantId: string): AuthHooks =>
   () => [
@@ -113,7 +142,6 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   return app;
 };
 
-/** The response of a route whose part of the file cannot be read. */
 const notReadable = (folder: string): CommandFailed =>
   new CommandFailed(
     `a part of ${folder}/${EVENTS} cannot be read; what can be read: payments export --data ${folder} --out <file>`,
@@ -121,9 +149,8 @@ const notReadable = (folder: string): CommandFailed =>
   );
 
 /**
- * Opens a stopped data folder, for one merchant where `merchant` is given, else for all. Throws
- * CommandFailed where a service holds it, where it holds no log, and, exit code 3, where the log cannot
- * be opened. A log that is not the one that was sealed last is read all the same: see failOnMisfit.
+ * Opens a stopped data folder. Throws CommandFailed where a service holds it, where it holds no log, and, exit
+ * code 3, where the log cannot be opened. A log that was not sealed last is read all the same: see noteMisfit.
  */
 export const openStoppedFolder = async (folder: string, merchant = '*'): Promise<Client> => {
   const lock = shareFolder(folder);

@@ -38,10 +38,13 @@ const printToken = async ({ merchant, subject, scope, ttl }: Options): Promise<v
   process.stdout.write(`${token}\n`);
 };
 
-/** The verb `token`. */
 export const tokenCommand = (): Command =>
   new Command('token')
     .description('Prints an access token, signed with JWT_SECRET or the key pair in DATA_DIR.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments token --merchant m_1 --scope "payments:read" --ttl 15m',
+    )
     .option(
       '--merchant <id>',
       'the merchant of the token; * for all merchants',
@@ -58,9 +61,5 @@ export const tokenCommand = (): Command =>
       new Option('--ttl <time>', 'how long the token is valid, such as 30s, 15m or 7d')
         .argParser(ttlSeconds)
         .default(3600, '1h'),
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments token --merchant m_1 --scope "payments:read" --ttl 15m',
     )
     .action(printToken);

@@ -5,10 +5,10 @@ import type {
   RelayParkedRetries,
   RelayParkedRetry,
 } from '../projector/contract.ts';
-import { type Client, jsonOf, openClient } from './client.ts';
+import { type Client, jsonOf, openClient, postToFollowing } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { postToFollowing } from './following-projector.ts';
-import { columns, count, type Format, formatOption, note, print, printJson } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { columns, count, note, print, printJson } from './output.ts';
 
 const SCOPE = 'ops:admin';
 const PATH = '/ops/v1/topics/parked';
@@ -31,7 +31,7 @@ const list = async ({ format }: Options): Promise<void> => {
   note('Once the cause is mended: payments topics retry <paymentId>, or --all');
 };
 
-/** What came of each parked payment: a request tries some, and puts those that stay parked last. */
+/** A request tries some payments, and puts those that stay parked last. */
 const retryAll = async (client: Client): Promise<RelayParkedRetry[]> => {
   const retried = new Map<string, RelayParkedRetry>();
   for (let left: number | undefined; left === undefined || left > 0; ) {
@@ -64,21 +64,20 @@ const retry = async (
   if (stillParked > 0) throw new CommandFailed(`${count(stillParked, 'payment')} still parked`);
 };
 
-/** The verbs `parked` and `retry` of `payments topics`. */
 export const topicsParkedCommands = (): Command[] => [
   new Command('parked')
     .description('Lists the payments that the relay has parked: their messages wait, in order.')
-    .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments topics parked --format json')
+    .addOption(formatOption())
     .action(list),
   new Command('retry')
     .description('Sends what waits of a payment that the relay has parked, or of all of them.')
-    .argument('[paymentId]', 'the payment, see payments topics parked')
-    .option('--all', 'each parked payment, once')
-    .addOption(formatOption())
     .addHelpText(
       'after',
       '\nExample:\n  payments topics retry pay_01J…\n  payments topics retry --all',
     )
+    .argument('[paymentId]', 'the payment, see payments topics parked')
+    .option('--all', 'each parked payment, once')
+    .addOption(formatOption())
     .action(retry),
 ];

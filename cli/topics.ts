@@ -1,12 +1,10 @@
-/**
- * `payments topics`: the topics, and the values of their messages, one on each line. The service
- * computes them from the log, so they are the same bytes with a broker and without.
- */
+/** `payments topics`: the topics and their messages, computed from the log: the same bytes with a broker and without. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { withoutControlSigns } from '../shared/runtime/control-signs.ts';
 import { type Client, jsonOf, openClient, orFail, textOf } from './client.ts';
-import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { columns, note, print, printJson } from './output.ts';
 import { topicsParkedCommands } from './topics-parked.ts';
 
 const SCOPE = 'ops:admin';
@@ -22,17 +20,8 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   const listed = await jsonOf<Listed>(client.get('/ops/v1/topics'));
   if (format === 'json') return printJson(listed);
   const { topics, relay } = listed;
-  print(
-    ...columns([
-      ['topic', 'key', 'cleanup', 'partitions'],
-      ...topics.map(({ name, key, cleanup, partitions }) => [
-        name,
-        key,
-        cleanup,
-        String(partitions),
-      ]),
-    ]),
-  );
+  const rows = topics.map((one) => [one.name, one.key, one.cleanup, String(one.partitions)]);
+  print(...columns([['topic', 'key', 'cleanup', 'partitions'], ...rows]));
   const why = relay.error === undefined ? '' : `: ${relay.error}`;
   if (relay.parked > 0) note('payments topics parked says which payments wait, and why');
   note(
@@ -58,7 +47,7 @@ const printPage = async (
   const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
   const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
   const values = await textOf(response);
-  // Into a pipe go the very bytes of the messages.
+  // A pipe gets the exact bytes of the messages.
   process.stdout.write(process.stdout.isTTY ? withoutControlSigns(values) : values);
   return response.headers.get('next-position') ?? from;
 };
@@ -75,20 +64,24 @@ const tail = async (options: TailOptions): Promise<void> => {
   }
 };
 
-/** The verb `topics`. */
 export const topicsCommand = (): Command => {
   const command = new Command('topics')
     .description('Shows the topics that other systems read, with a broker or without one.')
+    .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status')
     .addCommand(
       new Command('list')
         .description('Lists the topics, and how far the relay has sent events to them.')
-        .addOption(formatOption())
         .addHelpText('after', '\nExample:\n  payments topics list --format json')
+        .addOption(formatOption())
         .action(list),
     )
     .addCommand(
       new Command('tail')
         .description('Prints the values of the messages as the broker has them, one on each line.')
+        .addHelpText(
+          'after',
+          '\nExample:\n  payments topics tail --topic state | jq .data.status\n  payments topics tail --latest --keys',
+        )
         .addOption(
           new Option('--topic <topic>', 'which topic')
             .choices(['events', 'state', 'seals'])
@@ -102,13 +95,8 @@ export const topicsCommand = (): Command => {
         )
         .option('--keys', 'print partition and key beside each message')
         .option('--follow', 'print new messages as they come, until it is interrupted')
-        .addHelpText(
-          'after',
-          '\nExample:\n  payments topics tail --topic state | jq .data.status\n  payments topics tail --latest --keys',
-        )
         .action(tail),
-    )
-    .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status');
+    );
   for (const own of topicsParkedCommands()) command.addCommand(own);
   return command;
 };

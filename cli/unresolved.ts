@@ -2,7 +2,8 @@
 import { Command } from 'commander';
 import type { UnresolvedList } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient } from './client.ts';
-import { columns, type Format, formatOption, money, note, print, printJson } from './output.ts';
+import { type Format, formatOption } from './options.ts';
+import { columns, money, note, print, printJson } from './output.ts';
 
 type Unresolved = UnresolvedList['unresolved'][number];
 
@@ -49,7 +50,7 @@ const rowOf = (one: Unresolved): string[] => [
   one.operationId,
 ];
 
-/** Who waits for a second person, and that person's command; nothing where nobody does. */
+/** The command of the second person, where a first one has requested. */
 const approvalOf = ({ paymentId, operationId, request }: Unresolved): string[] => {
   if (request === undefined) return [];
   const { outcome, withoutFence, requestedBy, expiresAt } = request;
@@ -82,12 +83,11 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
     note('Where the provider will never report the outcome: payments resolve --help');
 };
 
-/** The verb `unresolved`. */
 export const unresolvedCommand = (): Command =>
   new Command('unresolved')
     .description(
       'Lists operations whose outcome at the provider is not known, or of which the provider says other than what was resolved by hand, the oldest first.',
     )
-    .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments unresolved --format json')
+    .addOption(formatOption())
     .action(list);

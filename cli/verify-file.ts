@@ -1,8 +1,4 @@
-/**
- * Verifies an export with nothing but the file and its manifest: no server, no access to the store.
- * Every line is checked by its own hash, against the line before it, in its stream and, where the
- * export is complete, in the log; then the whole file is checked against the manifest.
- */
+/** Verifies an export line by line (line-check.ts), and the whole file against its manifest, without a service. */
 import { createHash } from 'node:crypto';
 import type { ExportLine } from '../audit/export-lines.ts';
 import {
@@ -15,15 +11,21 @@ import {
 } from '../shared/event-store/breaks.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
-import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
-import { type Manifest, manifestFileOf, readManifestOf } from './export-manifest.ts';
-import { requireWholeLog } from './export-seals.ts';
+import {
+  exportLines,
+  type Manifest,
+  manifestFileOf,
+  NOT_A_LINE,
+  NOT_ITS_END,
+  readManifestOf,
+  requireWholeLog,
+} from './export-file.ts';
 import { lineCheck } from './line-check.ts';
 
 /** `line` is counted from 1; a removed stream has none. */
 type FileBreak = LogBreak & { line?: number };
 
-/** The result for an export: `events` were intact; `broken` is the first break that nobody has acknowledged. */
+/** `events` were intact; `broken` is the first break that is not acknowledged. */
 export type FileVerification = {
   ok: boolean;
   events: number;
@@ -31,13 +33,12 @@ export type FileVerification = {
   completeness: Manifest['completeness'];
   broken?: FileBreak;
   breaks: LogBreaks<FileBreak>;
-  /** What its seals come to, where the export is of the whole log. */
+  /** Where the export is of the whole log. */
   sealed?: SealsFound;
 };
 
 type Seen = { lines: number; bytes: number; sha256: string; chain: string };
 
-/** Checks what the lines alone cannot show: their number, the last one, and the bytes of the file. */
 const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
   if (seen.lines < manifest.count) {
     return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;
@@ -56,7 +57,6 @@ const breakAtLine = (line: number, read: ExportLine | undefined, reason: string)
   return { line, ...breakOfForm(read, reason) };
 };
 
-/** Checks that the head in the manifest is the last line. */
 const headReason = (last: ExportLine | undefined, { head }: Manifest): string | undefined => {
   const same =
     last?.position === head?.position &&
@@ -66,7 +66,7 @@ const headReason = (last: ExportLine | undefined, { head }: Manifest): string | 
 };
 
 type Scan = Seen & {
-  /** How many of the lines fit. */
+  /** The lines that fit. */
   events: number;
   last: ExportLine | undefined;
   sealed: SealsFound;
@@ -76,7 +76,7 @@ type Scan = Seen & {
   breaks: BreaksMet<FileBreak>;
 };
 
-/** Reads the file and checks its lines, past every break up to one that is no line of an export. */
+/** Goes on past every break, up to a line that is none of an export. */
 const scan = async (
   file: string,
   manifest: Manifest,
@@ -117,12 +117,8 @@ const scan = async (
   };
 };
 
-/** Why the file as a whole, or its last line, is not what was exported. */
-const endReason = (seen: Scan, manifest: Manifest): string | undefined =>
-  wholeReason(seen, manifest) ?? headReason(seen.last, manifest);
-
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
-  const reason = endReason(seen, manifest);
+  const reason = wholeReason(seen, manifest) ?? headReason(seen.last, manifest);
   if (reason !== undefined) return breakAtLine(seen.lines, seen.last, reason);
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
@@ -131,8 +127,8 @@ const removedIn = ({ removed = [] }: Manifest): FileBreak[] =>
   removed.map((one) => ({ position: '', ...one }));
 
 /**
- * Verifies an export; with `publicKey` its seals must lead to or from that key. Throws CommandFailed when
- * the file or its manifest cannot be read, or where a key is named for a part of a log.
+ * With `publicKey` the seals must lead to or from that key. Throws CommandFailed when the file or its manifest
+ * cannot be read, or a key is named for a part of a log.
  */
 export const verifyFile = async (
   file: string,

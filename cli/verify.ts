@@ -1,17 +1,16 @@
 /** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
 import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
-import { acknowledgeBreaks } from './acknowledge-breaks.ts';
-import { auditClient, dataOption, pathOf, paymentPath, serverSentEvents } from './audit.ts';
-import { othersOf, placeOf, printAcknowledged, printBreaks } from './breaks.ts';
-import { jsonOf } from './client.ts';
+import type { ReadModelsComparison } from '../projector/contract.ts';
+import { auditClient, pathOf, paymentPath } from './audit.ts';
+import { acknowledgeBreaks, othersOf, placeOf, printAcknowledged, printBreaks } from './breaks.ts';
+import { jsonOf, openClient, postToFollowing } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { compareReadModels } from './compare-read-models.ts';
-import { readManifest } from './export-manifest.ts';
-import { requireSeals } from './export-seals.ts';
-import { type Format, formatOption, note, print, printJson, styled } from './output.ts';
-import { startProgress } from './progress-bar.ts';
-import { keyOption, publicKeyIn } from './sealing-key.ts';
+import { readManifest, requireSeals } from './export-file.ts';
+import { dataOption, type Format, formatOption, keyOption } from './options.ts';
+import { columns, counted, note, print, printJson, styled } from './output.ts';
+import { publicKeyIn } from './sealing-key.ts';
+import { resultOf } from './streams.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 
 type Options = {
@@ -46,14 +45,14 @@ const sealsLines = ({ seals, position, keyId, eventsAfter, trustedKeyId }: Seals
   return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
 };
 
-/** What the log lost as a whole, which has no place in it. */
+/** Lost payments have no place in the log. */
 const missingIn = (verification: Verification): string => {
   const { missingPayments: missing = [] } = verification as Partial<AuditVerification>;
   if (missing.length === 0) return '';
   return `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
 };
 
-/** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
+/** Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
   const { broken, breaks } = verification;
   if (format === 'json') printJson(verification);
@@ -82,7 +81,7 @@ const show = (verification: Verification, { format }: Options): void => {
   if (breaks !== undefined) printAcknowledged(breaks);
 };
 
-/** The parameters that name the head of a kept manifest. Throws CommandFailed for an empty export. */
+/** Throws CommandFailed for the manifest of an empty export. */
 const keptHeadIn = (file: string): Record<string, string | undefined> => {
   const { head, log, merchantId } = readManifest(file);
   if (head === null) {
@@ -96,21 +95,42 @@ const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVe
   const client = await auditClient(merchant, data);
   const kept = manifest === undefined ? {} : keptHeadIn(manifest);
   const path = pathOf('/audit/v1/verify', kept);
-  const progress = startProgress('verify', 1);
   const response = await client.get(path, { accept: 'text/event-stream' });
-  try {
-    for await (const { event, data } of serverSentEvents(response)) {
-      const value = JSON.parse(data);
-      if (event === 'progress')
-        progress.update(value.verified, { total: value.of, estimated: value.estimated });
-      if (event === 'result') return value;
-    }
-  } finally {
-    progress.stop();
+  return resultOf(response, {
+    what: 'verify',
+    lost: 'the connection was lost before the result; start the verification again',
+    progressOf: (text) => {
+      const { verified: done, of: total, estimated } = JSON.parse(text);
+      return { done, total, estimated };
+    },
+  });
+};
+
+/** Throws CommandFailed, with exit code 3 where the document of a payment differs from the log. */
+const compareReadModels = async (format: Format): Promise<void> => {
+  const client = await openClient({ scope: 'ops:admin' });
+  const path = '/ops/v1/projections/compare';
+  const response = await postToFollowing(client, path, { accept: 'text/event-stream' });
+  const found = await resultOf<ReadModelsComparison>(response, {
+    what: 'compare',
+    lost: 'the connection was lost before the result; start the comparison again',
+    failed: (data) => `the comparison failed: ${JSON.parse(data).reason}; start it again`,
+    progressOf: JSON.parse,
+  });
+  const { documents, payments, differences, kinds, named } = found;
+  if (format === 'json') printJson(found);
+  else if (differences > 0)
+    print(...columns(named.map(({ paymentId, kind, detail }) => [paymentId, kind, detail])));
+  if (differences > 0) {
+    const each = Object.entries(kinds).map(([kind, n]) => `${counted(n)} ${kind}`);
+    throw new CommandFailed(
+      `${counted(differences)} read models differ from the log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: ${kinds.parked === undefined ? '' : 'payments parked list, and '}payments projections rebuild`,
+      3,
+    );
   }
-  throw new CommandFailed(
-    'the connection was lost before the result; start the verification again',
-  );
+  if (format === 'json') return;
+  const what = `${counted(documents)} documents, ${counted(payments)} payments in the log`;
+  print(`${styled('green', 'the same')}  ${what}`);
 };
 
 const verifyExport = async (
@@ -123,7 +143,7 @@ const verifyExport = async (
   return verification;
 };
 
-/** Ends the verb, exit code 2, at an option that what is verified would pass over. */
+/** Ends the verb, exit code 2, at an option that would have no effect. */
 const refusePassedOver = (
   paymentId: string | undefined,
   { file, all, readModels, key, manifest, acknowledge, note: why }: Options,
@@ -172,16 +192,19 @@ const verify = async (
   }
 };
 
-/** A stopped folder is verified whole where no payment is named, and so is a log with a break that may stay. */
+/** `--data` and `--acknowledge` are of the whole log where no payment is named. */
 const withAll = (paymentId: string | undefined, options: Options): Options => {
   const isOfLog = options.data !== undefined || options.acknowledge !== undefined;
   return isOfLog && paymentId === undefined ? { ...options, all: true } : options;
 };
 
-/** The verb `verify`. */
 export const verifyCommand = (): Command =>
   new Command('verify')
     .description('Verifies one payment, the whole log, the read models, or an export.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl --key sealing-key.public.pem\n  payments verify --read-models\n  payments verify --data ./data\n  payments verify --acknowledge payment-other@0 --note "TICKET-17: written by a test client"',
+    )
     .argument('[paymentId]', 'one payment')
     .option('--all', 'every event of the log')
     .option('--read-models', 'every document that GET and lists are served from, against the log')
@@ -203,10 +226,6 @@ export const verifyCommand = (): Command =>
       new Option('--merchant <id>', 'only this merchant').conflicts(['file', 'readModels']),
     )
     .addOption(formatOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl --key sealing-key.public.pem\n  payments verify --read-models\n  payments verify --data ./data\n  payments verify --acknowledge payment-other@0 --note "TICKET-17: written by a test client"',
-    )
     .action((paymentId, options, command) =>
       verify(paymentId, withAll(paymentId, options), command),
     );

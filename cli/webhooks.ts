@@ -9,8 +9,8 @@ import type {
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
-import { timeValue } from './time-option.ts';
+import { type Format, formatOption, timeValue } from './options.ts';
+import { columns, note, print, printJson } from './output.ts';
 
 type Options = { merchant?: string; format: Format };
 
@@ -21,28 +21,24 @@ const pathOf = (endpointId: string, rest = ''): string =>
 const clientFor = ({ merchant }: Options): Promise<Client> =>
   openClient({ scope: 'payments:read webhooks:write', merchant });
 
-const rowOf = ({ id, url, status, oldestWaiting }: WebhookEndpoint): string[] => [
-  id,
-  status,
-  oldestWaiting ?? '-',
-  url,
-];
-
 const showEndpoints = (endpoints: WebhookEndpoint[], { format }: Options): void => {
   if (format === 'json') printJson(endpoints);
   else if (endpoints.length === 0)
     note('No endpoint; register one: payments webhooks create <url>');
-  else
-    print(...columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...endpoints.map(rowOf)]));
+  else {
+    const rows = endpoints.map((one) => [one.id, one.status, one.oldestWaiting ?? '-', one.url]);
+    print(...columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...rows]));
+  }
 };
 
 const showSecret = (endpoint: WebhookEndpointWithSecret, { format }: Options): void => {
-  if (format === 'json') {
-    printJson(endpoint);
-    return;
+  if (format === 'json') printJson(endpoint);
+  else {
+    print(`${endpoint.id}  ${endpoint.url}`, `secret  ${endpoint.secret}`);
+    note(
+      'The secret is shown this once. Lost, it is rotated: payments webhooks rotate <endpointId>',
+    );
   }
-  print(`${endpoint.id}  ${endpoint.url}`, `secret  ${endpoint.secret}`);
-  note('The secret is shown this once. Lost, it is rotated: payments webhooks rotate <endpointId>');
 };
 
 const attemptRow = (one: Attempt): string[] => [
@@ -67,15 +63,16 @@ const listAttempts = async (
   client: Client,
   endpointId: string,
   query: string,
-): Promise<Attempt[]> =>
-  (await jsonOf<{ attempts: Attempt[] }>(client.get(pathOf(endpointId, `/attempts${query}`))))
-    .attempts;
+): Promise<Attempt[]> => {
+  const listed = client.get(pathOf(endpointId, `/attempts${query}`));
+  return (await jsonOf<{ attempts: Attempt[] }>(listed)).attempts;
+};
 
-/** A test may wait for a request of 15 s, and take as long. */
+/** 40 s: a test may wait for a request of 15 s, and take as long. */
 const POLL_MS = 200;
 const POLLS_MAX = 200;
 
-/** Sends a test and waits for what came of it. Exit code 1 where it was not accepted. */
+/** Exit code 1 where the test is not accepted. */
 const test = async (endpointId: string, options: Options): Promise<void> => {
   const client = await clientFor(options);
   const { eventId } = await jsonOf<{ eventId: string }>(client.post(pathOf(endpointId, '/test')));
@@ -92,12 +89,64 @@ const test = async (endpointId: string, options: Options): Promise<void> => {
   throw new CommandFailed('no attempt at the test message within 40 s; is the projector running?');
 };
 
-const verb = (name: string, description: string, example: string): Command =>
+type CreateOptions = Options & { types?: string[]; description?: string };
+
+const create = async (url: string, options: CreateOptions): Promise<void> => {
+  const { types: eventTypes, description } = options;
+  const client = await clientFor(options);
+  const created = client.post(ENDPOINTS, { url, eventTypes, description });
+  showSecret(await jsonOf<WebhookEndpointWithSecret>(created), options);
+};
+
+const list = async (options: Options): Promise<void> => {
+  const client = await clientFor(options);
+  const { endpoints } = await jsonOf<WebhookEndpointList>(client.get(ENDPOINTS));
+  showEndpoints(endpoints, options);
+};
+
+const attempts = async (endpointId: string, options: Options): Promise<void> => {
+  const client = await clientFor(options);
+  showAttempts(await listAttempts(client, endpointId, '?limit=1000'), options);
+};
+
+const rotate = async (
+  endpointId: string,
+  options: Options & { oldExpires: number },
+): Promise<void> => {
+  const client = await clientFor(options);
+  const body = { oldExpiresInHours: options.oldExpires };
+  const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);
+  showSecret(await jsonOf<WebhookEndpointWithSecret>(rotated), options);
+};
+
+const enable = async (endpointId: string, options: Options & { fromNow?: true }): Promise<void> => {
+  const client = await clientFor(options);
+  const body = { status: 'ENABLED', resumeFrom: options.fromNow ? 'now' : 'checkpoint' };
+  const enabled = client.patch(pathOf(endpointId), body);
+  showEndpoints([await jsonOf<WebhookEndpoint>(enabled)], options);
+};
+
+type ResendOptions = Options & { since?: string; event?: string };
+
+const resend = async (endpointId: string, options: ResendOptions): Promise<void> => {
+  const client = await clientFor(options);
+  const body = { since: options.since, eventId: options.event };
+  await orFail(await client.post(pathOf(endpointId, '/resend'), body));
+  note(`sent again: payments webhooks attempts ${endpointId}`);
+};
+
+const part = (name: string, description: string, example: string): Command =>
   new Command(name)
     .description(description)
+    .addHelpText('after', `\nExample:\n  payments webhooks ${name}${example}`)
     .option('--merchant <id>', 'whose endpoints; m_demo where left out')
-    .addOption(formatOption())
-    .addHelpText('after', `\nExample:\n  payments webhooks ${name}${example}`);
+    .addOption(formatOption());
+
+const ofOne = (name: string, description: string, options = ''): Command =>
+  part(name, description, ` we_01J…${options}`).argument(
+    '<endpointId>',
+    'the endpoint, see payments webhooks list',
+  );
 
 const listOf = (text: string): string[] => text.split(',').map((one) => one.trim());
 
@@ -107,80 +156,35 @@ const hours = (text: string): number => {
   throw new InvalidArgumentError('It must be a whole number of hours from 0 to 168.');
 };
 
-const ofOne = (name: string, description: string, options = ''): Command =>
-  verb(name, description, ` we_01J…${options}`).argument(
-    '<endpointId>',
-    'the endpoint, see payments webhooks list',
-  );
+const EXAMPLE = ' https://shop.example/webhooks --types payment.captured';
 
-/** The verb `webhooks`. */
 export const webhooksCommand = (): Command =>
   new Command('webhooks')
     .description(
       'Registers addresses that are sent what happens to payments, and looks after them.',
     )
+    .addHelpText('after', `\nExample:\n  payments webhooks create${EXAMPLE}`)
     .addCommand(
-      verb(
-        'create',
-        'Registers an address and prints its secret, this once.',
-        ' https://shop.example/webhooks --types payment.captured',
-      )
+      part('create', 'Registers an address and prints its secret, this once.', EXAMPLE)
         .argument('<url>', 'https, on a public address')
         .option('--types <types>', 'comma list; all but payment.created where left out', listOf)
         .option('--description <text>', 'what the endpoint is for')
-        .action(
-          async (url: string, options: Options & { types?: string[]; description?: string }) => {
-            const client = await clientFor(options);
-            const { types: eventTypes, description } = options;
-            const body = { url, eventTypes, description };
-            showSecret(
-              await jsonOf<WebhookEndpointWithSecret>(client.post(ENDPOINTS, body)),
-              options,
-            );
-          },
-        ),
+        .action(create),
     )
     .addCommand(
-      verb('list', 'Lists the endpoints with their state.', ' --merchant m_1').action(
-        async (options: Options) => {
-          const client = await clientFor(options);
-          const { endpoints } = await jsonOf<WebhookEndpointList>(client.get(ENDPOINTS));
-          showEndpoints(endpoints, options);
-        },
-      ),
+      part('list', 'Lists the endpoints with their state.', ' --merchant m_1').action(list),
     )
-    .addCommand(
-      ofOne('attempts', 'Lists the last 1,000 requests to an endpoint.').action(
-        async (endpointId: string, options: Options) =>
-          showAttempts(
-            await listAttempts(await clientFor(options), endpointId, '?limit=1000'),
-            options,
-          ),
-      ),
-    )
+    .addCommand(ofOne('attempts', 'Lists the last 1,000 requests to an endpoint.').action(attempts))
     .addCommand(ofOne('test', 'Sends a test message and waits for the response.').action(test))
     .addCommand(
       ofOne('rotate', 'Makes a new secret and prints it, this once.')
         .option('--old-expires <hours>', 'how long the old one signs too: 0 to 168', hours, 24)
-        .action(async (endpointId: string, options: Options & { oldExpires: number }) => {
-          const client = await clientFor(options);
-          const body = { oldExpiresInHours: options.oldExpires };
-          const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);
-          showSecret(await jsonOf<WebhookEndpointWithSecret>(rotated), options);
-        }),
+        .action(rotate),
     )
     .addCommand(
       ofOne('enable', 'Goes on with an endpoint that was disabled.')
         .option('--from-now', 'without what happened until now')
-        .action(async (endpointId: string, options: Options & { fromNow?: true }) => {
-          const client = await clientFor(options);
-          const resumeFrom = options.fromNow ? 'now' : 'checkpoint';
-          const body = { status: 'ENABLED', resumeFrom };
-          showEndpoints(
-            [await jsonOf<WebhookEndpoint>(client.patch(pathOf(endpointId), body))],
-            options,
-          );
-        }),
+        .action(enable),
     )
     .addCommand(
       ofOne(
@@ -190,16 +194,5 @@ export const webhooksCommand = (): Command =>
       )
         .option('--since <time>', 'all since then, as 2026-11-22T12:00:00Z', timeValue)
         .option('--event <eventId>', 'this one')
-        .action(
-          async (endpointId: string, options: Options & { since?: string; event?: string }) => {
-            const client = await clientFor(options);
-            const body = { since: options.since, eventId: options.event };
-            await orFail(await client.post(pathOf(endpointId, '/resend'), body));
-            note(`sent again: payments webhooks attempts ${endpointId}`);
-          },
-        ),
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments webhooks create https://shop.example/webhooks --types payment.captured',
+        .action(resend),
     );

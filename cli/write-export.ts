@@ -23,7 +23,7 @@ import {
 } from '../shared/event-store/breaks.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
-import { type Manifest, manifestFileOf, manifestShape } from './export-manifest.ts';
+import { type Manifest, manifestFileOf, manifestShape } from './export-file.ts';
 import { lineCheck } from './line-check.ts';
 
 type Written = {
@@ -32,7 +32,7 @@ type Written = {
   sha256: string;
   first?: ExportLine;
   last?: ExportLine;
-  /** What does not verify: by its line, or as the service says. */
+  /** By their lines, or named by the service. */
   breaks: ReturnType<typeof meetBreaks>;
 };
 
@@ -67,7 +67,7 @@ const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written
 
 type LineCheck = ReturnType<typeof lineCheck>;
 
-/** Counts and checks a line; false for one that names a break instead. */
+/** False for a line that names a break. */
 const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): boolean => {
   const named = readBreakLine(line);
   if (named !== undefined) {
@@ -85,7 +85,7 @@ const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): boo
   return true;
 };
 
-/** The service names an event right after its line, which may have shown the break by itself. */
+/** The service names a break right after the event's line, which may have shown it. */
 const noteOnce = ({ breaks }: Written, named: AuditBreak): void => {
   const last = breaks.met.kept.at(-1);
   const isKnown = named.position !== '' && last?.position === named.position;
@@ -107,7 +107,7 @@ const scopeOf = (headers: Headers): Pick<Manifest, 'log' | 'merchantId'> => {
   };
 };
 
-/** What no line of the file shows. */
+/** No line of the file shows these. */
 const removedIn = ({ breaks }: Written): Pick<Manifest, 'removed'> => {
   const removed = breaks.met.kept
     .filter(({ position }) => position === '')
@@ -156,10 +156,7 @@ const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => 
   }
 };
 
-/**
- * Writes file and manifest, and gives what does not verify in them. Throws CommandFailed,
- * and leaves no file, when the export is cut off.
- */
+/** Gives the breaks too. Throws CommandFailed, and leaves no file, when the export is cut off. */
 export const writeExport = async (
   incoming: Incoming,
   out: string,
@@ -174,7 +171,7 @@ export const writeExport = async (
   return { manifest, breaks: judgeBreaks(written.breaks.met) };
 };
 
-/** Undefined as well where nobody may look: to open the draft beside it fails then, and says why. */
+/** Undefined too where the folder cannot be read: opening the draft then fails, with the reason. */
 const thereAt = (file: string): Stats | undefined => {
   try {
     return lstatSync(file);
@@ -184,8 +181,8 @@ const thereAt = (file: string): Stats | undefined => {
 };
 
 /**
- * Throws CommandFailed where the file or its manifest is there already: an export replaces nothing, and
- * where that is forced, plain files alone. A device such as /dev/null would be gone for every process.
+ * Throws CommandFailed where the file or its manifest exists. Forced, an export replaces plain files alone: a
+ * device such as /dev/null would be gone for every process.
  */
 export const refuseExisting = (out: string, isForced: boolean): void => {
   for (const file of [out, manifestFileOf(out)]) {

@@ -1,7 +1,6 @@
 /**
- * Whether a payment's document may be older than its stream, for a process beside which others append
- * (gaps §9). It is never guessed: a GET among few asks the event store for the last revision of its
- * own stream, and GETs that come many at a time share one look at the end of the log (gaps §9).
+ * Whether a payment's document may be older than its stream, in a process beside which others append (gaps
+ * §9). A GET among few asks for the last revision of its own stream; many share one look at the log's end.
  */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
@@ -10,14 +9,13 @@ import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import { within } from '../shared/runtime/back-off.ts';
 
 /**
- * Called, and waited for, before the document is read: a check that began later could be about a newer
- * document. The function that it gives takes the document's revision; true where later events may be
- * stored.
+ * Await it before the document is read: a check that began later could be about a newer document. The
+ * Check takes the document's revision; true: later events may be stored.
  */
 export type Behind = (paymentId: string) => Check | Promise<Check>;
 type Check = (revision: number) => boolean | Promise<boolean>;
 
-/** Compares a document with the last revision of its stream: right whichever process appends (gaps §9). */
+/** Compares a document with the last revision of its stream. */
 export const behindTheStream =
   (store: Pick<EventStore, 'lastRevision'>, ended = (): void => undefined): Behind =>
   (paymentId) => {
@@ -26,7 +24,7 @@ export const behindTheStream =
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     });
-    // A request that finds no document never awaits `last`: its rejection must not end the process.
+    // A request without a document never awaits `last`, whose rejection must not end the process.
     last.catch(() => undefined);
     // With the event store out of reach, the document is served as it is.
     return async (revision) => {
@@ -35,21 +33,20 @@ export const behindTheStream =
     };
   };
 
-/** So many GETs ask for their own streams at a time; with one more, all of the next moments share. */
+/** So many GETs at a time ask for their own streams; with one more, the GETs of the next moments share. */
 const ALONE_MAX = 4;
 const SHARED_FOR_MS = 100;
-/** With more events than these to apply, a look would cost more than the questions that it saves. */
+/** Beyond these a look would cost more than the questions that it saves. */
 const NEWER_EVENTS_MAX = 100;
 const LOOK_MS_MAX = 1000;
-/** After a look that showed nothing, each GET asks for its own stream for so long. */
+/** For so long after a look that showed nothing each GET asks for its own stream. */
 const PAUSE_MS = 1000;
-/** No server's files are put back in less. */
+/** A server's files cannot be put back in less. */
 const CONFIRMED_FOR_MS = 1000;
 
-/** The last revisions of the streams with events after a place; undefined where they are not known. */
+/** The last revisions of the streams with events after a place; undefined: not known. */
 type Newer = Map<string, number> | undefined;
 
-/** What a shared look reads. */
 export type SharedLook = {
   store: Pick<EventStore, 'lastRevision' | 'readAll' | 'hashAt'>;
   readModels: Pick<ReadModelsWriter, 'checkpoint'>;
@@ -58,9 +55,8 @@ export type SharedLook = {
 const late = (): Error => new Error('the look at the end of the log took too long');
 
 /**
- * Makes looks, one after another: each GET gets one that reads the log after the GET came. The look
- * reads the checkpoint, and then, while the GETs read their documents, the events after it; every other
- * document is at least as new as the checkpoint.
+ * Makes one look after another; each GET gets one that begins after the GET came. A look reads the
+ * checkpoint, and the events after it while the GETs read documents, which are as new as the checkpoint.
  */
 const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => {
   let running: Promise<unknown> = Promise.resolve();
@@ -69,7 +65,7 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
   let confirmedUntilMs = 0;
   let pausedUntilMs = 0;
 
-  /** Undefined, and a pause, for a look that fails or shows nothing: each GET then asks by itself. */
+  /** Undefined, and a pause, where a look fails or shows nothing. */
   const inTime = async <T>(work: () => Promise<T | undefined>): Promise<T | undefined> => {
     const found = await within(LOOK_MS_MAX, work(), late).catch(() => undefined);
     if (found === undefined) pausedUntilMs = nowMs() + PAUSE_MS;
@@ -96,7 +92,7 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
   const begin = async () => {
     const begunMs = nowMs();
     const place = await inTime(filledTo);
-    // Who comes from now on needs a look that begins later.
+    // A GET that comes from now on needs a later look.
     next = undefined;
     const newer = place === undefined ? Promise.resolve(undefined) : inTime(() => newerThan(place));
     running = newer.then(() => {
@@ -118,7 +114,7 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
   };
 };
 
-/** As `behindTheStream`, with one question for many GETs that come at a time. `nowMs` only goes forward. */
+/** As `behindTheStream`, with one question for many GETs at a time. `nowMs` only goes forward. */
 export const behindTheLog = (
   shared: SharedLook,
   nowMs = (): number => performance.now(),
@@ -140,7 +136,7 @@ export const behindTheLog = (
     if (nowMs() >= sharedUntilMs) return askAlone(paymentId);
     const { newer, begunMs } = await looks.join();
     return async (revision) => {
-      // A document that was read so late may be of read models that were put back since the look.
+      // A document read so late may be of read models that were put back since the look.
       const isLate = nowMs() - begunMs >= CONFIRMED_FOR_MS;
       const known = await newer;
       if (known === undefined || isLate) return (await askAlone(paymentId))(revision);

@@ -1,8 +1,4 @@
-/**
- * GET /api/v1/payments/{paymentId}: the stored document where it is known to be up to date, else
- * the fold of the stream; both give the same bytes at one revision (gaps §9).
- */
-
+/** GET of a payment: its document where it is known to be up to date, else the fold of the stream (gaps §9). */
 import {
   StoreUnavailable,
   StreamNotWhole,
@@ -16,21 +12,18 @@ import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Behind } from './behind.ts';
 
-/** What the GET routes work with. */
 export type QueryDeps = {
   store: EventStore;
   readModels: ReadModelsReader;
   behind: Behind;
 };
 
-/** What GET responds with: the JSON text and the revision it stands for. */
 export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 
 /**
- * The merchant's payment as of now; undefined for another merchant's payment as for one that does not
- * exist. Throws StoreUnavailable when neither the read models nor the event store can be read,
- * UnreadableStream when a payment that has to be folded cannot be, and StreamNotWhole where the log no
- * longer has a payment that the read models know.
+ * The payment as of now; undefined for another merchant's payment too. Throws StoreUnavailable when neither
+ * store can be read, UnreadableStream when a payment cannot be folded, and StreamNotWhole where the log has
+ * lost a payment that the read models know.
  */
 export const getPayment = async (
   deps: QueryDeps,

@@ -1,7 +1,4 @@
-/**
- * GET /api/v1/payments: the merchant's own payments, newest first. An addition to the contract
- * (docs/interface.md, "List payments"). The page is put together from the stored texts of the payments.
- */
+/** GET /api/v1/payments: the merchant's payments, newest first (docs/interface.md, "List payments"). */
 import { z } from 'zod';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { cursorOf, placeOf } from '../shared/http/cursor.ts';
@@ -19,8 +16,8 @@ const LIMIT_PATTERN = /^([1-9][0-9]?|100)$/;
 const NAMES = ['status', 'from', 'to', 'merchantReference', 'limit', 'cursor'] as const;
 
 /**
- * The query parameters. One that is given twice arrives as an array, so it is rejected as no string. An
- * unknown one is rejected as well: without a misspelt filter the list would hold too much.
+ * A parameter that is given twice arrives as an array and is rejected as no string; an unknown one, because
+ * without a misspelt filter the list would hold too much.
  */
 export const ListParameters = z.strictObject(
   {
@@ -45,18 +42,17 @@ export const ListParameters = z.strictObject(
   },
 );
 
-/** The parameters of a valid request. */
 export type ListRequest = z.output<typeof ListParameters>;
 
-/** Where a damaged document is folded from. */
-type Folded = Pick<EventStore, 'readStream'>;
-
 /**
- * The JSON text of one page. `bodyOf` gives the text of a payment whose document is parked. Throws
- * ReadModelsUnavailable, StoreUnavailable, and what `bodyOf` throws.
+ * The JSON text of one page. `bodyOf` gives the text of a parked payment; `store` folds a damaged document.
+ * Throws ReadModelsUnavailable, StoreUnavailable, and what `bodyOf` throws.
  */
 export const listPayments = async (
-  { readModels, store }: { readModels: Pick<ReadModelsReader, 'search'>; store: Folded },
+  {
+    readModels,
+    store,
+  }: { readModels: Pick<ReadModelsReader, 'search'>; store: Pick<EventStore, 'readStream'> },
   merchantId: string,
   request: ListRequest,
   bodyOf: (document: PaymentDocument) => Promise<string>,

@@ -25,7 +25,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   let damaged = 0;
   const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = await openReadModels(drivers, secretsOf(config));
-  // This process cannot repair it: the projector does, when it meets it.
+  // The projector alone repairs it, when it meets it.
   readModels.onDamage((paymentId) => {
     log.error(
       { paymentId },

@@ -1,7 +1,6 @@
-/** The GET routes for merchants, and the pages about the API (interface, "Get payment"; gaps §9). */
+/** The GET routes for merchants, and the pages about the API (interface, "Get payment"). */
 import type { FastifyInstance } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
-import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { PaymentList, PaymentResponse } from '../shared/http/payment-schemas.ts';
@@ -13,7 +12,7 @@ import {
   routeWith,
 } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
-import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
+import type { PaymentDocument } from '../shared/read-models/port.ts';
 import { createQueues, type Queues } from '../shared/runtime/queues.ts';
 import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { registerDocs } from './docs/routes.ts';
@@ -25,7 +24,7 @@ import {
   type WebhookEventDeps,
 } from './webhook-events.ts';
 
-/** The body of a parked payment: a payment that cannot be read must not fail the page of the others (P5). */
+/** The body of a parked payment: one that cannot be read must not fail the page of the others (P5). */
 const bodyFor =
   (deps: QueryDeps, merchantId: string) =>
   async ({ paymentId, body }: PaymentDocument): Promise<string> => {
@@ -37,7 +36,7 @@ const bodyFor =
     }
   };
 
-/** `lists` are those of each merchant that are being put together. */
+/** `lists` bounds the lists that one merchant's requests put together at a time. */
 type PaymentDeps = QueryDeps & { lists: Queues };
 
 const route = routeWith<PaymentDeps>();
@@ -64,7 +63,7 @@ const PAYMENT_ROUTES = {
     request: { query: ListParameters },
     responses: { 200: { description: 'A page of payments.', content: asJson(PaymentList) } },
     handle: async (deps, { principal: { merchantId }, query }, reply) => {
-      // However many lists one merchant asks for, other requests wait for one of them at most.
+      // Other requests wait for one list of a merchant at most.
       const page = await deps.lists.run(merchantId, async () =>
         reply.raw.destroyed
           ? 'nobody waits for it any more'
@@ -80,14 +79,11 @@ export const QUERY_ROUTES: RoutesOf<'query-api', PaymentDeps & WebhookEventDeps>
   WEBHOOK_EVENT_ROUTES,
 );
 
-/** `store` and `readModels` whole: messages are made from the log. */
 export type QueryApi = QueryDeps & {
-  store: EventStore;
-  readModels: ReadModelsReader;
   webhookSecret: WebhookSecret;
 };
 
-/** Registers the routes and the pages on an app that has been built (shared/http/server/app.ts). */
+/** Registers the routes and the pages. */
 export const registerQueryApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,

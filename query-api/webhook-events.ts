@@ -1,7 +1,6 @@
 /**
- * The messages of a merchant's own payments as they happen, for `payments listen --forward-to` and for
- * merchants without a public address: the very bodies that a webhook endpoint is sent, in the order
- * of the log, each with its position as id.
+ * The messages of a merchant's payments as they happen, for merchants without a public address: the bodies
+ * that a webhook endpoint is sent, in the order of the log, each with its position as id.
  */
 import { z } from 'zod';
 import { asEvents } from '../audit/deps.ts';
@@ -32,7 +31,6 @@ export type WebhookEventDeps = {
 };
 type Deps = WebhookEventDeps['webhookEvents'];
 
-/** What the route works with, over the engines of a process. */
 export const openWebhookEvents = (
   store: EventStore,
   readModels: Pick<ReadModelsReader, 'getAny'>,
@@ -64,11 +62,11 @@ const messageOf = async (
   return messageAt(states, event);
 };
 
-/** The body stands there as it is: it has no line breaks. */
+/** A body has no line breaks, so it can stand in one data line. */
 const sentAs = ({ type, body }: Message, position: string): string =>
   `id: ${position}\nevent: ${type}\ndata: ${body}\n\n`;
 
-/** The secret for a token that may give an endpoint a new one: one that may only read signs nothing (gaps §20). */
+/** A token gets the secret where it may give an endpoint a new one: one that only reads signs nothing (gaps §20). */
 const ready = async ({ secret }: Deps, principal: Principal): Promise<{ secret?: string }> =>
   mayUse(principal, 'webhooks:write')
     ? { secret: secretTextOf(listenKey(await secret(), principal.merchantId)) }
@@ -82,7 +80,7 @@ async function* texts(
   after: string | null,
 ): AsyncGenerator<string> {
   let last = after;
-  // One `caught-up` after own events alone: more would show how busy the others are.
+  // `caught-up` comes only after own events: more would show how busy other merchants are.
   let hasNews = true;
   yield RETRY;
   yield serverSent('ready', await ready(deps, principal));

@@ -35,23 +35,20 @@ const engine = z.object({
 
 const services = z.object({ eventstoredb: engine, mongodb: engine, kafka: engine });
 
-/** What a required secret is in the containers of a test, which only this machine reaches. */
+/** Every required secret of the containers of a test, which only this machine reaches. */
 export const TRIAL_SECRET = 'a0'.repeat(32);
 
-/** One engine as its service in docker-compose.yml has it; times in milliseconds. */
+/** Times in milliseconds. */
 export type EngineService = z.infer<typeof engine>;
 
-/** Replaces variables of Compose that have a default or are required, and `$$`, its escape of a dollar sign. */
+/** Replaces Compose's variables that have a default or are required, and its `$$`. */
 const interpolated = (text: string, values: Readonly<Record<string, string>>): string =>
   text
     .replaceAll(/\$\{([A-Z_]+):-([^}]*)\}/g, (_, name, byDefault) => values[name] ?? byDefault)
     .replaceAll(/\$\{([A-Z_]+):\?[^}]*\}/g, (_, name) => values[name] ?? TRIAL_SECRET)
     .replaceAll('$$', '$');
 
-/**
- * Reads the services `eventstoredb`, `mongodb` and `kafka` from the text of docker-compose.yml.
- * `values` replace defaults of its variables. Throws when a service has another form.
- */
+/** Reads them from the text of docker-compose.yml. `values` replace defaults. Throws when a service has another form. */
 export const engineServices = (
   compose: string,
   values: Readonly<Record<string, string>> = {},

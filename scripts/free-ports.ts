@@ -1,7 +1,6 @@
-/** Ports of loopback. */
+/** Ports of loopback that nothing listens on. */
 import { createServer } from 'node:net';
 
-/** So many ports that nothing listens on now. */
 export const freePorts = async (count: number): Promise<number[]> => {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => new Promise((done) => server.once('listening', done))));

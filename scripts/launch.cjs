@@ -1,8 +1,7 @@
 'use strict';
 /**
- * Starts a .ts main on a Node that can run it: `node scripts/launch.cjs <main.ts> [args]`. Among the
- * arguments, `--watch` and `--inspect` are Node's: `npm start -- --watch`.
- * Any Node from 14 on must be able to parse this file, for it may be the machine's own.
+ * Starts a .ts main on a Node that can run it: `node scripts/launch.cjs <main.ts> [args]`. The arguments
+ * `--watch` and `--inspect` are Node's. The machine's own Node reads this file, so Node 14 must parse it.
  */
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -19,7 +18,6 @@ const fail = (line) => {
   process.exit(1);
 };
 
-/** True when the dotted version `have` is `need` or later. */
 const reaches = (have, need) => {
   const parts = (have || '').split('.').map(Number);
   const index = need.findIndex((number, at) => (parts[at] || 0) !== number);
@@ -32,14 +30,14 @@ const canRun = (versions) =>
 
 const install = (main) => {
   const args = /^(scripts|tools)\//.test(main) ? ['ci'] : ['ci', '--omit=dev'];
-  // npm's output goes to stderr: stdout belongs to the command (`payments token` prints a token).
+  // npm's output goes to stderr, because stdout belongs to the command.
   const done = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (done.status !== 0) {
     fail('the packages could not be installed; run "npm ci" in the project folder and try again');
   }
 };
 
-/** The Node that came with the packages: the binary, not a shell script, so that signals reach it. */
+/** The Node of the packages: its binary, because a shell script would keep signals from it. */
 const bundledNode = () =>
   [inRoot('node_modules', 'node', 'bin', 'node'), inRoot('node_modules', '.bin', 'node')].find(
     (file) => fs.existsSync(file) && fs.realpathSync(file) !== fs.realpathSync(process.execPath),
@@ -49,24 +47,21 @@ const runHere = (main, args) => {
   const file = inRoot(main);
   process.argv = [process.argv[0], file, ...args];
   const { setFlagsFromString } = require('node:v8');
-  // The heap of this thread has taken the flag. The engine would also put it over the limits of the threads
-  // that the service starts (ADR-0112).
+  // This thread's heap has taken the flag, which would override the limits of the service's threads (ADR-0112).
   setFlagsFromString('--max-semi-space-size=0');
-  // Old garbage is collected at twice of what lives, and not at up to four times (ADR-0112).
+  // Collects old garbage at twice the live heap, not at up to four times (ADR-0112).
   setFlagsFromString('--heap-growing-percent=100');
-  // What the engine would put into the old generation at once is soon garbage there, and keeps alive what
-  // it names until all of it is collected (ADR-0112).
+  // Objects that the engine puts into the old generation at once are soon garbage there (ADR-0112).
   setFlagsFromString('--no-allocation-site-pretenuring');
-  // In the project, because other users could write code into a shared temporary folder for the service to
-  // run. Behind the flags, for the engine refuses what was compiled under others, and the name of the folder
-  // that Node takes in here says which they are.
+  // In the project: other users could put code into a shared temporary folder. After the flags, because the
+  // engine refuses code compiled under other flags, which name the folder.
   const { enableCompileCache } = require('node:module');
   const compiled = inRoot('node_modules', '.cache', 'compile');
   if (enableCompileCache) enableCompileCache(compiled);
-  // The threads of a service load modules of their own, and learn of the folder from here alone.
+  // The threads of a service learn of the folder from here.
   process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compiled;
   if (process.channel) {
-    // After kill -9 of the launcher no service must keep running and hold port and data folder.
+    // After kill -9 of the launcher no service may go on and hold port and data folder.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
     process.channel.unref();
   }
@@ -76,7 +71,7 @@ const runHere = (main, args) => {
 const isService = (main) => main.endsWith('main.ts') && main !== 'cli/main.ts';
 const STOPS = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
-/** Until a service has handlers of its own nothing is open, and a signal that stops it ends it in good order. */
+/** Until a service has its own handlers nothing is open, so a signal ends it in good order. */
 const catchSignals = () => {
   for (const signal of STOPS) {
     process.on(signal, () => process.listenerCount(signal) === 1 && process.exit(0));
@@ -84,16 +79,14 @@ const catchSignals = () => {
   for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
 };
 
-/** Flags of Node that are meant for the service, wherever they stand among the arguments. */
 const isForService = (flag) => /^--(watch|inspect|max-semi-space-size|v8-pool-size)/.test(flag);
 
 const runThere = (node, flags, main, args) => {
-  // Frees the debugger's port: a developer wants to debug the service, not this launcher.
+  // Frees the debugger's port for the service.
   inspector.close();
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
   const child = spawn(node, [...flags, __filename, main, ...args], { stdio });
-  // Under `node --watch` the service sends the names of the files that it has read; the parent of
-  // this process watches them.
+  // Under `node --watch` the service names the files that it has read, which this process's parent watches.
   child.on('message', (message) => process.send?.(message));
   let passedOn;
   for (const signal of STOPS) {
@@ -104,16 +97,13 @@ const runThere = (node, flags, main, args) => {
   }
   child.on('error', () => fail(`${node} could not be started; run "npm ci" and try again`));
   child.on('exit', (code, signal) => {
-    // It had not come as far as its handlers.
+    // The service had no handlers yet.
     if (signal && signal === passedOn && isService(main)) process.exit(0);
     process.exit(signal ? 128 + os.constants.signals[signal] : code);
   });
 };
 
-/**
- * Runs `main`, a path from the project's folder, in this process or on the bundled Node. `flags` of
- * Node always take a process of their own.
- */
+/** Runs `main`, a path from the project's folder, in this process; with `flags`, or on the bundled Node, in another. */
 const launch = (main, args, flags = []) => {
   if (isService(main)) catchSignals();
   if (!fs.existsSync(inRoot('node_modules'))) install(main);

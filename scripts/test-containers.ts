@@ -1,7 +1,6 @@
 /**
- * `npm run test:containers [-- paths]`: the contract suites and the end-to-end story over the real
- * EventStoreDB, MongoDB and Kafka, each started as docker-compose.yml says: same image, settings
- * and health check. Without Docker it prints that and ends with 0, or with 1 if REQUIRE_DOCKER=1.
+ * `npm run test:containers [-- paths]`: the contract suites and the end-to-end story over EventStoreDB,
+ * MongoDB and Kafka as docker-compose.yml starts them. Without Docker it ends with 0; with REQUIRE_DOCKER=1, 1.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -17,7 +16,7 @@ import { freePorts } from './free-ports.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SUITES = ['test/contract', 'test/e2e/story.test.ts'];
-/** From the start of a container, its image downloaded, to its first good health check. */
+/** From the start of a container to its first good health check. */
 const START_MS_MAX = 180_000;
 const HOW = 'install Docker (https://docs.docker.com/get-docker/) and start it to run it';
 
@@ -27,7 +26,7 @@ const hasDocker = (): Promise<boolean> =>
     () => false,
   );
 
-/** `port` is the port in the container, `hostPort` that of the host; left out: any free one. */
+/** `hostPort` left out: any free one. */
 const start = async (
   name: string,
   { image, platform, user, environment, command, healthcheck }: EngineService,
@@ -56,11 +55,11 @@ const start = async (
 const at = (container: StartedTestContainer, port: number): string =>
   `${container.getHost()}:${container.getMappedPort(port)}`;
 
-/** Starts all three. Calls `started` for each container that runs, even when another one fails. */
+/** Calls `started` for each container that runs, even when another one fails. */
 const startEngines = async (
   started: (container: StartedTestContainer) => void,
 ): Promise<Record<string, string>> => {
-  // Kafka tells its clients where it is, so its port outside has to be known before it starts.
+  // Kafka tells its clients its port outside, which must be known before it starts.
   const [kafkaPort = 0] = await freePorts(1);
   const { eventstoredb, mongodb, kafka } = engineServices(
     readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'),
@@ -85,8 +84,7 @@ const startEngines = async (
   if (!events || !readModels || !broker) throw new Error('one of the three containers is missing');
   return {
     EVENTSTOREDB_URL: `esdb://${at(events, 2113)}?tls=false`,
-    // Direct, because the replica set announces a host name that is unknown outside of it. As root, for the
-    // tests make databases of their own, where the projector has no rights.
+    // Direct: the replica set announces a host name that is unknown outside. As root: tests make new databases.
     MONGODB_URL: `mongodb://root:${TRIAL_SECRET}@${at(readModels, 27_017)}/payments?authSource=admin&directConnection=true`,
     KAFKA_BROKERS: at(broker, 9094),
     KAFKA_SASL_MECHANISM: 'PLAIN',

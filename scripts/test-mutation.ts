@@ -1,9 +1,8 @@
 /**
- * `npm run test:mutation [-- --mutate 'shared/payment/**' and Stryker's other flags]`: Stryker makes
- * small changes to the sources, one at a time, and the tests of their folder have to notice each one.
- * Without `--mutate` every folder in turn, which takes many hours the first time; a later run tries
- * again what has changed (reports/mutation/). A new test alone does not try the changes to a module's
- * constants again: `--force` does. Ends with 1 when a score is below the minimum of stryker.config.mjs.
+ * `npm run test:mutation [-- --mutate 'shared/payment/**' and Stryker's other flags]`: the tests of a folder
+ * have to notice each small change that Stryker makes to it. Without `--mutate` every folder in turn: many
+ * hours the first time, later only the changed parts (reports/mutation/); `--force` repeats all. Ends with 1
+ * when a score is below the minimum of stryker.config.mjs.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -11,10 +10,7 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..');
 const STRYKER = join(ROOT, 'node_modules/@stryker-mutator/core/bin/stryker.js');
 
-/**
- * Folders, and the test files that notice their changes: the closest and quickest ones, for a change
- * that no test notices runs all that reach it.
- */
+/** The closest and quickest test files of each folder: a change that no test notices runs all of them. */
 const TESTS_OF: Readonly<Record<string, string>> = {
   'shared/payment': 'domain/*',
   'shared/event-store': 'domain/*',
@@ -37,14 +33,13 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'projector/webhooks': 'webhooks/{delivery,deliverer,messages,addresses}',
 };
 const FOLDERS = Object.keys(TESTS_OF);
-/** Left out everywhere: declarations of schemas, which frozen files hold, metrics, and mains. */
+/** Schemas, which frozen files hold, metrics, and mains. */
 const NOT_CHANGED = ['*events', 'event-fields', 'contract', 'schemas', '*metrics', 'main'];
 /** The pure files of the event store. */
 const EVENT_STORE = ['chain', 'codec', 'fold-stream', 'verify-chain'];
 
 const isIn = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`);
 
-/** The folders of which files match, each with the files of it that are changed. */
 const runsOf = (wanted: string): [folder: string, files: string][] => {
   const fixed = wanted.replace(/\/?\*.*/, '');
   const inside = FOLDERS.filter((folder) => isIn(folder, fixed));

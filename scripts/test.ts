@@ -1,7 +1,6 @@
 /**
- * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`. The last
- * line on stdout is exactly `N passed, N failed, N skipped`, after one line for each skipped group or
- * test, whose name holds the reason. A skip that names a variable of `REQUIRE_ENGINES` (a
+ * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`. Prints each skip
+ * and, last, exactly `N passed, N failed, N skipped`. A skip that names a variable of `REQUIRE_ENGINES` (a
  * comma list) fails the run.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -11,7 +10,7 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
-/** Twenty times what the tests have in memory at any moment. */
+/** Twenty times what the tests need in memory. */
 const FREE_BYTES_MIN = 2 ** 30;
 
 type TestResult = { status: string; fullName: string; ancestorTitles: string[] };
@@ -21,7 +20,7 @@ type Report = {
   numFailedTests: number;
   numPendingTests: number;
   numTodoTests: number;
-  /** Files that could not be run at all: the other numbers do not include their tests. */
+  /** Files that could not be run: the other numbers leave out their tests. */
   numRuntimeErrorTestSuites: number;
   testResults: { assertionResults: TestResult[] }[];
 };
@@ -34,7 +33,7 @@ const install = (): void => {
   }
 };
 
-/** Where files are in memory: there they are the same as on a disk, and no test waits for one. */
+/** A folder in memory, where no test waits for a disk. */
 const memoryFolder = (): string | undefined => {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm');
@@ -47,10 +46,7 @@ const memoryFolder = (): string | undefined => {
   }
 };
 
-/**
- * More than there are cores, for tests wait for processes, disks and clocks; each takes up to 1 GB. A
- * long one has several processes of its own.
- */
+/** More than there are cores, because tests wait for processes and clocks; each worker takes up to 1 GB. */
 const workers = (isLong: boolean): number => Math.min(availableParallelism() + (isLong ? 1 : 4), 8);
 
 const jestArgs = (args: string[], isLong: boolean): string[] => {
@@ -62,7 +58,6 @@ const jestArgs = (args: string[], isLong: boolean): string[] => {
   ];
 };
 
-/** Jest's own output goes to stderr as always; its JSON goes to the file alone. */
 const runJest = (args: string[], folder: string, isLong: boolean): Promise<number> => {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
   const jest = spawn(process.execPath, [...flags, JEST, ...args], {
@@ -80,7 +75,7 @@ const runJest = (args: string[], folder: string, isLong: boolean): Promise<numbe
   return new Promise((resolve) => jest.on('exit', (code) => resolve(code ?? 1)));
 };
 
-/** One line for each group that was skipped as a whole, with its size, and for each other skipped test. */
+/** One line for each group that was skipped whole, and for each other skipped test. */
 const skipsOf = ({ testResults }: Report): string[] => {
   const all = testResults.flatMap((file) => file.assertionResults);
   const groupOf = ({ ancestorTitles: [group], fullName }: TestResult) => group ?? fullName;
@@ -94,7 +89,7 @@ const skipsOf = ({ testResults }: Report): string[] => {
   );
 };
 
-/** Prints how a run ended that Jest ended with `code`, and returns the exit code. */
+/** Prints the end of the run, and returns the exit code. */
 const close = (report: Report, code: number): number => {
   const passed = report.numPassedTests;
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;

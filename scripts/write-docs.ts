@@ -1,11 +1,17 @@
-/** `npm run docs:topics`: writes docs/schemas and docs/asyncapi.yaml. */
+/**
+ * `npm run docs:openapi`: writes what is served at /openapi.json, and docs/errors.md.
+ * `npm run docs:topics`: writes docs/schemas and docs/asyncapi.yaml.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { generatedTopicDocs } from './topics/generated.ts';
 
-const ROOT = join(import.meta.dirname, '..');
+const files =
+  process.argv[2] === 'topics'
+    ? (await import('./topics/generated.ts')).generatedTopicDocs()
+    : await (await import('./openapi/generated.ts')).generatedDocs();
 
-for (const [file, text] of Object.entries(generatedTopicDocs())) {
-  writeFileSync(join(ROOT, file), text);
+for (const [file, text] of Object.entries(files)) {
+  writeFileSync(join(import.meta.dirname, '..', file), text);
   process.stderr.write(`payments: wrote ${file}\n`);
 }
+process.exit(0);

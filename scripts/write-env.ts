@@ -1,8 +1,7 @@
 /**
- * `npm run env [-- file]`: fresh random secrets for docker-compose.yml in `.env`, once, and beside it
- * the folder `.keys` with the key pair of the tokens; with `--keys` the folder alone, for another pair.
- * What exists is never touched: with another IDEMPOTENCY_SECRET a repeated request would charge again
- * (gaps §8).
+ * `npm run env [-- file]`: random secrets for docker-compose.yml in `.env`, and beside it the folder `.keys`
+ * with the key pair of the tokens; `--keys`: the folder alone. It never changes a file that exists: with
+ * another IDEMPOTENCY_SECRET a repeated request would charge again (gaps §8).
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -10,7 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openLocalKeys } from '../shared/http/auth/local-keys.ts';
 
-/** Compose does not start the services of docker-compose.yml without these. */
+/** Compose starts no service without these. */
 const SECRETS = [
   'IDEMPOTENCY_SECRET',
   'WEBHOOK_SECRET',
@@ -41,10 +40,7 @@ const signingKey = join(keys, 'signing-key.json');
 
 const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
-/**
- * What a shell on this host needs to talk to the containers: `. .keys/cli.sh`. Each setting as Compose
- * reads it: from the environment, else from `.env`.
- */
+/** `. .keys/cli.sh` lets a shell talk to the containers; it reads settings as Compose does: environment, else `.env`. */
 const CLI = `payments_setting() (
   found=$(sed -n "s/^$1=//p" ${quoted(file)} | tail -n 1 |
     sed -e 's/^"\\(.*\\)".*/\\1/' -e t -e "s/^'\\(.*\\)'.*/\\1/" -e t -e 's/[[:space:]]*#.*//')

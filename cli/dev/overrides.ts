@@ -1,7 +1,4 @@
-/**
- * `--set path=value`: fields of a create request by their path. All overrides are checked before the
- * first request, so that none is silently ignored.
- */
+/** `--set path=value`: fields of a create request by their path, checked before the first request. */
 import { z } from 'zod';
 import { PaymentRequest } from '../../command-api/request/payment-request.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
@@ -17,7 +14,7 @@ const withoutOptional = (schema: z.core.$ZodType): z.core.$ZodType =>
 /** `productItems[0].name` as its steps. */
 const stepsOf = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').split('.');
 
-/** The schema of a field; one of several forms has what any of them has. */
+/** A union has the fields of all its forms. */
 const fieldOf = (schema: z.core.$ZodType, name: string): z.core.$ZodType | undefined => {
   if (schema instanceof z.ZodUnion) {
     return schema.options.map((form) => fieldOf(form, name)).find((field) => field !== undefined);
@@ -26,7 +23,7 @@ const fieldOf = (schema: z.core.$ZodType, name: string): z.core.$ZodType | undef
   return schema instanceof z.ZodArray && /^\d{1,3}$/.test(name) ? schema.element : undefined;
 };
 
-/** The schema at a path, or undefined where the contract has no such field. */
+/** Undefined where the contract has no such field. */
 const schemaAt = (path: string): z.core.$ZodType | undefined => {
   let schema: z.core.$ZodType | undefined = PaymentRequest;
   for (const step of stepsOf(path)) {
@@ -35,7 +32,7 @@ const schemaAt = (path: string): z.core.$ZodType | undefined => {
   return schema && withoutOptional(schema);
 };
 
-/** A text field takes the text. Any other field takes it as JSON where it is, so that 5 is a number. */
+/** A text field takes the text; any other field takes JSON, so that 5 is a number. */
 const readAs = (schema: z.core.$ZodType, text: string): unknown => {
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return text;
   try {

@@ -2,15 +2,14 @@
 
 /** One request of a scenario. */
 export type Step = {
-  /** What the request does, in a word or two. */
   name: string;
   method: 'GET' | 'POST';
   /** Behind `/api/v1/payments`; `{id}` is the payment that the first step made. */
   path: string;
   body?: Record<string, unknown>;
-  /** The HTTP status to expect; with another one the scenario ends. */
+  /** With another HTTP status the scenario ends. */
   expected: number;
-  /** The request is sent again until its response, a payment, is so. */
+  /** The request is sent again until this is true of its response. */
   until?: (payment: ShownPayment) => boolean;
 };
 
@@ -21,12 +20,11 @@ export type ShownPayment = {
   disputes?: { status: string }[];
 };
 
-/** A scenario of the help: what it does, and its requests for an amount in minor units. */
+/** Amounts in minor units. */
 export type Scenario = {
   summary: string;
-  /** The smallest amount, in minor units, that the scenario works with. */
   amountMin: number;
-  /** What it shows comes later, and of the simulator in the service's own process alone. */
+  /** Needs the simulator in the service's own process. */
   simulated?: true;
   steps(amount: number): Step[];
 };
@@ -80,7 +78,7 @@ const readUntil = (name: string, until: NonNullable<Step['until']>): Step => ({
 });
 const rejected = (step: Step): Step => ({ ...step, expected: 422 });
 
-/** A sale that is disputed, up to when its dispute has a status. */
+/** Up to the time when the dispute of a sale has a status. */
 const disputed = (amount: number, number: string, status: string): Step[] => [
   create('sale', amount, true, number),
   readUntil('dispute', ({ disputes = [] }) => disputes.some((one) => one.status === status)),
@@ -93,102 +91,79 @@ const capturedInPart = (amount: number): Step[] => [
   change('capture', { captureAmount: threeFifths(amount) }),
 ];
 
+const scenario = (summary: string, steps: Scenario['steps'], amountMin = 1): Scenario => {
+  return { summary, amountMin, steps };
+};
+const simulated = (summary: string, steps: Scenario['steps']): Scenario => {
+  return { ...scenario(summary, steps), simulated: true };
+};
+
 /** By name, in the order of the help. */
 export const SCENARIOS = {
-  authorize: {
-    summary: 'reserves the amount',
-    amountMin: 1,
-    steps: (amount) => [create('authorize', amount, false)],
-  },
-  sale: {
-    summary: 'authorizes and captures in one step',
-    amountMin: 1,
-    steps: (amount) => [create('sale', amount, true)],
-  },
-  'partial-capture': {
-    summary: 'authorizes and captures three fifths; the rest is released',
-    amountMin: 2,
-    steps: capturedInPart,
-  },
-  refund: {
-    summary: 'authorizes and captures in one step, then refunds all of it',
-    amountMin: 1,
-    steps: (amount) => [create('sale', amount, true), change('refund')],
-  },
-  decline: {
-    summary: 'a card that the provider declines: 402',
-    amountMin: 1,
-    steps: (amount) => [{ ...create('declined', amount, false, DECLINED), expected: 402 }],
-  },
-  unknown: {
-    summary:
-      'the provider acts and its response is lost: 503, then the outcome that recovery found',
-    amountMin: 1,
-    steps: (amount) => [
+  authorize: scenario('reserves the amount', (amount) => [create('authorize', amount, false)]),
+  sale: scenario('authorizes and captures in one step', (amount) => [create('sale', amount, true)]),
+  'partial-capture': scenario(
+    'authorizes and captures three fifths; the rest is released',
+    capturedInPart,
+    2,
+  ),
+  refund: scenario('authorizes and captures in one step, then refunds all of it', (amount) => [
+    create('sale', amount, true),
+    change('refund'),
+  ]),
+  decline: scenario('a card that the provider declines: 402', (amount) => [
+    { ...create('declined', amount, false, DECLINED), expected: 402 },
+  ]),
+  unknown: scenario(
+    'the provider acts and its response is lost: 503, then the outcome that recovery found',
+    (amount) => [
       { ...create('response lost', amount, false, RESPONSE_LOST), expected: 503 },
       readUntil('get', ({ status }) => status !== 'PENDING'),
     ],
-  },
-  'full-story': {
-    summary: 'authorizes, captures in part, refunds in part, refunds the rest, reads',
-    amountMin: 4,
-    steps: (amount) => [
+  ),
+  'full-story': scenario(
+    'authorizes, captures in part, refunds in part, refunds the rest, reads',
+    (amount) => [
       ...capturedInPart(amount),
       change('refund', { refundAmount: threeFifths(threeFifths(amount)) }),
       change('refund'),
       READ,
     ],
-  },
-  'authorization-expired': {
-    summary: 'the authorization runs out: VOIDED, and it can be captured no more',
-    amountMin: 1,
-    simulated: true,
-    steps: (amount) => [
+    4,
+  ),
+  'authorization-expired': simulated(
+    'the authorization runs out: VOIDED, and it can be captured no more',
+    (amount) => [
       create('authorize', amount, false, EXPIRES),
       readUntil('expired', ({ status }) => status === 'VOIDED'),
       rejected(change('capture')),
     ],
-  },
-  'refund-failed': {
-    summary: 'a refund bounces after it was approved: CAPTURED again',
-    amountMin: 1,
-    simulated: true,
-    steps: (amount) => [
-      create('sale', amount, true, REFUND_FAILS),
-      change('refund'),
-      readUntil('bounced', ({ status }) => status === 'CAPTURED'),
-    ],
-  },
-  'refund-observed': {
-    summary: 'a refund that was made elsewhere, 1.00 at most, is seen',
-    amountMin: 1,
-    simulated: true,
-    steps: (amount) => [
+  ),
+  'refund-failed': simulated('a refund bounces after it was approved: CAPTURED again', (amount) => [
+    create('sale', amount, true, REFUND_FAILS),
+    change('refund'),
+    readUntil('bounced', ({ status }) => status === 'CAPTURED'),
+  ]),
+  'refund-observed': simulated(
+    'a refund that was made elsewhere, 1.00 at most, is seen',
+    (amount) => [
       create('sale', amount, true, REFUNDED_ELSEWHERE),
       readUntil('observed', ({ refundedAmount = 0 }) => refundedAmount > 0),
     ],
-  },
-  dispute: {
-    summary: 'the cardholder disputes it: no refund while the dispute is open',
-    amountMin: 1,
-    simulated: true,
-    steps: (amount) => [...disputed(amount, DISPUTED, 'OPEN'), rejected(change('refund'))],
-  },
-  'dispute-won': {
-    summary: 'a dispute that the merchant wins, then a refund',
-    amountMin: 1,
-    simulated: true,
-    steps: (amount) => [...disputed(amount, DISPUTE_WON, 'WON'), change('refund')],
-  },
-  'dispute-lost': {
-    summary: 'a dispute that the merchant loses: nothing is left to refund',
-    amountMin: 1,
-    simulated: true,
-    steps: (amount) => [...disputed(amount, DISPUTE_LOST, 'LOST'), rejected(change('refund'))],
-  },
-} as const satisfies Record<string, Scenario>;
+  ),
+  dispute: simulated(
+    'the cardholder disputes it: no refund while the dispute is open',
+    (amount) => [...disputed(amount, DISPUTED, 'OPEN'), rejected(change('refund'))],
+  ),
+  'dispute-won': simulated('a dispute that the merchant wins, then a refund', (amount) => [
+    ...disputed(amount, DISPUTE_WON, 'WON'),
+    change('refund'),
+  ]),
+  'dispute-lost': simulated(
+    'a dispute that the merchant loses: nothing is left to refund',
+    (amount) => [...disputed(amount, DISPUTE_LOST, 'LOST'), rejected(change('refund'))],
+  ),
+};
 
-/** The name of a scenario, as it is typed. */
 export type ScenarioName = keyof typeof SCENARIOS;
-/** All names, in the order of the help. */
 export const SCENARIO_NAMES = Object.keys(SCENARIOS) as ScenarioName[];

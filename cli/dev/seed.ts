@@ -3,17 +3,18 @@ import { setTimeout } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { CommandFailed } from '../command-failed.ts';
-import { type Format, formatOption, print, printJson } from '../output.ts';
+import { type Format, formatOption } from '../options.ts';
+import { print, printJson } from '../output.ts';
 import { startProgress } from '../progress-bar.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
-/** With more requests at once each would only wait longer for the disk. */
+/** With more at once each request would only wait longer for the disk. */
 const AT_ONCE = 16;
 const ATTEMPTS_MAX = 5;
 const PAYMENTS_MAX = 1_000_000;
 const PAYMENTS = '/api/v1/payments';
 
-/** The scenarios in turn, over and over, mixed so that neighbouring payments differ in state. */
+/** Mixed so that neighbouring payments differ in state. */
 const MIX: readonly ScenarioName[] = [
   ...(['authorize', 'sale', 'partial-capture', 'sale', 'refund'] as const),
   ...(['authorize', 'sale', 'decline', 'partial-capture', 'full-story'] as const),
@@ -29,7 +30,7 @@ const paymentCount = (text: string): number => {
 
 const isForLater = (status: number): boolean => status === 429 || status === 503;
 
-/** Sends one step; where the service asks to wait, waits and sends it again under the same key. */
+/** Where the service asks to wait, sends the step again under the same key. */
 const send = async (client: Client, { body, expected }: Step, path: string): Promise<unknown> => {
   const headers = { 'idempotency-key': crypto.randomUUID() };
   for (let attempts = 1; ; attempts += 1) {
@@ -43,7 +44,7 @@ const send = async (client: Client, { body, expected }: Step, path: string): Pro
   }
 };
 
-/** Makes the payment number `index` and returns its status. */
+/** Returns the payment's status. */
 const makeOne = async (client: Client, run: string, index: number): Promise<string> => {
   const name = MIX[index % MIX.length] ?? 'sale';
   let last: unknown;
@@ -97,21 +98,17 @@ const seed = async (count: number): Promise<Seeded> => {
 
 const seedAndPrint = async (count: number, { format }: { format: Format }): Promise<void> => {
   const seeded = await seed(count);
-  if (format === 'json') {
-    printJson(seeded);
-    return;
-  }
+  if (format === 'json') return printJson(seeded);
   const { payments, seconds, statuses } = seeded;
   const rate = Math.round(payments / Math.max(seconds, 0.001));
   print(`${payments} payments in ${seconds.toFixed(1)} s (${rate}/s)`);
   for (const [status, number] of Object.entries(statuses).sort()) print(`  ${status}  ${number}`);
 };
 
-/** The verb `seed`. */
 export const seedCommand = (): Command =>
   new Command('seed')
     .description(`Makes payments of every kind, ${AT_ONCE} at once.`)
+    .addHelpText('after', '\nExample:\n  payments seed 1000')
     .argument('<n>', 'how many payments', paymentCount)
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments seed 1000')
     .action(seedAndPrint);

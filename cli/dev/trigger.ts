@@ -1,29 +1,12 @@
-/**
- * `payments trigger <scenario>`: runs a scenario against the service and prints each request as a
- * curl command to paste, its response, and the events it caused.
- */
+/** `payments trigger <scenario>`: runs a scenario and prints each request as curl, its response and its events. */
 import { setTimeout } from 'node:timers/promises';
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { CommandFailed } from '../command-failed.ts';
-import {
-  type Format,
-  formatOption,
-  money,
-  note,
-  print,
-  printJson,
-  quoted,
-  styled,
-} from '../output.ts';
+import { type Format, formatOption } from '../options.ts';
+import { money, note, print, printJson, quoted, styled } from '../output.ts';
 import { withOverrides } from './overrides.ts';
-import {
-  SCENARIO_NAMES,
-  SCENARIOS,
-  type Scenario,
-  type ScenarioName,
-  type Step,
-} from './scenarios.ts';
+import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
 type TriggerOptions = { amount: number; set: string[]; format: Format };
 
@@ -52,7 +35,7 @@ const minorUnits = (text: string): number => {
   return Number(text);
 };
 
-/** The request as a shell takes it; the token stays a variable. */
+/** The token stays a variable of the shell. */
 const curlOf = (url: string, { method, path, body }: PlayedStep['request']): string =>
   [
     `curl -sS ${method === 'POST' ? '-X POST ' : ''}${quoted(url + path)}`,
@@ -77,7 +60,7 @@ const printStep = (url: string, { name, request, status, response, events }: Pla
   print('');
 };
 
-/** The payment that a response is about: its own, or the one that a 503 names in its details. */
+/** A 503 names the payment in its details. */
 const paymentOf = (response: unknown): string | undefined => {
   const { paymentId, details } = Object(response);
   if (typeof paymentId === 'string') return paymentId;
@@ -85,7 +68,7 @@ const paymentOf = (response: unknown): string | undefined => {
   return /^paymentId (\S+)$/m.exec(named.join('\n'))?.[1];
 };
 
-/** Returns the events that are new since the last call; none when the audit routes reject the token. */
+/** Gives the events since the last call; none where the audit routes reject the token. */
 const eventReader = async (): Promise<(id: string | undefined) => Promise<EventLine[]>> => {
   const audit = await openClient({ scope: 'audit:read' });
   let seen = -1;
@@ -129,7 +112,7 @@ const sendUntil = async (
   throw new CommandFailed(`the payment is still not so: ${JSON.stringify(last.response)}`);
 };
 
-/** Throws where the service has another provider: nothing would come of the scenario there. */
+/** Throws where the service has another provider, with which the scenario would have no effect. */
 const checkSimulated = async ({ get, url }: Client, name: ScenarioName): Promise<void> => {
   const ready: unknown = await (await get('/health/ready')).json().catch(() => undefined);
   const { simulated } = Object(Object(Object(ready).engines).provider);
@@ -143,8 +126,7 @@ const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> 
   const steps = stepsOf(name, options);
   const { format } = options;
   const client = await openClient();
-  const { simulated }: Scenario = SCENARIOS[name];
-  if (simulated) await checkSimulated(client, name);
+  if (SCENARIOS[name].simulated) await checkSimulated(client, name);
   const eventsOf = await eventReader();
   const all: PlayedStep[] = [];
   let id: string | undefined;
@@ -183,11 +165,14 @@ const stepsOf = (name: ScenarioName, { amount, set }: TriggerOptions): Step[] =>
 
 const SUMMARIES = SCENARIO_NAMES.map((name) => `  ${name.padEnd(22)} ${SCENARIOS[name].summary}`);
 
-/** The verb `trigger`. */
 export const triggerCommand = (): Command =>
   new Command('trigger')
     .description(
       'Runs a scenario against the service: each request as curl, its response, its events.',
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments trigger full-story --amount 2500 --set merchantReference=order-7\n  payments trigger dispute',
     )
     .addArgument(new Argument('<scenario>', 'which scenario').choices(SCENARIO_NAMES))
     .option('--amount <minor>', 'the amount of the payment in minor units', minorUnits, 2500)
@@ -198,9 +183,5 @@ export const triggerCommand = (): Command =>
       [] as string[],
     )
     .addOption(formatOption())
-    .addHelpText(
-      'after',
-      `\nScenarios:\n${SUMMARIES.join('\n')}\n\nExample:\n  payments trigger full-story --amount 2500 --set merchantReference=order-7
-  payments trigger dispute`,
-    )
+    .addHelpText('after', `\nScenarios:\n${SUMMARIES.join('\n')}`)
     .action(play);

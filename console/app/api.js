@@ -1,14 +1,13 @@
-/** Requests to the service with the reader's token, and what its rejections mean for the reader. */
+/** Requests to the service with the reader's token, also as state of a page. */
 import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { useCallback, useEffect, useState } from 'preact/hooks';
 import { currentSession } from './session.js';
 
 /** @typedef {{ status: number, code: string, sentence: string, details: readonly string[], next: string }} Problem */
-/**
- * @template T
- * @typedef {{ ok: true, value: T } | { ok: false, problem: Problem }} Outcome
- */
+/** @typedef {RequestInit & { headers?: Record<string, string> }} Init */
+/** @template T @typedef {{ ok: true, value: T } | { ok: false, problem: Problem }} Outcome */
 
-/** What the reader can do, by the status of a rejection. */
+/** By the status of a rejection. */
 const NEXT = new Map([
   [0, 'The page asks again when the service responds.'],
   [401, 'Paste a new token; `npx payments console` prints an address with one.'],
@@ -27,11 +26,7 @@ const UNREACHABLE = {
   next: NEXT.get(0) ?? '',
 };
 
-/**
- * @param {number} status
- * @param {{ error?: string, message?: string, details?: readonly string[] }} body the error body
- * @returns {Problem}
- */
+/** @type {(status: number, body: { error?: string, message?: string, details?: readonly string[] }) => Problem} */
 export const problemBy = (status, body) => {
   const { error = 'UNKNOWN', message = `The service responded ${status}.`, details = [] } = body;
   return { status, code: error, sentence: message, details, next: NEXT.get(status) ?? '' };
@@ -41,24 +36,14 @@ export const problemBy = (status, body) => {
 const problemOf = async (response) =>
   problemBy(response.status, await response.json().catch(() => ({})));
 
-/**
- * A response of the service, ok or not. Throws TypeError where the service cannot be reached.
- * @param {string} path
- * @param {RequestInit & { headers?: Record<string, string> }} [init]
- */
+/** @type {(path: string, init?: Init) => Promise<Response>} throws TypeError where the service cannot be reached */
 const request = (path, init = {}) => {
   const token = currentSession()?.token;
   const headers = { ...init.headers, ...(token && { authorization: `Bearer ${token}` }) };
   return fetch(path, { ...init, headers, cache: 'no-store', redirect: 'error' });
 };
 
-/**
- * The JSON of a response. Never throws, but for an abort by `init.signal`.
- * @template T
- * @param {string} path
- * @param {RequestInit & { headers?: Record<string, string> }} [init]
- * @returns {Promise<Outcome<T>>}
- */
+/** @type {<T>(path: string, init?: Init) => Promise<Outcome<T>>} throws only for an abort by `init.signal` */
 export const ask = async (path, init = {}) => {
   try {
     const response = await request(path, init);
@@ -70,22 +55,11 @@ export const ask = async (path, init = {}) => {
   }
 };
 
-/**
- * A POST with JSON; see `ask`.
- * @template T
- * @param {string} path
- * @param {unknown} [body]
- * @returns {Promise<Outcome<T>>}
- */
+/** @type {<T>(path: string, body?: unknown) => Promise<Outcome<T>>} a POST with JSON */
 export const send = (path, body) =>
   ask(path, { method: 'POST', ...(body !== undefined && { body: JSON.stringify(body) }) });
 
-/**
- * The bytes of a response with its headers, for a file. Never throws.
- * @param {string} path
- * @param {string} accept
- * @returns {Promise<Outcome<{ bytes: Uint8Array<ArrayBuffer>, headers: Headers }>>}
- */
+/** @type {(path: string, accept: string) => Promise<Outcome<{ bytes: Uint8Array<ArrayBuffer>, headers: Headers }>>} */
 export const download = async (path, accept) => {
   try {
     const response = await request(path, { headers: { accept } });
@@ -99,12 +73,11 @@ export const download = async (path, accept) => {
 
 /** @typedef {{ event: string, id: string | undefined, data: string }} ServerSent */
 
+/** @typedef {{ method?: string, headers?: Record<string, string>, signal: AbortSignal, onEvent: (event: ServerSent) => void }} Following */
 /**
- * Reads server-sent events until the stream ends or `signal` is aborted. Resolves with the problem of
- * a rejection or of a lost connection; undefined where the stream ended by itself.
- * @param {string} path
- * @param {{ method?: string, headers?: Record<string, string>, signal: AbortSignal, onEvent: (event: ServerSent) => void }} options
- * @returns {Promise<Problem | undefined>}
+ * Reads server-sent events until the stream ends or `signal` is aborted. Resolves with the problem of a
+ * rejection or a lost connection.
+ * @type {(path: string, following: Following) => Promise<Problem | undefined>}
  */
 export const follow = async (path, { method = 'GET', headers, signal, onEvent }) => {
   try {
@@ -126,11 +99,8 @@ export const follow = async (path, { method = 'GET', headers, signal, onEvent })
 };
 
 /**
- * Reads server-sent events as `follow` does, of a stream that ends with `result` or `failed`: without
- * either the connection was lost, also where the stream ended by itself, as at a stop of the service.
- * @param {string} path
- * @param {Parameters<typeof follow>[1]} options
- * @returns {Promise<Problem | undefined>}
+ * As `follow`, for a stream that ends with `result` or `failed`: without either the connection was lost.
+ * @type {(path: string, following: Following) => Promise<Problem | undefined>}
  */
 export const followToResult = async (path, options) => {
   let hasEnded = false;
@@ -142,4 +112,55 @@ export const followToResult = async (path, options) => {
     },
   });
   return problem ?? (hasEnded || options.signal.aborted ? undefined : UNREACHABLE);
+};
+
+/** @template T @typedef {{ value: T | undefined, problem: Problem | undefined, again: () => void }} Loaded */
+
+const RETRY_MS = 2_000;
+
+/**
+ * The response of a GET as state; a service that does not respond is asked again. `value` is the last good one,
+ * also while there is a `problem`.
+ * @template T
+ * @param {string | undefined} path
+ * @param {number} [everyMs]
+ * @returns {Loaded<T>}
+ */
+export const useAsk = (path, everyMs) => {
+  const [known, setKnown] = useState(
+    /** @type {{ path?: string, value?: T, problem?: Problem | undefined }} */ ({}),
+  );
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    if (path === undefined) return;
+    const leaving = new AbortController();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const run = async () => {
+      /** @type {Outcome<T>} */
+      const outcome = await ask(path, { signal: leaving.signal });
+      if (leaving.signal.aborted) return;
+      setKnown((before) => {
+        const value = before.path === path ? before.value : undefined;
+        return outcome.ok
+          ? { path, value: outcome.value }
+          : { path, problem: outcome.problem, ...(value !== undefined && { value }) };
+      });
+      const isAway = !outcome.ok && [0, 503].includes(outcome.problem.status);
+      const waitMs = everyMs ?? (isAway ? RETRY_MS : undefined);
+      if (waitMs !== undefined) timer = setTimeout(run, waitMs);
+    };
+    run().catch(() => undefined);
+    return () => {
+      leaving.abort();
+      clearTimeout(timer);
+    };
+  }, [path, everyMs, round]);
+  const again = useCallback(() => setRound((before) => before + 1), []);
+  const isCurrent = known.path === path;
+  return {
+    value: isCurrent ? known.value : undefined,
+    problem: isCurrent ? known.problem : undefined,
+    again,
+  };
 };

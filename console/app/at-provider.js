@@ -1,7 +1,6 @@
 /** What the provider says of each operation, beside the outcome of the log. */
 import { counted, money, pathOf } from './format.js';
-import { html } from './html.js';
-import { ProblemBox, Raw, Waiting } from './parts.js';
+import { html, ProblemBox, Raw, Waiting } from './parts.js';
 
 /** @typedef {import('../../command-api/reconcile/contract.ts').PaymentReconciliation} Reconciliation */
 /** @typedef {Reconciliation['operations'][number]} Compared */
@@ -15,19 +14,13 @@ const FINDINGS = {
   NOT_KNOWN: { sign: '?', words: 'provider silent', kind: '' },
 };
 
-/**
- * The finding in a few words, for a row of the timeline.
- * @param {{ compared: Compared }} props
- */
+/** @param {{ compared: Compared }} props */
 export const ProviderMark = ({ compared: { finding, why } }) => {
   const { sign, words, kind } = FINDINGS[finding];
   return html`<span class=${kind} title=${why}><span aria-hidden="true">${sign}</span> ${words}</span>`;
 };
 
-/**
- * The provider's entry in one line: its outcome, its reference, its code.
- * @param {Compared} compared
- */
+/** @param {Compared} compared */
 export const entryText = ({ provider }) => {
   const { outcome, providerReference, failureCode, providerFailureCode } = provider;
   return [outcome, providerReference, failureCode, providerFailureCode]
@@ -35,11 +28,7 @@ export const entryText = ({ provider }) => {
     .join(' ');
 };
 
-/**
- * The operation that an event belongs to; undefined where the provider was not asked about it.
- * @param {Reconciliation | undefined} reconciliation
- * @param {unknown} operationId
- */
+/** @type {(reconciliation: Reconciliation | undefined, operationId: unknown) => Compared | undefined} */
 export const comparedOf = (reconciliation, operationId) =>
   reconciliation?.operations.find((one) => one.operationId === operationId);
 
@@ -56,9 +45,7 @@ const Row = ({ compared, address }) => {
   </tr>`;
 };
 
-/**
- * @param {{ paymentId: string, address: string, loaded: import('./use-ask.js').Loaded<Reconciliation>, isBroken: boolean }} props
- */
+/** @param {{ paymentId: string, address: string, loaded: import('./api.js').Loaded<Reconciliation>, isBroken: boolean }} props */
 export const AtProvider = ({ paymentId, address, loaded, isBroken }) => {
   const { value, problem, again } = loaded;
   const content = () => {

@@ -1,20 +1,17 @@
 /** Webhook endpoints with their state and attempts: a merchant's own, or those of all for an operator. */
 import { useState } from 'preact/hooks';
-import { send } from './api.js';
+import { send, useAsk } from './api.js';
 import { duration, utc } from './format.js';
-import { html } from './html.js';
-import { ProblemBox, Raw, Time, Waiting } from './parts.js';
+import { html, ProblemBox, Raw, Time, Waiting } from './parts.js';
 import { hasScope } from './session.js';
-import { useAsk } from './use-ask.js';
 
 /** @typedef {import('../../command-api/webhooks/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
 /** @typedef {import('../../command-api/webhooks/contract.ts').WebhookAttemptList['attempts'][number]} Attempt */
 /** @typedef {import('./api.js').Problem} Problem */
 
-/** The merchant's own routes. */
-export const OWN_ENDPOINTS = '/api/v1/webhook-endpoints';
-/** Those of all merchants, which only read. */
-export const ALL_ENDPOINTS = '/ops/v1/webhook-endpoints';
+const OWN_ENDPOINTS = '/api/v1/webhook-endpoints';
+/** Of all merchants; only reads. */
+const ALL_ENDPOINTS = '/ops/v1/webhook-endpoints';
 
 const LIST_MS = 3_000;
 const ATTEMPTS = 50;
@@ -62,16 +59,9 @@ const Attempts = ({ base, endpointId }) => {
 /** @param {{ base: string, endpoint: Endpoint, again: () => void }} props */
 const Row = ({ base, endpoint, again }) => {
   const [said, setSaid] = useState('');
-  const {
-    id: endpointId,
-    merchantId,
-    url,
-    status,
-    failingSince,
-    disabledReason,
-    oldestWaiting,
-  } = endpoint;
-  // Whoever comes because of an endpoint of his own that fails wants to see why.
+  const { id: endpointId, merchantId, url, status } = endpoint;
+  const { failingSince, disabledReason, oldestWaiting } = endpoint;
+  // A failing endpoint of the merchant shows its reason at once.
   const [isOpen, setOpen] = useState(base === OWN_ENDPOINTS && status === 'FAILING');
   const test = async () => {
     const sent = await send(`${OWN_ENDPOINTS}/${encodeURIComponent(endpointId)}/test`);
@@ -92,7 +82,7 @@ const Row = ({ base, endpoint, again }) => {
 };
 
 /** @param {{ base: string }} props */
-export const Endpoints = ({ base }) => {
+const Endpoints = ({ base }) => {
   const loaded = useAsk(base, LIST_MS);
   const value = /** @type {{ endpoints: Endpoint[], unreadable?: string[] } | undefined} */ (
     loaded.value
@@ -104,3 +94,8 @@ export const Endpoints = ({ base }) => {
     ${value?.unreadable?.map((merchantId) => html`<p key=${merchantId} class="bad-text">The endpoints of ${merchantId} cannot be read: nothing is sent to them.</p>`)}
     <ul class="cards">${endpoints?.map((endpoint) => html`<${Row} key=${endpoint.id} base=${base} endpoint=${endpoint} again=${loaded.again} />`)}</ul>`;
 };
+
+export const WebhooksPage = () => html`<h1>My webhooks</h1><${Endpoints} base=${OWN_ENDPOINTS} />`;
+
+export const WebhooksSection = () =>
+  html`<h2>Webhook endpoints</h2><${Endpoints} base=${ALL_ENDPOINTS} />`;

@@ -1,9 +1,8 @@
 /** Whether a command would be allowed now, and which events forbid it. */
 import { useState } from 'preact/hooks';
+import { useAsk } from './api.js';
 import { minorOf, pathOf } from './format.js';
-import { html } from './html.js';
-import { BrokenBox, EventMoney, Finding, ProblemBox, Time } from './parts.js';
-import { useAsk } from './use-ask.js';
+import { BrokenBox, EventMoney, Finding, html, ProblemBox, Time } from './parts.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditExplanation} Explanation */
 /** @typedef {import('../../audit/contract.ts').AuditForbidding} Forbidding */

@@ -21,10 +21,9 @@ const sha256Of = async (bytes) => {
 };
 
 /**
- * The file of an export and the text of its manifest. A line that names a break is kept out of the file: it is
- * no event. Throws SyntaxError where a line is no JSON.
- * @param {Uint8Array<ArrayBuffer>} received the export as it came
- * @param {{ paymentId: string, headers: Headers, exportedAt: string }} about the headers of the response
+ * The file of an export and the text of its manifest. A line that names a break is no event and stays out.
+ * Throws SyntaxError where a line is no JSON.
+ * @type {(received: Uint8Array<ArrayBuffer>, about: { paymentId: string, headers: Headers, exportedAt: string }) => Promise<{ bytes: Uint8Array<ArrayBuffer>, manifest: string }>}
  */
 export const exportFiles = async (received, { paymentId, headers, exportedAt }) => {
   const texts = new TextDecoder()

@@ -10,9 +10,7 @@ import { pathOf } from './format.js';
  * last seconds, oldest first.
  * @typedef {{ shown: readonly ShownEvent[], waiting: readonly ShownEvent[], isPaused: boolean, isConnected: boolean, problem: Problem | undefined, rate: readonly number[], thisSecond: number, seen: number }} LiveState
  */
-/**
- * @typedef {{ kind: 'events', events: readonly ShownEvent[] } | { kind: 'pause', isPaused: boolean } | { kind: 'second' } | { kind: 'connected' } | { kind: 'lost', problem: Problem | undefined }} LiveAction
- */
+/** @typedef {{ kind: 'events', events: readonly ShownEvent[] } | { kind: 'pause', isPaused: boolean } | { kind: 'second' } | { kind: 'connected' } | { kind: 'lost', problem: Problem | undefined }} LiveAction */
 
 /** How many events the page keeps: older ones are on the pages of their payments. */
 export const KEPT_MAX = 1_000;
@@ -34,18 +32,10 @@ export const LIVE_START = {
   seen: 0,
 };
 
-/**
- * @param {readonly ShownEvent[]} newer
- * @param {readonly ShownEvent[]} older
- */
+/** @type {(newer: readonly ShownEvent[], older: readonly ShownEvent[]) => readonly ShownEvent[]} */
 const newestFirst = (newer, older) => [...newer, ...older].slice(0, KEPT_MAX);
 
-/**
- * The state after something happened.
- * @param {LiveState} state
- * @param {LiveAction} action
- * @returns {LiveState}
- */
+/** @type {(state: LiveState, action: LiveAction) => LiveState} */
 export const liveAfter = (state, action) => {
   switch (action.kind) {
     case 'events': {
@@ -75,10 +65,7 @@ export const liveAfter = (state, action) => {
 /** @param {number} ms */
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/**
- * The live log from now on, or from after a position.
- * @param {string} from `now`, `start` or a position
- */
+/** @param {string} from `now`, `start` or a position */
 export const useLiveEvents = (from) => {
   const [state, act] = useReducer(liveAfter, LIVE_START);
   useEffect(() => {

@@ -1,18 +1,23 @@
-/** The console: the frame around every page, and the page that the address names. */
+/** The frame around every page, the page that the address names, and the sign-in. */
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { html } from './html.js';
+import { WebhooksPage } from './endpoints.js';
 import { FindPage } from './pages/find.js';
 import { LivePage } from './pages/live.js';
 import { MerchantPage } from './pages/merchant.js';
 import { OperatePage } from './pages/operate.js';
 import { PaymentPage } from './pages/payment.js';
-import { SignIn } from './pages/sign-in.js';
 import { VerifyPage } from './pages/verify.js';
-import { WebhooksPage } from './pages/webhooks.js';
-import { Clock } from './parts.js';
+import { Clock, html } from './parts.js';
 import { usePlace } from './router.js';
-import { closeSession, currentSession, hasScope, onSession, startSession } from './session.js';
+import {
+  closeSession,
+  currentSession,
+  hasScope,
+  onSession,
+  openSession,
+  startSession,
+} from './session.js';
 
 const PAGES = {
   live: { title: 'Live', scope: 'audit:read', component: LivePage },
@@ -23,7 +28,7 @@ const PAGES = {
   webhooks: { title: 'My webhooks', scope: 'payments:read', component: WebhooksPage },
 };
 
-/** Pages that are reached from others. */
+/** Reached from other pages. */
 const MORE = { payments: { title: 'Payment', scope: 'audit:read', component: PaymentPage } };
 
 /** @typedef {{ title: string, scope: string, component: (props: { place: import('./router.js').Place }) => unknown }} Page */
@@ -31,7 +36,6 @@ const MORE = { payments: { title: 'Payment', scope: 'audit:read', component: Pay
 /** @type {ReadonlyMap<string, Page>} */
 const ALL = new Map(Object.entries({ ...PAGES, ...MORE }));
 
-/** The first page that the token can read. */
 const firstPage = () =>
   Object.entries(PAGES).find(([, { scope }]) => hasScope(scope))?.[0] ?? 'live';
 
@@ -42,8 +46,8 @@ const useSession = () => {
 };
 
 /**
- * Where a link leads, the keyboard and a screen reader go too: to the revision that it names, else to the
- * title of the page. A page that has taken the focus itself keeps it.
+ * A link also leads the keyboard and a screen reader: to the revision that it names, else to the page's title.
+ * A page that has taken the focus keeps it.
  */
 const focusTitle = () => {
   const main = document.querySelector('main');
@@ -54,6 +58,34 @@ const focusTitle = () => {
   title.tabIndex = -1;
   title.addEventListener('blur', () => title.removeAttribute('tabindex'), { once: true });
   title.focus();
+};
+
+const SignIn = () => {
+  const [wrong, setWrong] = useState(false);
+  /** @param {SubmitEvent} event */
+  const submit = (event) => {
+    event.preventDefault();
+    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    setWrong(!openSession(String(form.get('token')), form.get('keep') === 'on'));
+  };
+  return html`<h1>Payments console</h1>
+    <p>The history of every payment, from the events themselves. The console asks with your token, and shows what that token may see.</p>
+    <form class="sign-in" onSubmit=${submit}>
+      <label for="token">Token</label>
+      <textarea id="token" name="token" rows="4" required autocomplete="off" spellcheck=${false} autofocus
+        aria-describedby="how" aria-invalid=${wrong}></textarea>
+      ${wrong && html`<p class="problem" role="alert">This text is no token. A token has three parts with dots between them.</p>`}
+      <p><label><input type="checkbox" name="keep" /> Keep it in this tab, so that a reload does not ask again</label></p>
+      <button type="submit">Open</button>
+    </form>
+    <div id="how">
+      <h2>Where a token comes from</h2>
+      <p>From a terminal, for an auditor, an operator or a merchant:</p>
+      <pre tabindex="0">npx payments console                  # prints this page's address with a token in it
+npx payments console --as merchant --merchant m_demo
+npx payments token --merchant '*' --scope 'audit:read'</pre>
+      <p>The token stays in the memory of this page. <a href="/docs">The API and its documents</a> need the same one.</p>
+    </div>`;
 };
 
 /** @param {MouseEvent} event */

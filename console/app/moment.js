@@ -1,11 +1,10 @@
 /** A payment at a revision: the event that led there, what GET answered then, and what is different now. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { useAsk } from './api.js';
 import { comparedOf, entryText } from './at-provider.js';
 import { pathOf } from './format.js';
-import { html } from './html.js';
-import { BrokenBox, EventMoney, Fact, Money, ProblemBox, Raw, Status } from './parts.js';
+import { BrokenBox, EventMoney, Fact, html, Money, ProblemBox, Raw, Status } from './parts.js';
 import { byHand } from './timeline.js';
-import { useAsk } from './use-ask.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
 /** @typedef {import('../../shared/payment/payment-response.ts').PaymentResponse} Payment */
@@ -60,12 +59,7 @@ const SUMS = [
   ['Refundable', 'refundableAmount'],
 ];
 
-/**
- * The revision that made a status or a sum what it is at `revision`.
- * @param {readonly ShownEvent[]} events
- * @param {number} revision
- * @param {Sum | 'status'} field
- */
+/** @type {(events: readonly ShownEvent[], revision: number, field: Sum | 'status') => number} the revision that made the field what it is at `revision` */
 const madeAt = (events, revision, field) => {
   /** @param {number} at */
   const valueAt = (at) => {
@@ -99,10 +93,7 @@ const Amounts = ({ payment, events, revision }) => {
   </dl>`;
 };
 
-/**
- * A value of a field at a revision; an amount leads to the event that made it.
- * @param {{ path: string, value: unknown, payment: Payment, events: readonly ShownEvent[], revision: number }} props
- */
+/** @param {{ path: string, value: unknown, payment: Payment, events: readonly ShownEvent[], revision: number }} props */
 const Leaf = ({ path, value, payment: { paymentId, currency }, events, revision }) => {
   if (value === undefined) return html`<em>nothing</em>`;
   if (typeof value !== 'number' || !/amount$/i.test(path))
@@ -117,11 +108,7 @@ const Then = ({ moment, events }) => {
   const { payment } = moment;
   if (payment === undefined) return html`<${BrokenBox} broken=${moment.broken} />`;
   const { differences, now, revision } = moment;
-  /**
-   * @param {string} path
-   * @param {unknown} value
-   * @param {number} at
-   */
+  /** @type {(path: string, value: unknown, at: number) => unknown} */
   const leaf = (path, value, at) =>
     html`<${Leaf} path=${path} value=${value} payment=${payment} events=${events} revision=${at} />`;
   return html`<h3>What GET answered then</h3>
@@ -138,9 +125,7 @@ const Then = ({ moment, events }) => {
     }`;
 };
 
-/**
- * @param {{ paymentId: string, events: readonly ShownEvent[], revision: number, choose: (revision: number) => void, reconciliation: import('./at-provider.js').Reconciliation | undefined }} props
- */
+/** @param {{ paymentId: string, events: readonly ShownEvent[], revision: number, choose: (revision: number) => void, reconciliation: import('./at-provider.js').Reconciliation | undefined }} props */
 export const AtRevision = ({ paymentId, events, revision, choose, reconciliation }) => {
   const rested = useRested(revision);
   const path = pathOf(`/audit/v1/payments/${encodeURIComponent(paymentId)}/state`, {

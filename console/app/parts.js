@@ -1,30 +1,25 @@
 /** The small parts that every page is made of. */
+import htm from 'htm';
+import { h } from 'preact';
 import { brokenPlace, localTime, money, pathOf, utc } from './format.js';
-import { html } from './html.js';
 
 /** @typedef {import('./api.js').Problem} Problem */
 
-/**
- * A time in UTC, with the reader's own on hover.
- * @param {{ at: string }} props
- */
+/** Templates as preact elements, without a build step. */
+export const html = htm.bind(h);
+
+/** @param {{ at: string }} props */
 export const Time = ({ at }) => html`<time datetime=${at} title=${localTime(at)}>${utc(at)}</time>`;
 
-/**
- * The time of day in UTC, with the day and the reader's own time on hover.
- * @param {{ at: string }} props
- */
+/** @param {{ at: string }} props */
 export const Clock = ({ at }) =>
   html`<time datetime=${at} title=${`${utc(at)} UTC, ${localTime(at)}`}>${utc(at).slice(11)}</time>`;
 
-/**
- * An amount in major units; minor units stand in the raw form.
- * @param {{ minor: number, currency: string }} props
- */
+/** @param {{ minor: number, currency: string }} props */
 export const Money = ({ minor, currency }) =>
   html`<span class="money" title=${`${minor} minor units`}>${money(minor, currency)}</span>`;
 
-/** A sign beside each colour, which is never the only one. */
+/** Colour is never the only sign. */
 const SIGNS = new Map([
   ['PENDING', '…'],
   ['AUTHORIZED', '◐'],
@@ -38,21 +33,15 @@ const SIGNS = new Map([
 export const Status = ({ status }) =>
   html`<span class=${`status ${status.toLowerCase()}`}><span aria-hidden="true">${SIGNS.get(status) ?? '·'}</span> ${status}</span>`;
 
-/** What a status does not say: the cardholder has the money back until somebody decides. */
+/** The cardholder has the money back until the dispute is decided. */
 export const Disputed = () =>
   html`<span class="status failed"><span aria-hidden="true">!</span> disputed</span>`;
 
-/**
- * Good or bad, in words and with a sign.
- * @param {{ isGood: boolean, children?: unknown }} props
- */
+/** @param {{ isGood: boolean, children?: unknown }} props */
 export const Finding = ({ isGood, children }) =>
   html`<p class=${isGood ? 'finding good' : 'finding bad'} role="status"><span aria-hidden="true">${isGood ? '✓' : '✕'}</span> ${children}</p>`;
 
-/**
- * What went wrong, and what the reader can do.
- * @param {{ problem: Problem | undefined, again?: () => void }} props
- */
+/** @param {{ problem: Problem | undefined, again?: () => void }} props */
 export const ProblemBox = ({ problem, again }) =>
   problem === undefined
     ? null
@@ -63,10 +52,7 @@ export const ProblemBox = ({ problem, again }) =>
         ${again && html`<button type="button" onClick=${again}>Try again</button>`}
       </div>`;
 
-/**
- * The first event that does not verify, marked beyond mistaking.
- * @param {{ broken: { position: string, stream: string, revision: number, reason: string } | undefined }} props
- */
+/** @param {{ broken: import('./format.js').Broken | undefined }} props */
 export const BrokenBox = ({ broken }) =>
   broken === undefined
     ? null
@@ -77,48 +63,47 @@ export const BrokenBox = ({ broken }) =>
 
 const PAYMENT_STREAM = /^payment-(.+)$/;
 
-/**
- * The payment that a place in the log belongs to; nothing for the stream of something else.
- * @param {{ place: { stream: string, revision: number } }} props
- */
+/** @param {{ place: { stream: string, revision: number } }} props nothing for a stream of no payment */
 export const StreamLink = ({ place: { stream, revision } }) => {
   const id = PAYMENT_STREAM.exec(stream)?.[1];
   return id === undefined ? null : html` <${PaymentLink} id=${id} revision=${revision} />`;
 };
 
-/**
- * Until the first response is there.
- * @param {{ what: string }} props
- */
+/** @param {{ what: string }} props */
 export const Waiting = ({ what }) => html`<p class="waiting" role="status">Reading ${what} …</p>`;
 
-/**
- * A payment's id as the way to its page.
- * @param {{ id: string, revision?: number }} props
- */
+/** @param {{ id: string, revision?: number }} props */
 export const PaymentLink = ({ id, revision }) =>
   html`<a class="id" href=${`/console/payments/${encodeURIComponent(id)}${revision === undefined ? '' : `?revision=${revision}`}`}>${id}</a>`;
 
-/**
- * An amount that leads to the event that made it.
- * @param {{ id: string, revision: number, minor: number, currency: string }} props
- */
+/** @param {{ id: string, revision: number, minor: number, currency: string }} props leads to the event that made the amount */
 export const EventMoney = ({ id, revision, minor, currency }) =>
   html`<a href=${pathOf(`/console/payments/${encodeURIComponent(id)}`, { revision })}><${Money} minor=${minor} currency=${currency} /></a>`;
 
 /**
- * A value as JSON, as the route gave it; a link to `id` opens it.
- * @param {{ value: unknown, name?: string, id?: string }} props
+ * Until there is a first value.
+ * @param {{ loaded: import('./api.js').Loaded<unknown>, what: string }} props
  */
+export const NotLoaded = ({ loaded: { problem, again }, what }) =>
+  problem === undefined
+    ? html`<${Waiting} what=${what} />`
+    : html`<${ProblemBox} problem=${problem} again=${again} />`;
+
+/** @param {{ value: unknown, name?: string, id?: string }} props a link to `id` opens it */
 export const Raw = ({ value, name = 'Raw JSON', id }) =>
   html`<details class="raw"><summary>${name}</summary><pre id=${id} tabindex="0">${JSON.stringify(value, null, 2)}</pre></details>`;
 
-/**
- * A figure with its name, leading to what it was made from.
- * @param {{ name: string, href?: string, isBad?: boolean, children?: unknown }} props
- */
+/** @param {{ name: string, href?: string, isBad?: boolean, children?: unknown }} props `href` leads to what made the figure */
 export const Fact = ({ name, href, isBad = false, children }) =>
   html`<div class=${isBad ? 'figure bad' : 'figure'}>
     <dt>${name}</dt>
     <dd>${isBad && html`<span aria-hidden="true">! </span>`}${href === undefined ? children : html`<a href=${href}>${children}</a>`}</dd>
   </div>`;
+
+/** @param {{ id: string, revision: number }} props */
+export const RevisionLink = ({ id, revision }) =>
+  html`<a href=${`/console/payments/${encodeURIComponent(id)}?revision=${revision}`} aria-label=${`${id} at revision ${revision}`}>${revision}</a>`;
+
+/** @param {{ id: string, children?: unknown }} props */
+export const ToPayment = ({ id, children }) =>
+  html`<a href=${`/console/payments/${encodeURIComponent(id)}`}>${children}</a>`;

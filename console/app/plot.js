@@ -1,17 +1,14 @@
 /** The one plot: events each second, and how far the read models are behind. */
 import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
-import { html } from './html.js';
+import { html } from './parts.js';
 
 const HEIGHT = 160;
 
 /** @param {string} name */
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/**
- * @param {number} width
- * @param {boolean} hasLag
- */
+/** @type {(width: number, hasLag: boolean) => import('uplot').Options} */
 const optionsOf = (width, hasLag) => {
   const axis = { stroke: color('--soft'), grid: { stroke: color('--line') } };
   return {
@@ -38,10 +35,7 @@ const optionsOf = (width, hasLag) => {
   };
 };
 
-/**
- * Events and lag in each of the last seconds, oldest first; no lag for who may not read it.
- * @param {{ rate: readonly number[], lag?: readonly number[] | undefined }} props
- */
+/** @param {{ rate: readonly number[], lag?: readonly number[] | undefined }} props for each of the last seconds; no lag without the right to read it */
 export const Plot = ({ rate, lag }) => {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const plot = useRef(/** @type {UPlot | undefined} */ (undefined));

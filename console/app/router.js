@@ -10,11 +10,7 @@ const ROOT = '/console';
 
 let arrivals = 0;
 
-/**
- * The page of an address: `/console/payments/<id>?revision=3` is the page `payments` with its id.
- * @param {{ pathname: string, search: string }} address
- * @returns {Place}
- */
+/** @type {(address: { pathname: string, search: string }) => Place} `/console/payments/<id>` is the page `payments` */
 export const placeOf = ({ pathname, search }) => {
   const [page = '', id] = pathname.slice(ROOT.length).split('/').filter(Boolean);
   const query = new URLSearchParams(search);
@@ -28,11 +24,7 @@ const changed = () => {
   for (const listener of listeners) listener();
 };
 
-/**
- * Shows another page, or with `isSame` another address of the page that is shown.
- * @param {string} address
- * @param {boolean} [isSame]
- */
+/** @type {(address: string, isSame?: boolean) => void} `isSame`: another address of the page that is shown */
 export const goTo = (address, isSame = false) => {
   if (isSame) history.replaceState(null, '', address);
   else history.pushState(null, '', address);

@@ -1,12 +1,66 @@
 /**
- * The reader's token. It comes in the fragment of the address or is pasted, and lives in memory; in
- * the tab's session storage only where the reader wants it. The service alone judges it: what is read
- * here only decides which pages are offered.
+ * The reader's token. It comes in the fragment of the address or is pasted, and lives in memory, or in the
+ * tab's session storage where the reader wants it. The service alone judges it: its claims, read by the
+ * service's rules (shared/http/auth/principal.ts, mayUse of tokens.ts), decide which pages are offered.
  */
 
-import { claimsOf, mayUse } from './claims.js';
+/** @typedef {{ merchant: string | undefined, actor: string, scopes: readonly string[] | undefined, expiresAtMs: number | undefined }} Claims */
 
-/** @typedef {{ token: string, claims: import('./claims.js').Claims } | undefined} Session */
+/** Of a token without scopes. */
+const MERCHANT_SCOPES = ['payments:read', 'payments:write', 'webhooks:write'];
+
+/** @param {unknown} value */
+const nameOf = (value) =>
+  typeof value === 'string' && value !== '' ? value.normalize('NFC') : undefined;
+
+/** @param {unknown} scope */
+const scopesOf = (scope) => {
+  if (scope === undefined) return undefined;
+  return Array.isArray(scope) ? scope : String(scope).split(' ');
+};
+
+/** @param {unknown} exp may be a number that no calendar has */
+const momentOf = (exp) => {
+  const ms = typeof exp === 'number' ? exp * 1000 : Number.NaN;
+  return Number.isNaN(new Date(ms).getTime()) ? undefined : ms;
+};
+
+/** @param {string} token */
+const payloadOf = (token) => {
+  const [, part = ''] = token.split('.');
+  const bytes = Uint8Array.from(atob(part.replaceAll('-', '+').replaceAll('_', '/')), (sign) =>
+    sign.charCodeAt(0),
+  );
+  return JSON.parse(new TextDecoder().decode(bytes));
+};
+
+/**
+ * Undefined where the text is no JWT. The first of the merchant claims that is present counts.
+ * @type {(token: string, merchantClaims: readonly string[]) => Claims | undefined}
+ */
+export const claimsOf = (token, merchantClaims) => {
+  try {
+    const payload = payloadOf(token);
+    const claim = merchantClaims.find((name) => Object.hasOwn(payload, name));
+    const merchant = claim === undefined ? undefined : nameOf(payload[claim]);
+    return {
+      merchant,
+      actor: nameOf(payload.sub) ?? merchant ?? '',
+      scopes: scopesOf(payload.scope),
+      expiresAtMs: momentOf(payload.exp),
+    };
+  } catch {
+    return undefined;
+  }
+};
+
+/** @type {(claims: Claims, scope: string) => boolean} as the service would decide */
+export const mayUse = ({ merchant, scopes }, scope) => {
+  if (!MERCHANT_SCOPES.includes(scope)) return scopes?.includes(scope) === true;
+  return merchant !== '*' && (scopes === undefined || scopes.includes(scope));
+};
+
+/** @typedef {{ token: string, claims: Claims } | undefined} Session */
 
 const KEPT = 'payments-console-token';
 
@@ -15,7 +69,7 @@ let session;
 /** @type {Set<() => void>} */
 const listeners = new Set();
 
-/** The claims that name the merchant of a token, by the service's setting; the page came with them. */
+/** By the service's setting, which the page came with. */
 const merchantClaims = () => {
   const content = document.querySelector('meta[name=merchant-claims]')?.getAttribute('content');
   return (content ?? '').split(',').map(decodeURIComponent);
@@ -24,10 +78,7 @@ const merchantClaims = () => {
 /** @returns {Session} */
 export const currentSession = () => session;
 
-/**
- * Calls back after each change; returns the end of it.
- * @param {() => void} listener
- */
+/** @type {(listener: () => void) => () => void} */
 export const onSession = (listener) => {
   listeners.add(listener);
   return () => {
@@ -35,11 +86,7 @@ export const onSession = (listener) => {
   };
 };
 
-/**
- * Takes a token; false where the text is none.
- * @param {string} text
- * @param {boolean} isKept whether this tab's session storage has it, so that a reload keeps it
- */
+/** @type {(text: string, isKept: boolean) => boolean} false where the text is no token; `isKept`: a reload keeps it */
 export const openSession = (text, isKept) => {
   const token = text.trim().replace(/^Bearer\s+/i, '');
   const claims = claimsOf(token, merchantClaims());
@@ -58,15 +105,11 @@ export const closeSession = () => {
   for (const listener of listeners) listener();
 };
 
-/** @param {import('./claims.js').Claims} claims */
+/** @param {Claims} claims */
 const readerOf = ({ actor, merchant }) =>
   `${actor} (${merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant')})`;
 
-/**
- * Whether the reader whose session is open lets another one take its place: what is done then is recorded
- * under the other's name.
- * @param {string} given
- */
+/** @param {string} given actions are recorded under its name, so the open session's reader decides */
 const mayReplace = (given) => {
   const claims = claimsOf(given, merchantClaims());
   if (session === undefined || claims === undefined) return true;
@@ -79,7 +122,6 @@ const mayReplace = (given) => {
   );
 };
 
-/** Takes the token of the address, which is removed from there first. */
 const takeFromAddress = () => {
   const given = new URLSearchParams(location.hash.slice(1)).get('token');
   if (given === null) return;
@@ -87,7 +129,7 @@ const takeFromAddress = () => {
   if (mayReplace(given)) openSession(given, false);
 };
 
-/** Opens the session that the tab keeps, and takes the token of the address, now and whenever it gets one. */
+/** Opens the kept session, and takes the token of the address, now and whenever it gets one. */
 export const startSession = () => {
   const kept = sessionStorage.getItem(KEPT);
   if (kept !== null) openSession(kept, true);
@@ -95,10 +137,7 @@ export const startSession = () => {
   takeFromAddress();
 };
 
-/**
- * Whether the token may use this scope.
- * @param {string} scope
- */
+/** @param {string} scope */
 export const hasScope = (scope) => session !== undefined && mayUse(session.claims, scope);
 
 /** Whether the token is of all merchants. */

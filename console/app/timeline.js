@@ -1,8 +1,7 @@
 /** What happened to a payment, one row an event: when, after how long, by whom, how much, why. */
 import { comparedOf, ProviderMark } from './at-provider.js';
 import { duration, money, pathOf } from './format.js';
-import { html } from './html.js';
-import { Clock, Status } from './parts.js';
+import { Clock, html, Status } from './parts.js';
 import { useRowHeight, Windowed } from './windowed.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditEvent} AuditEvent */
@@ -12,21 +11,13 @@ import { useRowHeight, Windowed } from './windowed.js';
 
 const ROW_PX = { wide: 60, narrow: 132 };
 
-/**
- * What a person said in place of the provider; undefined for the provider's own word.
- * @param {AuditEvent} event
- * @returns {{ evidence?: string, requestedBy?: string, requestEvidence?: string } | undefined}
- */
+/** @type {(event: AuditEvent) => { evidence?: string, requestedBy?: string, requestEvidence?: string } | undefined} a person's word in place of the provider's */
 export const byHand = ({ type, data }) =>
   type === 'PaymentResolutionRequested'
     ? /** @type {object} */ (data)
     : /** @type {object | undefined} */ (data.resolution);
 
-/**
- * The time between an event and the one before it; undefined for the first.
- * @param {readonly ShownEvent[]} events
- * @param {number} at
- */
+/** @type {(events: readonly ShownEvent[], at: number) => number | undefined} milliseconds since the event before */
 export const stepBefore = (events, at) => {
   const [event, before] = [events[at], events[at - 1]];
   if (event === undefined || before === undefined) return undefined;
@@ -47,16 +38,12 @@ const ReadableRow = ({ event, step, compared }) => {
 };
 
 /**
- * The events; the chosen revision is marked and kept in sight, and the one row that Tab stops at. The row
- * of an operation's intent says whether the provider agrees about it.
+ * The chosen revision is kept in sight, and is the one row that Tab stops at.
  * @param {{ address: string, events: readonly ShownEvent[], chosen: number, choose: (revision: number) => void, reconciliation?: Reconciliation | undefined }} props
  */
 export const Timeline = ({ address, events, chosen, choose, reconciliation }) => {
   const rowHeight = useRowHeight(ROW_PX);
-  /**
-   * @param {ShownEvent} event
-   * @param {number} at
-   */
+  /** @type {(event: ShownEvent, at: number) => unknown} */
   const row = (event, at) => {
     const isBroken = event.broken !== undefined;
     const isUnread = 'unreadable' in event && event.broken?.includes(event.unreadable) === true;

@@ -1,6 +1,6 @@
 /** A long list of which only the rows in sight are elements, so that a thousand rows scroll as ten do. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { html } from './html.js';
+import { html } from './parts.js';
 
 /** Rows beyond the edges of the window, above and below. */
 const BESIDE = 8;
@@ -8,10 +8,7 @@ const BESIDE = 8;
 /** Below this width rows are as high as `narrow` says; the style sheet has the same. */
 const narrowPage = () => matchMedia('(max-width: 34rem)');
 
-/**
- * The height of rows in pixels, which are higher where the page is narrow.
- * @param {{ wide: number, narrow: number }} heights
- */
+/** @param {{ wide: number, narrow: number }} heights in pixels */
 export const useRowHeight = (heights) => {
   const [isNarrow, setNarrow] = useState(() => narrowPage().matches);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** `/docs/errors`: the entries of shared/http/error-guide.ts as a page; docs/errors.md has the same. */
+/** `/docs/errors`: the entries of shared/http/error-guide.ts as a page. */
 import {
   anchorOf,
   ERROR_GUIDE,
@@ -32,7 +32,6 @@ const entry = (
 
 const FAILURES = FAILURE_CODES.map((code) => `<code>${code}</code>`).join(', ');
 
-/** The whole page as HTML. */
 export const errorsHtml = (): string => `<!doctype html>
 <html lang="en">
 <head>

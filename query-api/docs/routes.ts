@@ -1,7 +1,4 @@
-/**
- * The pages about the API: its descriptions as JSON, Swagger UI over them, and what each error means.
- * Every file is local: a page loads nothing from another address. No page needs a token.
- */
+/** The pages about the API: its descriptions as JSON, Swagger UI over them, the errors. No page needs a token. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -22,7 +19,7 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 
 type Served = { type: string; file: string };
 
-/** The file of each address. No part of a request becomes part of a file's path. */
+/** No part of a request becomes part of a file's path. */
 const FILES: Readonly<Record<(typeof DOCS_FILES)[number], Served>> = {
   '/openapi.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi.json') },
   '/openapi-audit.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi-audit.json') },
@@ -37,10 +34,7 @@ const FILES: Readonly<Record<(typeof DOCS_FILES)[number], Served>> = {
 
 const HEADERS = pageHeaders();
 
-/**
- * The bytes of a file, read at its first request: however many clients do not read their response,
- * they hold one copy.
- */
+/** Reads a file at its first request, so that clients who do not read their response hold one copy. */
 const createFileReader = (): ((file: string) => Promise<Buffer>) => {
   const known = new Map<string, Promise<Buffer>>();
   return (file) => {
@@ -54,7 +48,6 @@ const createFileReader = (): ((file: string) => Promise<Buffer>) => {
 const asPage = (reply: FastifyReply, type: string): FastifyReply =>
   type === HTML ? reply.type(type).headers(HEADERS) : reply.type(type);
 
-/** What is at this address, for a program that comes without one. */
 const INDEX = JSON.stringify({
   name: 'payments',
   version: manifest.version,
@@ -72,7 +65,6 @@ const INDEX = JSON.stringify({
 const acceptsHtml = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
   /\btext\/html\b/i.test(accept);
 
-/** Registers the pages. */
 export const registerDocs = (app: FastifyInstance): void => {
   const bytesOf = createFileReader();
   for (const [path, { type, file }] of Object.entries(FILES)) {
@@ -84,7 +76,7 @@ export const registerDocs = (app: FastifyInstance): void => {
     asPage(reply, HTML).send(errorsHtml());
   });
   app.get('/', WITH_HEAD, (request, reply) => {
-    // A browser is led to the console, which links to the pages here; a program is told where everything is.
+    // A browser is led to the console, a program gets the addresses.
     reply.header('vary', 'accept');
     if (acceptsHtml(request)) reply.redirect(CONSOLE_PATH, 303);
     else reply.type(JSON_TYPE).send(INDEX);

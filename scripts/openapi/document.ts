@@ -1,7 +1,6 @@
 /**
- * Writes an API document: operations from the table of routes, components from the zod schemas that
- * the routes parse and respond with, examples from what a running service responded. A status
- * without a recorded example is an error, and so is a recorded one that no route names.
+ * An API document: operations from the table of routes, components from their zod schemas, examples from
+ * recorded responses. A status without an example is an error, and so is a recorded one without a route.
  */
 import { z } from 'zod';
 import { AUDIT_ROUTES } from '../../audit/routes.ts';
@@ -19,12 +18,10 @@ import {
   standardResponses,
 } from '../../shared/http/standard-responses.ts';
 
-/** One response of the running service, with ids and times replaced by stable ones. */
+/** `name` names the example; `request` is the request's body, where the document shows it. */
 export type Recording = {
   id: RouteId;
-  /** Names the example, in words. */
   name: string;
-  /** The request's body, where it is worth showing. */
   request?: unknown;
   status: number;
   body: unknown;
@@ -43,7 +40,7 @@ const TOKEN = 'On a local service `npx payments token` prints one.';
 
 type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Operations';
 
-/** The group of a route; undefined where it is in no document. */
+/** Undefined where the route is in no document. */
 const tagOf = (id: RouteId): Tag | undefined => {
   const { summary, scope, path }: RoutePlace = ROUTES[id];
   if (summary === undefined) return undefined;
@@ -53,7 +50,6 @@ const tagOf = (id: RouteId): Tag | undefined => {
   return id === 'listPayments' ? 'Additions to the contract' : 'Payments';
 };
 
-/** The same names with other values. */
 const mapped = <A, B>(of: Readonly<Record<string, A>>, to: (value: A, name: string) => B) =>
   Object.fromEntries(Object.entries(of).map(([name, value]) => [name, to(value, name)]));
 
@@ -63,7 +59,7 @@ const refTo = (kind: 'schemas' | 'headers' | 'parameters', name: string): Part =
 
 const withoutIds = ({ $schema: _, $id: __, ...schema }: Part): Part => schema;
 
-/** Every named schema, and each route's query as `<id>Query`, as JSON Schema. */
+/** Includes each route's query as `<id>Query`. */
 const namedSchemas = (): Record<string, Part> => {
   for (const [id, { request }] of Object.entries(BOUND)) {
     if (request.query !== undefined) z.globalRegistry.add(request.query, { id: `${id}Query` });
@@ -81,14 +77,11 @@ const schemaOf = (schema: z.ZodType): Part => {
 
 type Query = { properties?: Record<string, Part>; required?: string[] };
 
-const queryParameters = ({ properties = {}, required = [] }: Query): Part[] =>
-  Object.entries(properties).map(([name, { description, ...schema }]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    description,
-    schema,
-  }));
+const queryParameters = ({ properties = {}, required: names = [] }: Query): Part[] =>
+  Object.entries(properties).map(([name, { description, ...schema }]) => {
+    const required = names.includes(name);
+    return { name, in: 'query', required, description, schema };
+  });
 
 const camel = (name: string): string =>
   (name.charAt(0).toLowerCase() + name.slice(1)).replace(/\W+(.)/g, (_all, letter: string) =>
@@ -140,10 +133,7 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   const { summary, description, path, scope }: RoutePlace = ROUTES[id];
   const recordings = all.filter((one) => one.id === id);
   const { headers = [] } = BOUND[id].request;
-  const inPath = [
-    ...(path.includes(':paymentId') ? ['PaymentId'] : []),
-    ...(path.includes(':endpointId') ? ['EndpointId'] : []),
-  ];
+  const inPath = ['PaymentId', 'EndpointId'].filter((name) => path.includes(`:${camel(name)}`));
   const named = [...inPath, ...headers];
   const parameters = [...named.map((name) => refTo('parameters', name)), ...queryParameters(query)];
   return {
@@ -158,13 +148,13 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   };
 };
 
-/** The components that a part of the document refers to, and those that they refer to. */
+/** The components that a part of the document refers to, directly or through others. */
 const componentsOf = (part: unknown, all: Record<string, Record<string, Part>>): Part => {
   const refsIn = (at: unknown) =>
     [...JSON.stringify(at).matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(
       ([, ref = '']) => ref,
     );
-  // The loop also comes to what is added meanwhile.
+  // The loop reaches what it adds.
   const found = new Set(refsIn(part));
   for (const ref of found) {
     const [kind = '', name = ''] = ref.split('/');
@@ -179,11 +169,10 @@ const componentsOf = (part: unknown, all: Record<string, Record<string, Part>>):
 export type DocumentForm = {
   title: string;
   description: string;
-  /** The groups of routes that are in this document, with what each is. */
   tags: Readonly<Partial<Record<Tag, string>>>;
 };
 
-/** The whole document. Throws where routes and recordings do not fit together. */
+/** Throws where routes and recordings do not fit together. */
 export const documentOf = (form: DocumentForm, recordings: Recording[]): Part => {
   const { title, description, tags } = form;
   const schemas = namedSchemas();

@@ -1,7 +1,8 @@
-/** The table of requests whose responses show the routes of auditors and operators. */
+/** The requests whose responses show the routes of auditors and operators. */
 import {
   CREATE,
   example,
+  fail,
   REJECTIONS,
   type Run,
   type Step,
@@ -84,9 +85,6 @@ const OPERATING: Step[] = [
   [to('rebuildProjections'), 'Begun'],
 ];
 
-const fail = (): never => {
-  throw new Error('a fault for the examples');
-};
 const FAULTS: Step[] = [{ faults: { search: fail } }, [SEARCH, 'A fault of ours'], { faults: {} }];
 
 const withParameter = ({ id, url }: Target): Target => ({

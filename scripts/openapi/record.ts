@@ -1,6 +1,16 @@
-/** The table of requests that give a response for every status of every merchant route. */
+/** The requests that give a response for every status of every merchant route. */
 import { setTimeout } from 'node:timers/promises';
-import { CREATE, example, LIST, REJECTIONS, type Run, type Step, smallest, to } from './run.ts';
+import {
+  CREATE,
+  example,
+  fail,
+  LIST,
+  REJECTIONS,
+  type Run,
+  type Step,
+  smallest,
+  to,
+} from './run.ts';
 
 const get = (paymentId?: string) => to('getPayment', paymentId);
 const capture = (paymentId?: string) => to('capturePayment', paymentId);
@@ -15,7 +25,7 @@ const PART = { refundAmount: 500, reason: 'One cup was broken' };
 
 const OUTCOMES: Step[] = [
   [CREATE, 'Authorized', { body: example('payment'), show, as: 'first' }],
-  // Ids made within one millisecond have no order, and the pages have to be alike at every run.
+  // Ids made within one millisecond have no order, and the pages have to be equal at every run.
   () => setTimeout(5),
   [CREATE, 'Sold in one step', { body: example('sale'), key: 'order-1', show }],
   [to('listPayments', '', '?limit=1'), 'The first page of one'],
@@ -47,10 +57,10 @@ const HOOK = { url: 'https://shop.example/webhooks' };
 const NEVER_SENT = { eventId: '00000000-0000-4000-8000-000000000000' };
 const SINCE = { since: '2026-01-01T12:00:00.000Z' };
 const UNKNOWN_HOOK = 'No such endpoint';
-
 const SELDOM = { ...HOOK, eventTypes: ['payment.void_failed'] };
+const ROTATED = { oldExpiresInHours: 0 };
 
-/** Nothing is sent but the test, whose outcome no response shows: the address is nobody's. */
+/** Only the test is sent, and no response shows its outcome. */
 const WEBHOOKS: Step[] = [
   [REGISTER, 'Registered', { body: { ...HOOK, description: 'The shop' }, show, as: 'hook' }],
   [REGISTER, 'Not a public address', { body: { url: 'https://10.0.0.1/' } }],
@@ -63,7 +73,7 @@ const WEBHOOKS: Step[] = [
   [
     to('rotateWebhookSecret', '$hook'),
     'Key of another request',
-    { body: { oldExpiresInHours: 0 }, key: 'rotate-1' },
+    { body: ROTATED, key: 'rotate-1' },
   ],
   [to('rotateWebhookSecret', '$hook'), 'Too long', { body: { oldExpiresInHours: 169 } }],
   [REGISTER, undefined, { body: SELDOM, as: 'seldom' }],
@@ -98,7 +108,6 @@ const MALFORMED: Step[] = [
   ...ON_ONE.map((target): Step => [target, 'No such payment']),
 ];
 
-/** Two authorized payments and a captured one, and the change that each allows. */
 const CHANGEABLE: Step[] = [
   [CREATE, undefined, { body: smallest(), as: 'capturable' }],
   [CREATE, undefined, { body: { ...smallest(), captureNow }, as: 'refundable' }],
@@ -106,9 +115,6 @@ const CHANGEABLE: Step[] = [
 ];
 const CHANGES = [capture('$capturable'), refund('$refundable'), voided('$voidable')];
 
-const fail = (): never => {
-  throw new Error('a fault for the examples');
-};
 const FAULTS: Step[] = [
   ...CHANGEABLE,
   { faults: { get: fail, search: fail, waitForRevision: fail } },
@@ -126,7 +132,7 @@ const atOnce = (name: string): Step[] => [
   ...OTHERS.map((target): Step => [target, name, { key }]),
 ];
 
-/** The provider holds its responses back: first requests end unknown, repeats find them running. */
+/** The provider holds its responses back: first requests end unknown, repeats find them in flight. */
 const HELD: Step[] = [
   ...CHANGEABLE,
   { faults: { execute: () => held.promise } },

@@ -1,7 +1,4 @@
-/**
- * Sends a table of requests to the embedded service, which runs over a folder of its own with the
- * real engines, and keeps the responses that the documents show.
- */
+/** Sends tables of requests to the embedded service over a new folder, and keeps the responses for the documents. */
 import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,49 +21,43 @@ import { stabilizer } from './stable.ts';
 const SECRET = 'the secret that the examples of the documents are signed with';
 const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
 const EXAMPLES = join(import.meta.dirname, '../../examples');
-/** One for each route: a limit that another route has drawn on may fill again at any moment. */
-const limitedMerchant = (id: RouteId): string => `m_limited_${id}`;
+/** A merchant for each route: a limit that another route has drawn on may fill again at any moment. */
+const limitedMerchant = (id: string): string => `m_limited_${id}`;
 const MERCHANTS = Object.fromEntries(
   Object.keys(ROUTES).map((id) => [
-    limitedMerchant(id as RouteId),
+    limitedMerchant(id),
     { rateLimitPerSecond: 1, rateLimitBurst: 1 },
   ]),
 );
 
-/** Merchant and scopes of each token; without scopes it has all rights of the merchant. */
-const TOKENS = {
-  merchant: ['m_demo', undefined],
+type Token = readonly [merchant: string, scope?: string, subject?: string];
+/** Any other name is a merchant's, with every scope. */
+const TOKENS: Readonly<Record<string, Token>> = {
+  merchant: ['m_demo'],
   auditor: ['*', 'audit:read ops:admin ops:resolve', 'first operator'],
   second: ['*', 'ops:resolve', 'second operator'],
   withoutScope: ['m_demo', ''],
-  limited: [
-    undefined,
-    'payments:read payments:write webhooks:write audit:read ops:admin ops:resolve',
-  ],
-} as const;
-type TokenName = keyof typeof TOKENS;
+};
+const EVERY_SCOPE = 'payments:read payments:write webhooks:write audit:read ops:admin ops:resolve';
 
-/** Where a request is sent to. */
 export type Target = { id: RouteId; url: string };
 
 type Sent = {
   body?: object | string;
-  /** That of the table where left out. */
-  token?: TokenName | 'none';
-  /** Instead of the merchant of the token. */
-  merchant?: string;
+  /** A name in TOKENS, a merchant or `none`; left out: that of the run. */
+  token?: string;
   key?: string;
   /** The document shows the body of the request too. */
   show?: boolean;
-  /** Names the payment or endpoint of the response: later steps have `$name` for its id. */
+  /** Later steps have `$name` for the id of the payment or endpoint in the response. */
   as?: string;
-  /** The request is sent again until its response has this. */
+  /** The request is sent again until its response matches. */
   until?: RegExp;
 };
 
 /**
- * One step of a table: a request, recorded where its response has a name; several requests at once;
- * calls of the engines that are replaced until the next such step; or anything else to be done.
+ * A request, recorded where its response has a name; several requests at once; calls of the engines that
+ * are replaced until the next such step; or anything else.
  */
 export type Step =
   | readonly [target: Target, name: string | undefined, sent?: Sent]
@@ -74,12 +65,12 @@ export type Step =
   | { faults: Partial<ReadModels & Provider> }
   | ((app: FastifyInstance) => unknown);
 
-/** A start of the service with these settings, and what is then done. */
+/** A start of the service with these settings, and its steps. */
 export type Run = readonly [settings: NodeJS.ProcessEnv, steps: readonly Step[]];
 
 const UNKNOWN = { paymentId: 'pay_', endpointId: 'we_' } as const;
 
-/** `named` is what the path names: a payment or a webhook endpoint; an unknown one where left out. */
+/** `named` is the payment or webhook endpoint of the path; left out: an unknown one. */
 export const to = (id: RouteId, named?: string, query = ''): Target => ({
   id,
   url:
@@ -96,7 +87,7 @@ export const LIST: Target = to('listPayments');
 export const example = (name: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(EXAMPLES, `${name}.json`), 'utf8'));
 
-/** The smallest create, by a card of gaps §13; by one that is approved where left out. */
+/** The smallest create; `number` is a card of gaps §13, by default one that is approved. */
 export const smallest = (number = '4242424242424242'): object => ({
   amount: 2500,
   currency: 'USD',
@@ -106,18 +97,23 @@ export const smallest = (number = '4242424242424242'): object => ({
   },
 });
 
-const tooLargeOn = ({ id, url }: Target): Step[] =>
-  mayBeTooLarge(ROUTES[id], BOUND[id].request)
-    ? [[{ id, url }, 'Too large', { body: ' '.repeat(65_537) }]]
+/** For a fault of an engine. */
+export const fail = (): never => {
+  throw new Error('a fault for the examples');
+};
+
+const tooLargeOn = (target: Target): Step[] =>
+  mayBeTooLarge(ROUTES[target.id], BOUND[target.id].request)
+    ? [[target, 'Too large', { body: ' '.repeat(65_537) }]]
     : [];
 
 const EVERY_ROUTE = Object.keys(ROUTES).map((id) => to(id as RouteId));
 const takesToken = ({ id }: Target): boolean => ROUTES[id].scope !== SIGNED;
 
-/** What each route rejects, those of the other document too; the service takes no request after it. */
+/** What each route of both documents rejects; the service takes no request after it. */
 export const REJECTIONS: readonly Step[] = [
   ...EVERY_ROUTE.filter(takesToken).flatMap((target): Step[] => {
-    const limited = { token: 'limited', merchant: limitedMerchant(target.id) } as const;
+    const limited = { token: limitedMerchant(target.id) };
     return [
       [target, 'No token', { token: 'none' }],
       [target, 'Scope missing', { token: 'withoutScope' }],
@@ -131,10 +127,8 @@ export const REJECTIONS: readonly Step[] = [
   ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
 ];
 
-const tokenOf = async (name: TokenName, merchant?: string): Promise<string> => {
-  const [own, scope, subject]: readonly (string | undefined)[] = TOKENS[name];
-  const merchantId = merchant ?? own;
-  if (merchantId === undefined) throw new Error(`the token ${name} has no merchant`);
+const tokenOf = async (name: string): Promise<string> => {
+  const [merchantId, scope, subject]: Token = TOKENS[name] ?? [name, EVERY_SCOPE];
   const signer = { algorithm: SECRET_ALGORITHM, key: await importSecret(SECRET) } as const;
   const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope, subject };
   return signToken(signer, claims);
@@ -142,7 +136,6 @@ const tokenOf = async (name: TokenName, merchant?: string): Promise<string> => {
 
 type Faults = { calls: object };
 
-/** An engine of which `faults` replace single calls. */
 const withFaults = <T extends object>(own: T, faults: Faults): T => {
   const get = (target: T, name: string | symbol) =>
     Reflect.get(faults.calls, name) ?? Reflect.get(target, name);
@@ -166,21 +159,18 @@ const openOver = (dataDir: string, settings: NodeJS.ProcessEnv, faults: Faults) 
 const POLL_MS = 10;
 const POLLS_MAX = 500;
 
-/** Makes what takes one step; the responses that have a name are added to `recordings`. */
-const runner = (app: FastifyInstance, own: TokenName, faults: Faults, recordings: Recording[]) => {
+/** Gives the function that takes one step. */
+const runner = (app: FastifyInstance, own: string, faults: Faults, recordings: Recording[]) => {
   const payments = new Map<string, string>();
 
-  const send = async (
-    { id, url }: Target,
-    sent: Sent,
-    polls = 0,
-  ): Promise<LightMyRequestResponse> => {
-    const { body, token = own, merchant, key, until } = sent;
+  const send = async (target: Target, sent: Sent, polls = 0): Promise<LightMyRequestResponse> => {
+    const { id, url } = target;
+    const { body, token = own, key, until } = sent;
     const response = await app.inject({
       method: ROUTES[id].method,
       url: url.replace(/\$(\w+)/, (_all, name: string) => payments.get(name) ?? ''),
       headers: {
-        ...(token !== 'none' && { authorization: `Bearer ${await tokenOf(token, merchant)}` }),
+        ...(token !== 'none' && { authorization: `Bearer ${await tokenOf(token)}` }),
         ...(key !== undefined && { 'idempotency-key': key }),
       },
       ...(body !== undefined && { payload: body }),
@@ -188,7 +178,7 @@ const runner = (app: FastifyInstance, own: TokenName, faults: Faults, recordings
     if (until === undefined || until.test(response.body)) return response;
     if (polls === POLLS_MAX) throw new Error(`${id} never responded with ${until}`);
     await setTimeout(POLL_MS);
-    return send({ id, url }, sent, polls + 1);
+    return send(target, sent, polls + 1);
   };
 
   const take = async (step: Step): Promise<void> => {
@@ -209,11 +199,11 @@ const runner = (app: FastifyInstance, own: TokenName, faults: Faults, recordings
   return take;
 };
 
-/**
- * The recordings of all runs, which share one folder, the same each time. Requests have the token
- * `own` where a step names none.
- */
-export const recordRuns = async (own: TokenName, runs: readonly Run[]): Promise<Recording[]> => {
+/** The recordings of all runs, which share one folder; equal each time. */
+export const recordRuns = async (
+  own: 'merchant' | 'auditor',
+  runs: readonly Run[],
+): Promise<Recording[]> => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'payments-examples-'));
   const recordings: Recording[] = [];
   for (const [settings, steps] of runs) {

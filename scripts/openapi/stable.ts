@@ -1,28 +1,23 @@
-/**
- * Makes recorded bodies the same at every run: ids and hashes are numbered in the order in which
- * they come, times stand one second apart. Everything else stays as the service said it.
- */
+/** Makes recorded bodies equal at every run: numbers ids and hashes in their order, and sets times a second apart. */
 const NOON_MS = Date.UTC(2026, 0, 1, 12);
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
-/** A keyed hash hangs on the payment's id, so it changes with it. */
+/** These hashes depend on the payment's id. */
 const KEYED_HASH = '(?<="(?:fingerprint|keyHash)":")[\\w-]{43}(?=")';
 const WHOLE = `(?<![0-9A-Za-z])(?:[0-9a-f]{64}|${UUID}|[0-9A-HJKMNP-TV-Z]{26})(?![0-9A-Za-z])`;
-/** The id of a sealing key, which each folder makes anew. */
+/** Each folder makes its own sealing key. */
 const KEY_ID = '(?<="(?:trustedKeyId|keyId)":")[0-9a-f]{16}(?=")';
 const EVERY_ID = new RegExp(`${KEYED_HASH}|${KEY_ID}|${WHOLE}`, 'g');
-/** The hash before the first event of a stream. */
 const NO_HASH = '0'.repeat(64);
 const EVERY_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
-/** A signing secret hangs on the endpoint's id; this one is of the specification. */
+/** A signing secret depends on the endpoint's id; this one is of the specification. */
 const EVERY_SIGNING_SECRET = /whsec_[A-Za-z0-9+/=]+/g;
 const SIGNING_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const MOMENTS = ['timestamp', 'createdAt', 'oldSecretExpiresAt'];
-/** What a numbered id begins with, by its length: of a ULID the time, the same noon. */
+/** The beginning of a numbered id, by its length: of a ULID it is the time. */
 const BEGINNINGS: Record<number, string> = { 26: '01KDX3CP00', 36: '00000000-0000-4000-8000-' };
 
 const at = (seconds: number): string => new Date(NOON_MS + seconds * 1000).toISOString();
 
-/** A numbered id of the same form. */
 const numbered = ({ length }: string, number: number): string => {
   const beginning = BEGINNINGS[length] ?? '';
   const digits = number.toString(length === 64 ? 16 : 10);
@@ -31,10 +26,7 @@ const numbered = ({ length }: string, number: number): string => {
 
 type Payment = { transactions?: object[]; updatedAt?: string };
 
-/**
- * Makes what takes the bodies of one document, in their order. A payment's times follow its
- * transactions; in the bodies for auditors the times are a second apart, in the order of the text.
- */
+/** Takes the bodies of one document in their order. In bodies for merchants a payment's times follow its transactions. */
 export const stabilizer = (isForMerchants: boolean): ((body: unknown) => unknown) => {
   const known = new Map<string, string>([[NO_HASH, NO_HASH]]);
   const idOf = (id: string): string => {

@@ -1,7 +1,4 @@
-/**
- * The reference pages of the topics, made from the same schemas as the messages: one JSON Schema for
- * each type and version, and the AsyncAPI document. A test compares them with the files in docs/.
- */
+/** The reference of the topics, made from the schemas of the messages: JSON Schemas and the AsyncAPI document. */
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { PARTITIONS_DEFAULT, type Topic, topicName } from '../../projector/event-feed/port.ts';
@@ -16,7 +13,6 @@ import {
 import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 
-/** The meaning of each message, in one sentence. */
 const MEANINGS: Record<MessageType, string> = {
   PaymentCreated: 'A payment was requested; the provider has not been called yet.',
   PaymentProviderOpened:
@@ -50,95 +46,64 @@ const MEANINGS: Record<MessageType, string> = {
 };
 
 const SEAL_TYPES = Object.keys(publicSealData) as (keyof typeof publicSealData)[];
+const DATA: Record<MessageType, z.ZodType> = {
+  PaymentState: publicState,
+  ...publicEventData,
+  ...publicSealData,
+};
 
 const schemaFile = (name: string, version: number): string => `${name}.v${version}.json`;
 
-// The input form, which allows unknown fields: a reader must accept fields of later versions.
-const jsonSchema = (
-  schema: z.ZodType,
-  about: { $id: string; title: string; description: string },
-) => {
+const schemaText = (name: string, version: number, schema: z.ZodType, description: string) => {
+  // The input form allows unknown fields: a reader must accept fields of later versions.
   const { $schema, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io: 'input' });
-  return { $schema, ...about, ...rest };
-};
-
-const dataSchema = (type: MessageType, schema: z.ZodType) =>
-  jsonSchema(schema, {
-    $id: `urn:payments:schema:${type}:${MESSAGE_VERSIONS[type]}`,
-    title: `${type}, version ${MESSAGE_VERSIONS[type]}`,
-    description: `The data of ${type}. ${MEANINGS[type]}`,
-  });
-
-const asText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-
-const schemas = (): Record<string, string> => {
-  const files: Record<string, string> = {
-    [schemaFile('Envelope', 1)]: asText(
-      jsonSchema(envelope, {
-        $id: 'urn:payments:schema:Envelope:1',
-        title: 'Envelope, version 1',
-        description: 'The CloudEvent around the data of every message.',
-      }),
-    ),
-    [schemaFile('PaymentState', MESSAGE_VERSIONS.PaymentState)]: asText(
-      dataSchema('PaymentState', publicState),
-    ),
-  };
-  for (const type of PAYMENT_EVENT_TYPES) {
-    files[schemaFile(type, MESSAGE_VERSIONS[type])] = asText(
-      dataSchema(type, publicEventData[type]),
-    );
-  }
-  for (const type of SEAL_TYPES) {
-    files[schemaFile(type, MESSAGE_VERSIONS[type])] = asText(
-      dataSchema(type, publicSealData[type]),
-    );
-  }
-  return files;
+  const $id = `urn:payments:schema:${name}:${version}`;
+  const about = { $schema, $id, title: `${name}, version ${version}`, description };
+  return `${JSON.stringify({ ...about, ...rest }, null, 2)}\n`;
 };
 
 const messageOf = (type: MessageType) => {
   const version = MESSAGE_VERSIONS[type];
+  const properties = {
+    type: { const: `payments.${type}.v${version}` },
+    dataschema: { const: `urn:payments:schema:${type}:${version}` },
+    data: { $ref: `./schemas/${schemaFile(type, version)}` },
+  };
+  const key = { type: 'string', description: 'The subject: the paymentId, or log' };
   return {
     name: `payments.${type}.v${version}`,
     title: type,
     summary: MEANINGS[type],
     contentType: 'application/cloudevents+json',
     headers: { $ref: '#/components/schemas/Headers' },
-    payload: {
-      allOf: [
-        { $ref: './schemas/Envelope.v1.json' },
-        {
-          type: 'object',
-          properties: {
-            type: { const: `payments.${type}.v${version}` },
-            dataschema: { const: `urn:payments:schema:${type}:${version}` },
-            data: { $ref: `./schemas/${schemaFile(type, version)}` },
-          },
-        },
-      ],
-    },
-    bindings: {
-      kafka: { key: { type: 'string', description: 'The subject: the paymentId, or log' } },
-    },
+    payload: { allOf: [{ $ref: './schemas/Envelope.v1.json' }, { type: 'object', properties }] },
+    bindings: { kafka: { key } },
   };
 };
 
 const channelOf = (
   topic: Topic,
   description: string,
-  types: MessageType[],
-  settings: Record<string, unknown>,
+  types: readonly MessageType[],
+  topicConfiguration: Record<string, unknown>,
 ) => ({
   address: topicName(TOPIC_PREFIX_DEFAULT, topic),
   description,
   messages: Object.fromEntries(
     types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
   ),
-  bindings: { kafka: { partitions: PARTITIONS_DEFAULT[topic], topicConfiguration: settings } },
+  bindings: { kafka: { partitions: PARTITIONS_DEFAULT[topic], topicConfiguration } },
 });
 
 const types = Object.keys(MESSAGE_VERSIONS) as MessageType[];
+const FOR_EVER = { 'cleanup.policy': ['delete'], 'retention.ms': -1 };
+const LATEST = { 'cleanup.policy': ['compact'] };
+const EVENTS = 'Every event of every payment, in order per payment.';
+const STATE = 'The latest state of each payment, with its revision.';
+const SEALS = 'The seals of the log, in their order.';
+const HEADERS = Object.keys(envelope.shape)
+  .filter((name) => name !== 'data' && name !== 'datacontenttype')
+  .map((name) => [`ce_${name}`, { type: 'string' }]);
 
 const asyncApi = (): object => ({
   asyncapi: '3.0.0',
@@ -151,27 +116,9 @@ const asyncApi = (): object => ({
   defaultContentType: 'application/cloudevents+json',
   servers: { kafka: { host: '127.0.0.1:9092', protocol: 'kafka' } },
   channels: {
-    events: channelOf(
-      'events',
-      'Every event of every payment, in order per payment.',
-      [...PAYMENT_EVENT_TYPES],
-      {
-        'cleanup.policy': ['delete'],
-        'retention.ms': -1,
-      },
-    ),
-    state: channelOf(
-      'state',
-      'The latest state of each payment, with its revision.',
-      ['PaymentState'],
-      {
-        'cleanup.policy': ['compact'],
-      },
-    ),
-    seals: channelOf('seals', 'The seals of the log, in their order.', [...SEAL_TYPES], {
-      'cleanup.policy': ['delete'],
-      'retention.ms': -1,
-    }),
+    events: channelOf('events', EVENTS, PAYMENT_EVENT_TYPES, FOR_EVER),
+    state: channelOf('state', STATE, ['PaymentState'], LATEST),
+    seals: channelOf('seals', SEALS, SEAL_TYPES, FOR_EVER),
   },
   operations: {
     publishEvents: { action: 'send', channel: { $ref: '#/channels/events' } },
@@ -187,21 +134,25 @@ const asyncApi = (): object => ({
         required: ['content-type', 'ce_specversion', 'ce_id', 'ce_source', 'ce_type'],
         properties: {
           'content-type': { const: 'application/cloudevents+json' },
-          ...Object.fromEntries(
-            Object.keys(envelope.shape)
-              .filter((name) => name !== 'data' && name !== 'datacontenttype')
-              .map((name) => [`ce_${name}`, { type: 'string' }]),
-          ),
+          ...Object.fromEntries(HEADERS),
         },
       },
     },
   },
 });
 
+const AROUND = 'The CloudEvent around the data of every message.';
+
 /** Every file by its path from the project's folder. */
 export const generatedTopicDocs = (): Record<string, string> => ({
+  [`docs/schemas/${schemaFile('Envelope', 1)}`]: schemaText('Envelope', 1, envelope, AROUND),
   ...Object.fromEntries(
-    Object.entries(schemas()).map(([file, text]) => [`docs/schemas/${file}`, text]),
+    types.map((type) => {
+      const version = MESSAGE_VERSIONS[type];
+      const description = `The data of ${type}. ${MEANINGS[type]}`;
+      const text = schemaText(type, version, DATA[type], description);
+      return [`docs/schemas/${schemaFile(type, version)}`, text];
+    }),
   ),
   'docs/asyncapi.yaml': stringify(asyncApi(), { aliasDuplicateObjects: false, lineWidth: 100 }),
 });

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readExportLine } from '../../audit/export-lines.ts';
 import { streamBreak } from '../../audit/history.ts';
-import { manifestFileOf } from '../../cli/export-manifest.ts';
+import { manifestFileOf } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { decode } from '../../shared/event-store/codec.ts';
 import { openSqliteForReading } from '../../shared/event-store/sqlite/event-store.ts';

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readExportLine } from '../../audit/export-lines.ts';
 import { openFileSource } from '../../cli/events-of-file.ts';
-import { manifestFileOf } from '../../cli/export-manifest.ts';
+import { manifestFileOf } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { runCli } from '../support/cli.ts';
 import {

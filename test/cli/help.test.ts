@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
-import { buildProgram } from '../../cli/program.ts';
+import { buildProgram } from '../../cli/run.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { runCli } from '../support/cli.ts';
 import { shareOf } from '../support/long-run-share.ts';

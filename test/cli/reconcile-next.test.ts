@@ -1,6 +1,6 @@
 /** What `payments reconcile` names as the next step: for each kind of difference the one that helps. */
 import { expect, test } from '@jest/globals';
-import { failureOf } from '../../cli/reconcile-next.ts';
+import { failureOf } from '../../cli/reconcile.ts';
 import { DIFFERENCE_KINDS, type Difference } from '../../command-api/reconcile/differences.ts';
 
 type Kind = Difference['kind'];

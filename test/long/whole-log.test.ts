@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { readManifest } from '../../cli/export-manifest.ts';
+import { readManifest } from '../../cli/export-file.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from '../support/cli.ts';

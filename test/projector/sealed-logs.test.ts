@@ -1,7 +1,7 @@
 /** One proof over the whole log, by the same words on SQLite and on EventStoreDB. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { readManifest } from '../../cli/export-manifest.ts';
+import { readManifest } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { LogMisfit } from '../../projector/errors.ts';
 import { readHeadFile, readSealingKey } from '../../projector/seals/key.ts';

@@ -1,5 +1,5 @@
 /** What an administrator does to a stream of EventStoreDB, with the server's own client. */
-import { addressOf } from '../../shared/event-store/eventstoredb/address.ts';
+import { addressOf } from '../../shared/event-store/eventstoredb/client.ts';
 
 /** Takes streams away past the service; each call resolves once the server has done it. */
 export type Administrator = {

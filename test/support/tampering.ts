@@ -11,7 +11,7 @@ import type { KeptHead } from '../../audit/kept-head.ts';
 import { logLines } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
 import { verifyLogForms } from '../../audit/verification.ts';
-import { type Manifest, manifestFileOf } from '../../cli/export-manifest.ts';
+import { type Manifest, manifestFileOf } from '../../cli/export-file.ts';
 import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';

@@ -6,7 +6,6 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { openFollowedLog } from '../../shared/event-store/sqlite/followed-log.ts';
 import { batchOf, eventsOf } from '../contract/event-store/opened.ts';
 import { subscribingCases } from '../contract/event-store/subscribing.cases.ts';
-import { memoryEventStore } from '../support/memory-event-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A store whose subscriptions are those of a thread that learns of each append. */

@@ -2,8 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { minorOf, pathOf } from '../format.js';
-import { html } from '../html.js';
-import { EventMoney, PaymentLink, ProblemBox, Status, Time } from '../parts.js';
+import { EventMoney, html, PaymentLink, ProblemBox, Status, Time } from '../parts.js';
 import { goTo } from '../router.js';
 import { isOfAll } from '../session.js';
 
@@ -20,10 +19,7 @@ const SHOWN_AT_ONCE = 50;
 /** @type {Results} */
 const NOTHING = { payments: [], next: null, isAsking: false };
 
-/**
- * The parameters of the route for what the form says.
- * @param {URLSearchParams} query
- */
+/** @param {URLSearchParams} query of the form */
 const parametersOf = (query) => {
   const given = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? '']));
   const { minAmount = '', maxAmount = '', from = '', to = '' } = given;
@@ -39,11 +35,9 @@ const parametersOf = (query) => {
 };
 
 /**
- * Reads page after page until enough payments more were found or everything was searched: one request
- * looks at so many payments, and a search for what is rare takes several.
- * @param {URLSearchParams} query
- * @param {Results} known what was found so far; `next` goes on from there
- * @param {(results: Results) => boolean} show false where nobody waits for it any more
+ * Reads page after page until enough payments more were found or all were searched, because one request looks
+ * at a bounded number of payments. `show` is false once another search is shown.
+ * @type {(query: URLSearchParams, known: Results, show: (results: Results) => boolean) => Promise<void>}
  */
 const search = async (query, known, show) => {
   const enough = known.payments.length + SHOWN_AT_ONCE;

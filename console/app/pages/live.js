@@ -1,12 +1,11 @@
 /** Live: what happens now, and whether anything is behind, unresolved or unverified. */
 import { useEffect, useState } from 'preact/hooks';
+import { useAsk } from '../api.js';
 import { counted, duration } from '../format.js';
-import { html } from '../html.js';
 import { SECONDS_SHOWN, useLiveEvents } from '../live-events.js';
-import { Clock, EventMoney, Fact, PaymentLink, ProblemBox } from '../parts.js';
+import { Clock, EventMoney, Fact, html, PaymentLink, ProblemBox } from '../parts.js';
 import { Plot } from '../plot.js';
 import { hasScope, isOfAll } from '../session.js';
-import { useAsk } from '../use-ask.js';
 import { useRowHeight, Windowed } from '../windowed.js';
 
 /** @typedef {import('../live-events.js').ShownEvent} ShownEvent */
@@ -33,10 +32,7 @@ const EventRow = (event) => {
     <span class="who">${event.actor}</span></div>`;
 };
 
-/**
- * @param {number | null} events
- * @param {number | null} seconds
- */
+/** @type {(events: number | null, seconds: number | null) => string} */
 const behind = (events, seconds) =>
   `${counted(events ?? 0)} events${seconds ? `, ${duration(seconds * 1000)}` : ''} behind`;
 

@@ -1,10 +1,8 @@
 /** My payments: what a merchant's own token may see, without audit rights. */
 import { useEffect, useState } from 'preact/hooks';
-import { ask } from '../api.js';
+import { ask, useAsk } from '../api.js';
 import { duration, pathOf } from '../format.js';
-import { html } from '../html.js';
-import { Disputed, Fact, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js';
-import { useAsk } from '../use-ask.js';
+import { Disputed, Fact, html, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js';
 
 /** @typedef {import('../../../shared/payment/payment-response.ts').PaymentResponse} Payment */
 /** @typedef {import('../api.js').Problem} Problem */
@@ -59,11 +57,7 @@ const CAPTURES = ['SALE', 'CAPTURE'];
 const REFUNDS = ['REFUND'];
 const MOVES = [...CAPTURES, ...REFUNDS];
 
-/**
- * The last transaction of these types that succeeded; where there is none, how the payment began.
- * @param {Payment} payment
- * @param {readonly string[]} types
- */
+/** @type {(payment: Payment, types: readonly string[]) => string} leads to the last success of these types, else to the start */
 const madeBy = ({ transactions }, types) => {
   const last = transactions.findLast(
     ({ type, result }) => result === 'SUCCEEDED' && types.includes(type),

@@ -1,13 +1,27 @@
 /** Operate: what waits for a person, and what an operator can start. */
-import { html } from '../html.js';
+import { useAsk } from '../api.js';
+import { WebhooksSection } from '../endpoints.js';
+import { html, NotLoaded } from '../parts.js';
 import { isOfAll } from '../session.js';
 import { MessagesSection } from './operate/messages.js';
 import { ParkedSection } from './operate/parked.js';
 import { RebuildSection } from './operate/rebuild.js';
 import { ReconcileSection } from './operate/reconcile.js';
-import { SettingsSection } from './operate/settings.js';
 import { UnresolvedSection } from './operate/unresolved.js';
-import { WebhooksSection } from './operate/webhooks.js';
+
+/** @typedef {import('../../../command-api/operator/settings.ts').ServiceSettings} Settings */
+
+const SettingsSection = () => {
+  const loaded = useAsk('/ops/v1/settings');
+  const value = /** @type {Settings | undefined} */ (loaded.value);
+  if (value === undefined) return html`<${NotLoaded} loaded=${loaded} what="the settings" />`;
+  const { version, mode, provider, warnings, settings } = value;
+  return html`<h2>Settings in effect</h2>
+    <p>Version ${version}, ${mode}. ${provider.simulated ? 'The provider is simulated: no money moves.' : `The provider is ${provider.address}.`} Secrets are hidden.</p>
+    ${warnings.map((warning) => html`<p class="problem">${warning}</p>`)}
+    <div class="scrolls" tabindex="0" role="region" aria-label="Settings"><table><thead><tr><th scope="col">Setting</th><th scope="col">Value</th><th scope="col">From</th></tr></thead>
+      <tbody>${settings.map((one) => html`<tr><th scope="row"><code>${one.name}</code></th><td><code>${one.value}</code></td><td>${one.origin}</td></tr>`)}</tbody></table></div>`;
+};
 
 const SECTIONS = {
   unresolved: { title: 'Unresolved', component: UnresolvedSection, isOfAll: false },
@@ -18,7 +32,7 @@ const SECTIONS = {
   settings: { title: 'Settings', component: SettingsSection, isOfAll: true },
 };
 
-/** Sections that are reached from another one, by their names. */
+/** Reached from another section. */
 const WITHIN = { messages: { within: 'parked', component: MessagesSection } };
 
 /** @param {{ place: import('../router.js').Place }} props */

@@ -1,16 +1,14 @@
 /** A payment: its whole history, what was true at any revision, and what would be allowed now. */
 import { useEffect, useState } from 'preact/hooks';
-import { download } from '../api.js';
+import { download, useAsk } from '../api.js';
 import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { exportFiles } from '../export-file.js';
 import { counted, pathOf } from '../format.js';
-import { html } from '../html.js';
 import { AtRevision } from '../moment.js';
-import { BrokenBox, Disputed, Finding, ProblemBox, Raw, Status, Waiting } from '../parts.js';
+import { BrokenBox, Disputed, Finding, html, ProblemBox, Raw, Status, Waiting } from '../parts.js';
 import { goTo } from '../router.js';
 import { Timeline } from '../timeline.js';
-import { useAsk } from '../use-ask.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditTimeline} History */
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
@@ -28,10 +26,7 @@ const Verified = ({ verification }) => {
     : html`<${BrokenBox} broken=${broken} />`;
 };
 
-/**
- * @param {string} name
- * @param {BlobPart} content
- */
+/** @type {(name: string, content: BlobPart) => void} */
 const saveFile = (name, content) => {
   const address = URL.createObjectURL(new Blob([content]));
   const link = document.createElement('a');
@@ -67,7 +62,7 @@ const Story = ({ paymentId, history, revisionText }) => {
   const { events, broken } = history;
   const isBroken = broken !== undefined;
   const path = `/audit/v1/payments/${encodeURIComponent(paymentId)}/reconcile`;
-  /** @type {import('../use-ask.js').Loaded<Reconciliation>} */
+  /** @type {import('../api.js').Loaded<Reconciliation>} */
   const provider = useAsk(isBroken ? undefined : path);
   const last = events.length - 1;
   const wanted = revisionText === null ? last : Number(revisionText);

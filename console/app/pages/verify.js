@@ -2,8 +2,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { followToResult } from '../api.js';
 import { brokenPlace, counted, pathOf } from '../format.js';
-import { html } from '../html.js';
-import { BrokenBox, Fact, Finding, PaymentLink, ProblemBox, Raw, StreamLink } from '../parts.js';
+import {
+  BrokenBox,
+  Fact,
+  Finding,
+  html,
+  PaymentLink,
+  ProblemBox,
+  Raw,
+  StreamLink,
+} from '../parts.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
 /** @typedef {{ position: string, hash: string, log?: string, merchant?: string }} Head */
@@ -21,11 +29,7 @@ const ALSO = {
   NOT_COMPARABLE: 'no break, but the kept head proves nothing about it',
 };
 
-/**
- * The head of a manifest that `payments export` wrote. Throws Error where the text is none.
- * @param {string} text
- * @returns {Head}
- */
+/** @type {(text: string) => Head} throws Error where the text is no manifest */
 export const headOf = (text) => {
   const { head, log, merchantId } = JSON.parse(text);
   const { position, logHash, hash } = head;

@@ -1,16 +1,16 @@
-/** One try of an append: on the stream of its client, or as a call of its own on an old server. */
+/** One try of an append: on the BatchAppend stream of its client, or as a unary call to an old server. */
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
-import type { Client, Credentials } from './address.ts';
 import { type AppendRequest, type Stored, tooLarge } from './batch-messages.ts';
 import { createBatchStream } from './batch-stream.ts';
 import type { Call } from './call-outcome.ts';
+import type { Client, Credentials } from './client.ts';
 import type { Proposed } from './records.ts';
 
-// What one append may carry at the server. A larger one on the stream could end it for all others.
+// The server's limit for one append. A larger one on the stream could end it for all others.
 const APPEND_BYTES_MAX = 1024 * 1024;
 const UNIMPLEMENTED = 12;
 
-/** As the server counts them: a type in UTF-16. */
+/** Counted as the server does: a type in UTF-16. */
 const bytesOf = (batch: Proposed[]): number =>
   batch.reduce(
     (sum, { type, data, metadata }) => sum + 2 * type.length + data.length + metadata.length,
@@ -30,7 +30,7 @@ const unaryAppend = async (
   );
   const { nextExpectedRevision, position } = await client.appendToStream(stream, events, {
     expectedRevision: after < 0 ? NO_STREAM : BigInt(after),
-    // Without credentials of its own, the call would use the client's shared batch path.
+    // Without credentials the call would use the client's shared batch path.
     credentials,
     requiresLeader: true,
     deadline: Math.ceil(ms),
@@ -38,7 +38,7 @@ const unaryAppend = async (
   return { last: Number(nextExpectedRevision), position };
 };
 
-/** Makes the call for one try of an append, which may take `ms` milliseconds. */
+/** Makes the call for one try, which may take `ms` milliseconds. */
 export function createAppendCall(credentials: Credentials) {
   const streams = new WeakMap<Client, ReturnType<typeof createBatchStream>>();
   const withoutBatches = new WeakSet<Client>();

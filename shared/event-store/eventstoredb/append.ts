@@ -1,4 +1,5 @@
 /** Appending to EventStoreDB: always the same batch at the same revision, until its outcome is known. */
+import { randomUUID } from 'node:crypto';
 import { backOffMs, pause } from '../../runtime/back-off.ts';
 import { allReadable, type EncodedEvent } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
@@ -13,36 +14,38 @@ import {
   type LogPosition,
   type Proposed,
   positionText,
+  proposed,
   toServer,
 } from './records.ts';
-import type { Removals } from './removals.ts';
-import type { KnownEnds, StreamReader } from './stream-reader.ts';
+import {
+  endedWithoutResponse,
+  type KnownEnds,
+  type Removals,
+  type StreamReader,
+} from './stream-reader.ts';
 
 const APPEND_TRIES_MAX = 5;
 const RETRY_MS = { minMs: 50, maxMs: 800 };
 
-/**
- * Stored, with the last revision written and a position where the server names one; or in conflict
- * with the stream's last revision.
- */
+/** Stored, or in conflict with the stream's last revision. */
 type Sent = Stored | { conflict: number };
 
-/** Sends a batch until its outcome is known, or its time is over. */
+/**
+ * Sends a batch until its outcome is known or its time is over. Always the same ids at the same
+ * revision: at a newer one the server would store the batch a second time.
+ */
 export function createSender(connection: Connection) {
   const { once, isClosed, credentials, callTimeoutMs, stats } = connection;
   const call = createAppendCall(credentials);
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
     once(ms, (client) => call(client, { stream, after, batch }, ms));
 
-  /**
-   * Always the same ids at the same revision: at a newer revision the server would store the batch
-   * a second time. Throws StoreUnavailable, StreamNotWhole or AppendOutcomeUnknown.
-   */
+  /** Throws StoreUnavailable, StreamNotWhole or AppendOutcomeUnknown. */
   return async (stream: string, after: number, batch: Proposed[]): Promise<Sent> => {
     const endsAt = performance.now() + callTimeoutMs;
     let mayBeStored = false;
     for (let attempts = 1; ; attempts++) {
-      // Two tries that get no answer leave time for a third, on a new client.
+      // Two tries without an answer leave time for a third, on a new client.
       const ms = Math.min(endsAt - performance.now(), callTimeoutMs * 0.4);
       try {
         return await attempt(stream, after, batch, ms);
@@ -50,9 +53,8 @@ export function createSender(connection: Connection) {
         const outcome = callOutcomeOf(error);
         if (outcome === 'conflict') return { conflict: actualRevision(error) };
         mayBeStored ||= outcome === 'unknown' || outcome === 'overdue';
-        // After a try that was overdue there is no further wait.
         const waitMs = backOffMs(RETRY_MS, outcome === 'overdue' ? 0 : attempts);
-        // A try with too little time left could only turn a known outcome into an unknown one.
+        // A try with too little time left could only make a known outcome unknown.
         const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
         const isFinal = outcome === 'refused' || outcome === 'deleted' || isClosed();
         if (attempts >= APPEND_TRIES_MAX || late || isFinal) {
@@ -70,7 +72,6 @@ const actualRevision = (error: unknown): number => {
   return typeof actualVersion === 'bigint' ? Number(actualVersion) : -1;
 };
 
-/** See `createSender`. */
 export type Sender = ReturnType<typeof createSender>;
 
 /** Appends of batches that have been encoded; throws what the port's append throws. */
@@ -92,10 +93,7 @@ export function createAppender(
     if (stored !== hash) throw new RevisionConflict(`${stream} does not have that hash there`);
   }
 
-  /**
-   * What is stored from the place of the batch on when it is this batch, else undefined. At "no stream" its
-   * first event can stand later, where a deleted stream ended.
-   */
+  /** The stored events at the place of the batch where they are this batch, else undefined. */
   async function storedBatch(stream: string, first: number, encoded: EncodedEvent[]) {
     const found = await streams.part(stream, first, encoded.length);
     const same =
@@ -113,7 +111,7 @@ export function createAppender(
     const conflict = new RevisionConflict(`${stream} ends at revision ${last}`);
     if (last < first + encoded.length - 1) throw conflict;
     const found = await storedBatch(stream, first, encoded).catch((error: Error) => {
-      // The stored events may be this very append, from a try whose response was lost.
+      // The stored events may be this append, from a try whose response was lost.
       throw new AppendOutcomeUnknown(error.message);
     });
     if (found === undefined) throw conflict;
@@ -121,7 +119,7 @@ export function createAppender(
     return allReadable(found.map(fromServer));
   }
 
-  /** The server names the place of the last event: nobody reads the others' for it (docs/eventstoredb.md). */
+  /** The server names the place of the last event alone; the others get none (docs/eventstoredb.md). */
   const placed = (encoded: EncodedEvent[], position: LogPosition | undefined): RecordedEvent[] =>
     encoded.map(({ recorded }, index) =>
       Object.assign(recorded, {
@@ -130,7 +128,7 @@ export function createAppender(
     );
 
   return async (stream: string, expected: Expected, encoded: EncodedEvent[]) => {
-    // The server would take the append: a deleted stream begins anew with it.
+    // The server would take an append to a deleted stream, which then begins anew.
     if (removals.mayConcern(stream)) await streams.mustBeWhole(stream);
     if (expected !== 'none') await checkHash(stream, expected);
     const after = expected === 'none' ? -1 : expected.revision;
@@ -145,6 +143,27 @@ export function createAppender(
     stats.appends += 1;
     stats.events += events.length;
     return events;
+  };
+}
+
+/** `claimMeta` of the port: the first event of a stream per key has the value. Throws StoreUnavailable. */
+export function createMetaClaims(send: Sender, { whole }: StreamReader) {
+  const storedValue = async (stream: string): Promise<string | undefined> => {
+    const [first] = await whole(stream);
+    return first === undefined ? undefined : String(Object(first.data).value);
+  };
+  return async (key: string, value: string): Promise<string> => {
+    if (!/^[A-Za-z0-9_-]{1,100}$/.test(key)) throw new TypeError('not a key for a value');
+    const stream = `meta-${key}`;
+    const before = await storedValue(stream);
+    if (before !== undefined) return before;
+    const claim = proposed(randomUUID(), 'ValueClaimed', { value }, {});
+    await send(stream, -1, [claim]).catch((error) => {
+      throw unavailable(error);
+    });
+    const now = await storedValue(stream);
+    if (now === undefined) throw endedWithoutResponse();
+    return now;
   };
 }
 

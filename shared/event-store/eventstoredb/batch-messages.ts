@@ -1,6 +1,6 @@
 /**
- * The messages of a BatchAppend stream. What each append sends, and the response to one that was stored,
- * is written and read here, the rest by the client's generated classes (ADR-0007).
+ * The messages of a BatchAppend stream. Requests and responses to stored appends are written and read
+ * here as bytes, rejections by the client's generated classes (ADR-0007).
  */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
@@ -15,15 +15,15 @@ export type AppendRequest = { stream: string; after: number; batch: Proposed[] }
 /** Stored: the stream's last revision, and the place of the last event where the server names it. */
 export type Stored = { last: number; position: LogPosition | undefined };
 
-/** What came of the append with this correlation id. */
+/** `id` is the correlation id. */
 export type AppendResponse = { id: string; outcome: Stored | Error };
 
 type ServerStatus = NonNullable<ReturnType<InstanceType<typeof BatchAppendResp>['getError']>>;
 
-/** More than the heads of all fields take, and what is the same in each. */
+/** Upper bounds of what every request and event carries beside its texts. */
 const REQUEST_BYTES = 160;
 const EVENT_BYTES = 160;
-/** In UTF-8 a unit of a text takes up to three. */
+/** One UTF-16 unit takes up to three bytes of UTF-8. */
 const bytesMaxOf = ({ stream, batch }: AppendRequest): number =>
   batch.reduce(
     (sum, { type, data, metadata }) =>
@@ -31,7 +31,6 @@ const bytesMaxOf = ({ stream, batch }: AppendRequest): number =>
     REQUEST_BYTES + 3 * stream.length,
   );
 
-/** A UUID of the server's messages, as text. */
 const writeId = (to: Writer, field: number, id: string): void =>
   to.message(field, () => to.text(2, id));
 
@@ -50,15 +49,11 @@ const writeProposed = (to: Writer, { id, type, data, metadata }: Proposed): void
     writeId(to, 1, id);
   });
 
-/**
- * The whole append in one message. It names no deadline: that would be a time of the server's clock,
- * and a clock that differs would have every append rejected.
- */
+/** It names no deadline: the server's clock would judge it, and one that differs would reject every append. */
 export const requestOf = (correlationId: string, request: AppendRequest): Buffer =>
   messageOf(bytesMaxOf(request), (to) => {
     const { stream, after, batch } = request;
-    // It is final: no more of this append follows.
-    to.number(4, 1);
+    to.number(4, 1); // isFinal
     for (const event of batch.toReversed()) writeProposed(to, event);
     to.message(2, () => {
       if (after >= 0) to.number(2, after);
@@ -71,7 +66,7 @@ export const requestOf = (correlationId: string, request: AppendRequest): Buffer
 const hexOf = (number: string): string =>
   BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0');
 
-/** An id as the server sends it, as text or as two numbers; empty where there is none. */
+/** The server sends an id as text or as two numbers; empty where there is none. */
 export function idAt(bytes: Buffer, part: Part | undefined): string {
   if (part === undefined) return '';
   const text = partOf(bytes, 2, part);
@@ -82,7 +77,6 @@ export function idAt(bytes: Buffer, part: Part | undefined): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** What was stored, where the response says so. */
 function storedIn(bytes: Buffer): Stored | undefined {
   const success = partOf(bytes, 3);
   if (success === undefined || partOf(bytes, 2) !== undefined) return undefined;
@@ -96,10 +90,7 @@ function storedIn(bytes: Buffer): Stored | undefined {
   };
 }
 
-/**
- * Reads a response of the server. An error has the `type` that the client gives the same rejection.
- * Throws RangeError or Error for bytes that are none.
- */
+/** An Error has the `type` that the client gives the same rejection. Throws RangeError or Error for bytes that are no response. */
 export const responseOf = (bytes: Buffer): AppendResponse => ({
   id: idAt(bytes, partOf(bytes, 1)),
   outcome: storedIn(bytes) ?? rejectionIn(bytes),
@@ -119,7 +110,7 @@ const TYPE_BY_DETAILS: Record<string, string> = {
   Timeout: 'timeout',
 };
 
-/** The error of the driver for a status of the server: what it does not list stays without a type. */
+/** A status that TYPE_BY_DETAILS does not list gives an error without a type. */
 function rejectionOf(status: ServerStatus): Error {
   const name = status.getDetails()?.getTypeName().replace('event_store.client.', '') ?? '';
   const type = TYPE_BY_DETAILS[name];
@@ -137,7 +128,6 @@ function rejectionOf(status: ServerStatus): Error {
   return Object.assign(new Error(status.getMessage()), { type });
 }
 
-/** The error for an append of more bytes than one may carry. */
 export const tooLarge = (bytesMax: number): Error =>
   Object.assign(new Error(`an append may carry ${bytesMax} bytes, this one is larger`), {
     type: 'maximum-append-size-exceeded',

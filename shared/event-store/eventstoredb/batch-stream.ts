@@ -1,10 +1,9 @@
 /**
- * Appends over one BatchAppend stream of a client: many under way at once, each known by a
- * correlation id in a list of our own (ADR-0007). Nothing here tries again: see `createSender`.
+ * Appends over one BatchAppend stream of a client: many under way at once, each known by its
+ * correlation id (ADR-0007). `createSender` tries again, nothing here does.
  */
 import { randomUUID } from 'node:crypto';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { Client, Credentials } from './address.ts';
 import {
   type AppendRequest,
   type AppendResponse,
@@ -13,7 +12,14 @@ import {
   type Stored,
 } from './batch-messages.ts';
 import type { Call } from './call-outcome.ts';
-import { type CallArguments, type GrpcError, openCall, type Stubs } from './open-call.ts';
+import {
+  type CallArguments,
+  type Client,
+  type Credentials,
+  type GrpcError,
+  openCall,
+  type Stubs,
+} from './client.ts';
 
 const { StreamsService } = streamsGrpc;
 
@@ -21,16 +27,14 @@ type Waiting = { resolve(stored: Stored): void; reject(error: unknown): void };
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-/** Requests are written as bytes, and responses come read. */
 const startAppends = (stubs: Stubs, ...args: CallArguments) =>
   stubs.makeBidiStreamRequest(StreamsService.batchAppend.path, asIs, responseOf, ...args);
 
 type AppendStream = ReturnType<typeof startAppends>;
 
 /**
- * What the end of the stream says about the appends that had no answer. A call that was rejected
- * before its first answer carried nothing out, and the error says why. With a single append under
- * way, "not the leader" is the answer to that one. Everything else leaves it unknown.
+ * The error of the appends that had no answer when the stream ended. A stream rejected before its first
+ * answer carried nothing out; "not the leader" answers a single append; any other end leaves them unknown.
  */
 function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone: boolean): Error {
   if (error?.metadata?.get('exception')[0] === 'not-leader') {
@@ -41,7 +45,7 @@ function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone:
   return new Error(`the stream of appends ended: ${error?.code ?? 'by the server'}`);
 }
 
-/** The appends under way on one stream. `left` is called when the next append needs another one. */
+/** Follows one stream. It calls `left` when the next append needs another stream. */
 function follow(duplex: AppendStream, left: () => void) {
   const waiting = new Map<string, Waiting>();
   let hadResponse = false;
@@ -63,7 +67,7 @@ function follow(duplex: AppendStream, left: () => void) {
   };
   duplex.on('data', ({ id, outcome }: AppendResponse) => {
     const append = waiting.get(id);
-    // Given up, answered before, or never sent: nobody waits for it.
+    // Given up, or answered before.
     if (append === undefined) return;
     waiting.delete(id);
     hadResponse = true;
@@ -84,7 +88,7 @@ function follow(duplex: AppendStream, left: () => void) {
       waiting.set(id, { resolve, reject });
       return promise;
     },
-    /** The append had no answer in its time. The others may still get theirs, new ones go elsewhere. */
+    /** After a timeout the others may still get their answers, and new appends go to another stream. */
     giveUp(id: string): void {
       isSuspect = true;
       left();
@@ -96,7 +100,7 @@ function follow(duplex: AppendStream, left: () => void) {
 
 type BatchStream = ReturnType<typeof follow>;
 
-/** Sends appends over one stream, opened with the first of them and after an end with the next. */
+/** Opens a stream with the first append, and another one with the first append after its end. */
 export function createBatchStream(client: Client, credentials: Credentials) {
   let current: Promise<BatchStream> | undefined;
 

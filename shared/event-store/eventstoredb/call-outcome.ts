@@ -1,16 +1,14 @@
-/** What an error of EventStoreDB's client says about the outcome of the call it ended. */
+/** Whether a call that an error of EventStoreDB's client ended may have been carried out. */
 import { StoreUnavailable, StreamNotWhole } from '../errors.ts';
 
-/** The call was given up after its timeout; whether it was carried out is unknown. */
+/** The call was given up after its timeout, so its outcome is unknown. */
 export class Overdue extends Error {
   override name = 'Overdue';
 }
 
 /**
- * What an error says: `conflict`, another revision; `missing`, no such stream; `not-sent`, the call
- * was not sent or the server rejected it, and it can be tried again; `refused`, the server would
- * reject it again; `deleted`, the stream was deleted for good; `overdue` and `unknown`, it may have
- * been carried out.
+ * `not-sent`: nothing was carried out, try again; `refused`: the server would reject it again;
+ * `deleted`: the stream, for good; `overdue` and `unknown`: it may have been carried out.
  */
 type CallOutcome =
   | 'conflict'
@@ -32,14 +30,13 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'maximum-append-size-exceeded': 'refused',
   'deadline-exceeded': 'overdue',
 };
-// gRPC's numbers: the same error comes with a type on one path of the client and without on another.
+// gRPC's codes: some paths of the client give the same error without a type.
 const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
-// The client's own words for a call that found no connection: its code is that of a connection lost
-// on the way, whose call may have arrived. No other text of a library decides what is done.
+// The client's words where it found no connection. Their code does not tell it from a connection that was
+// lost after the call had arrived, so here alone a library's text decides.
 const NO_CONNECTION =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel closed before call started|Failed to discover/;
 
-/** Classifies what a call of the client threw. */
 export function callOutcomeOf(error: unknown): CallOutcome {
   if (error instanceof Overdue) return 'overdue';
   const { type, code, message } = error as { type?: string; code?: number; message?: string };
@@ -47,7 +44,7 @@ export function callOutcomeOf(error: unknown): CallOutcome {
   return OUTCOME_BY_TYPE[type ?? ''] ?? OUTCOME_BY_CODE[code ?? -1] ?? 'unknown';
 }
 
-/** What an operator has to do, in place of a library's words for it, by these words. */
+/** Advice for the operator in place of a library's words. */
 const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
   [
     /UNAUTHENTICATED/,
@@ -71,7 +68,7 @@ const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
   ],
 ];
 
-/** One line for the operator: what to do where that is known, else the first line of the error. */
+/** One line for the operator: advice where there is some, else the first line of the error. */
 export function lineOf(error: unknown): string {
   const { message = '', type } = error as { message?: string; type?: string };
   const own = (message.split('\n')[0] ?? '').slice(0, 200);
@@ -90,5 +87,4 @@ export const unavailable = (error: unknown): StoreUnavailable | StreamNotWhole =
 export const notWhole = (stream: string, what: 'deleted' | 'cut'): StreamNotWhole =>
   new StreamNotWhole(`${stream}: ${what} at the server of the event store`);
 
-/** A call under way; `cancel` gives it up. */
 export type Call<T> = { response: Promise<T>; cancel?: () => void };

@@ -1,14 +1,14 @@
 /** The clients of EventStoreDB, used in turn, with a timeout and retries around each call. */
 import { type BackOff, backOffMs, pause, within } from '../../runtime/back-off.ts';
-import { addressOf, type Client, firstClient } from './address.ts';
 import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
+import { addressOf, type Client, firstClient } from './client.ts';
 import type { ServerEvent } from './records.ts';
 
 const CALL_TIMEOUT_MS = 5000;
 const READ_TRIES_MAX = 2;
 const RETRY_MS = { minMs: 100, maxMs: 100 };
-// Clients with equal options share a connection, so each has other options. Their number is limited:
-// a store that is down for days costs no more than so many connections.
+// Clients with equal options share a connection, so each has other options. The limit bounds the
+// connections to a store that is down for days.
 const CLIENTS_MAX = 8;
 
 type EventStoreDbLogger = {
@@ -21,36 +21,34 @@ export type EventStoreDbOptions = {
   /** `esdb://[user:password@]host:port[,host:port…][?tls=false&…]`, or `esdb+discover://…`. */
   url: string;
   logger: EventStoreDbLogger;
-  /** The time in which every call ends, its repeats included: 5 s. */
+  /** For every call with its repeats: 5 s. */
   callTimeoutMs?: number;
-  /** After so long without a sign of life a subscription is compared with the log: 10 s. */
+  /** A subscription silent for so long is compared with the log: 10 s. */
   silenceMsMax?: number;
   /** Between two tries to subscribe: 0.1 to 5 s, jittered. */
   backOff?: BackOff;
-  /** How many events of the log one read gets at most: 1,000. */
+  /** In one read of the log: 1,000. */
   pageEventsMax?: number;
-  /** Up to here `head` counts exactly; beyond, the true number is at least this: 1,000. */
+  /** Up to here `head` counts exactly: 1,000. */
   countedEventsMax?: number;
 };
 
-/** Counters since the store was opened. */
+/** Counted since the store was opened. */
 export type EventStoreDbStats = {
   appends: number;
   events: number;
-  /** Appends sent once more because their outcome was unknown or the server turned them away. */
+  /** Appends sent once more. */
   retries: number;
   /** New clients, each after two exceeded deadlines in a row. */
   renewals: number;
-  /** Subscriptions made anew after an end of whatever kind. */
   resubscriptions: number;
 };
 
 type Reading = ReturnType<Client['readAll']> | ReturnType<Client['readStream']>;
 
-/** For the failure of a call that no code waits for any more. */
+/** For a failure that no code waits for any more. */
 export const swallow = (): undefined => undefined;
 
-/** Collects a read. What the stream does after its end, or after it was cancelled, is swallowed. */
 function collect(stream: Reading): Call<ServerEvent[]> {
   const response = new Promise<ServerEvent[]>((resolve, reject) => {
     const events: ServerEvent[] = [];
@@ -61,23 +59,19 @@ function collect(stream: Reading): Call<ServerEvent[]> {
     stream.on('close', () => reject(new Error('the read was closed before its end')));
     stream.on('error', reject);
   });
-  // A read that is left without being cancelled would hold up the client's own end.
+  // A read that is not cancelled would hold up the client's own end.
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
-/** The error of a call that had no answer within `ms`, for `within`. */
+/** For `within`. */
 export const overdueAfter = (ms: number) => (): Error =>
   new Overdue(`no answer within ${Math.round(ms)} ms`);
 
 const closedFirst = (): Overdue => new Overdue('closed before the server answered');
 
-/** Ends the wait for a call, which is then cancelled. */
 type GiveUp = (error: Overdue) => void;
 
-/**
- * Waits for a call, and gives it up after `ms`: some of the client's calls never end. While it waits,
- * `underWay` holds what ends the wait sooner.
- */
+/** Gives a call up after `ms`, because some of the client's calls never end. `close` gives up those in `underWay`. */
 async function untilOverdue<T>(
   ms: number,
   { response, cancel }: Call<T>,
@@ -95,11 +89,10 @@ async function untilOverdue<T>(
   }
 }
 
-/** The server would say the same again, or there is no time left. */
 const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
   outcome === 'refused' || outcome === 'deleted' || outcome === 'overdue';
 
-/** Makes the first client, which connects with its first call. Throws as `addressOf`. */
+/** Makes the first client; its first call connects it. Throws as `addressOf`. */
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
   const clients = [firstClient(address)];
@@ -120,7 +113,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     return clients[turn] as Client;
   };
 
-  // An exceeded deadline does not make the client look for another connection.
+  // The client itself looks for no other connection after an exceeded deadline.
   const overdue = (during: number): void => {
     if (during !== turn || isClosed) return;
     overdueInRow += 1;
@@ -134,10 +127,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     );
   };
 
-  /**
-   * One call of the client, ended by our own time-out or by `close`. Throws what the client throws, or
-   * Overdue.
-   */
+  /** One call, ended by our own timeout or by `close`. Throws what the client throws, or Overdue. */
   async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
     if (isClosed) throw closedFirst();
     const during = turn;
@@ -187,11 +177,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
       isClosed = true;
       for (const giveUp of underWay) giveUp(closedFirst());
       const ending = Promise.all(clients.map((client) => client?.dispose()));
-      // Not longer than this: what a client still has under way is cancelled.
       await within(1000, ending, overdueAfter(1000)).catch(swallow);
     },
   };
 }
 
-/** See `connect`. */
 export type Connection = ReturnType<typeof connect>;

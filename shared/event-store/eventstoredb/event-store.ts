@@ -1,7 +1,4 @@
-/**
- * The event store in EventStoreDB, through its gRPC client, which this folder alone imports. Each
- * precaution here has its reason in ADR-0007 and docs/eventstoredb.md to ADR-0036.
- */
+/** The event store in EventStoreDB; the reasons for its precautions are in ADR-0007 and docs/eventstoredb.md. */
 import type { EventType } from '../../payment/events.ts';
 import { within } from '../../runtime/back-off.ts';
 import { shareCall } from '../../runtime/shared-call.ts';
@@ -9,8 +6,7 @@ import { mapInSlices } from '../../runtime/slices.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
-import { createAppender, createSender, rejectAny } from './append.ts';
-import { createMetaClaims } from './claim-meta.ts';
+import { createAppender, createMetaClaims, createSender, rejectAny } from './append.ts';
 import {
   connect,
   type EventStoreDbOptions,
@@ -19,7 +15,6 @@ import {
   swallow,
 } from './connection.ts';
 import { createLogReader, headOf } from './log-reader.ts';
-import { createOwnEvents } from './own-events.ts';
 import { PASSED_OVER_MAX } from './read-messages.ts';
 import {
   comparePositions,
@@ -30,31 +25,26 @@ import {
   positionText,
   storedFormOf,
 } from './records.ts';
-import { createRemovals } from './removals.ts';
-import { createRefusals, sourceOf } from './source.ts';
-import { createStreamReader, knownEnds } from './stream-reader.ts';
+import { createOwnEvents, createRefusals, sourceOf } from './source.ts';
+import { createRemovals, createStreamReader, knownEnds } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
 
 const PING_TIMEOUT_MS = 2000;
 const PING_GOOD_FOR_MS = 1000;
 const SILENCE_MS_MAX = 10_000;
-/** How long `close` waits for calls under way; a server that answers needs less. */
+/** How long `close` waits for calls under way. */
 const CLOSE_MS_MAX = 500;
 
-/** The port, and what health and the metrics ask of this driver. */
 export type EventStoreDb = EventStore & {
   /**
-   * For health: resolves when the store answers a read, within 2 s. All who ask within a second get
-   * one answer. Throws StoreUnavailable, also while it refuses the log to a subscription.
+   * Resolves when the store answers a read within 2 s; calls within a second share one answer. Throws
+   * StoreUnavailable, also while the store refuses the log to a subscription.
    */
   ping(): Promise<void>;
   stats(): EventStoreDbStats;
 };
 
-/**
- * Opens the store. Does not wait for the server, which may start later. Throws Error with one line
- * for an address that cannot be read; the line repeats nothing of it, for it may hold a password.
- */
+/** Opens the store without waiting for the server. Throws as `addressOf`. */
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
   const connection = connect(options);
   const { callTimeoutMs, stats } = connection;
@@ -76,7 +66,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const underWay = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
 
-  /** Throws StoreUnavailable once the store is closed; `close` waits a moment for calls under way. */
   async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
     const working = work();
@@ -90,13 +79,13 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
 
   const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
     whileOpen(async () => {
-      // An empty log has no place to read up to.
+      // The end of an empty log.
       if (upTo === null) return [];
       const to = upTo === undefined ? undefined : parsePosition(upTo);
       return log.ownIn({ after: parsePosition(after), limit, upTo: to });
     });
 
-  /** Whether events lie after a position that a subscription to these types has not delivered. */
+  /** Whether events of these types lie after a position. */
   const lags = async (from: LogPosition | undefined, types?: readonly EventType[]) => {
     if (types === undefined) return comparePositions(await log.end(), from) > 0;
     const next = await log.ownIn({ after: from, limit: PASSED_OVER_MAX, upTo: undefined });
@@ -155,7 +144,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     },
     close() {
       closing.abort();
-      // A server that stands still must not hold up the exit (V2): what it does not answer is unknown.
+      // A server that stands still must not hold up the exit (V2).
       closed ??= within(CLOSE_MS_MAX, Promise.allSettled(underWay), overdueAfter(CLOSE_MS_MAX))
         .catch(swallow)
         .then(() => connection.close());

@@ -1,10 +1,7 @@
-/**
- * Makes the log append-only by the server's own rule: one user may read and append, and
- * administrators alone may delete streams and rewrite their metadata (docs/eventstoredb.md).
- */
+/** Makes the log append-only by the server's own rule (docs/eventstoredb.md). */
 import { jsonEvent } from '@eventstore/db-client';
 import { within } from '../../runtime/back-off.ts';
-import { addressOf, firstClient } from './address.ts';
+import { addressOf, firstClient } from './client.ts';
 import { overdueAfter } from './connection.ts';
 
 const CALL_MS_MAX = 10_000;
@@ -26,9 +23,8 @@ const rightsFor = (user: string) => {
 };
 
 /**
- * Gives `user`, who exists at the server, these rights. `url` is the address with an administrator.
- * Throws Error with one line for an address that cannot be read, and the client's error for a call
- * that fails; both can be repeated.
+ * Lets an existing user read and append; administrators alone then delete streams and rewrite metadata.
+ * `url` names an administrator. Throws as `addressOf`, and the client's error; both can be repeated.
  */
 export const limitUser = async (url: string, user: string): Promise<void> => {
   const address = addressOf(url);
@@ -39,7 +35,7 @@ export const limitUser = async (url: string, user: string): Promise<void> => {
   const acl = { readRoles: [user, ADMINISTRATORS] };
   const settings = jsonEvent({ type: 'update-default-acl', data: rightsFor(user) });
   try {
-    // Whoever follows the log has to read $all, which is for administrators alone by default.
+    // By default administrators alone read $all, which the projector follows.
     await inTime(client.setStreamMetadata('$all', { acl }, { credentials }));
     await inTime(client.appendToStream('$settings', settings, { credentials }));
   } finally {

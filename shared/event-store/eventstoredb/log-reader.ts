@@ -1,4 +1,4 @@
-/** Reading the whole log of EventStoreDB, in which the server's own events lie between ours. */
+/** Reads the whole log, in which the server's own events lie between ours. */
 import { BACKWARDS, END, FORWARDS, START } from '@eventstore/db-client';
 import type { EventStore, HashesAt } from '../port.ts';
 import type { Connection, EventStoreDbOptions } from './connection.ts';
@@ -14,7 +14,7 @@ import {
 } from './records.ts';
 import { endedWithoutResponse } from './stream-reader.ts';
 
-/** A part of the log: up to `limit` events after a place (undefined: the start), up to `upTo` or the end. */
+/** `after`: undefined is the start; `upTo`: left out is the end. */
 type LogRange = {
   after: LogPosition | undefined;
   limit: number;
@@ -33,7 +33,7 @@ const isBetween = (
   newest: LogPosition | undefined,
 ): boolean => comparePositions(oldest, place) <= 0 && comparePositions(place, newest) <= 0;
 
-/** Reads over all streams; each of them throws StoreUnavailable. */
+/** Each of its reads throws StoreUnavailable. */
 export function createLogReader({ read }: Connection, options: LogReaderOptions = {}) {
   const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
   const backwards = (from: LogPosition | undefined, maxCount: number) =>
@@ -57,7 +57,7 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
 
   async function newest(): Promise<ServerEvent> {
     const [event] = (await backwards(undefined, 1)) ?? [];
-    // Every server has events of its own before the first of ours.
+    // Every server has written events before the first of ours.
     if (event === undefined) throw endedWithoutResponse();
     return event;
   }
@@ -67,14 +67,10 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutResponse();
   }
 
-  /**
-   * The events of ours in a range, page by page; the server cannot filter this read, which includes its
-   * position. Throws StoreUnavailable where the server's pages end before `upTo`.
-   */
+  /** Our events in a range; the server cannot filter this read. Throws StoreUnavailable where its pages end before `upTo`. */
   async function* ownPages({ after, limit, upTo }: LogRange) {
     let from = after;
     let left = limit;
-    // A page is small for a reader that wants little and finds it there.
     let size = Math.max(limit, PAGE_EVENTS_MIN);
     while (left > 0) {
       if (upTo !== undefined && comparePositions(from, upTo) >= 0) return;
@@ -89,13 +85,12 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
       yield own;
       if ((page.length < count && upTo === undefined) || fresh.length === 0) return;
       left -= own.length;
-      // Where none is ours, the server has written there, perhaps much.
+      // A page without ours: the server may have written much there.
       size = own.length === 0 ? 2 * size : Math.max(2 * left, PAGE_EVENTS_MIN);
       from = fresh.at(-1)?.position;
     }
   }
 
-  /** Up to `limit` events of ours in a range. */
   async function ownIn(range: LogRange): Promise<ServerEvent[]> {
     const own: ServerEvent[] = [];
     for await (const page of ownPages(range)) own.push(...page);
@@ -105,7 +100,7 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
   /** The end as last seen: no event of ours lies between it and `upTo`. */
   let seen: { end: LogPosition | undefined; upTo: LogPosition | undefined } | undefined;
 
-  /** Where the last event of ours lies, not counting the server's own events after it. */
+  /** The place of our last event. */
   async function end(): Promise<LogPosition | undefined> {
     let from: LogPosition | undefined;
     let newestPlace: LogPosition | undefined;
@@ -115,9 +110,9 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
       newestPlace ??= page[0]?.position;
       const oldest = page.at(-1)?.position;
       const own = page.find(isOurs);
-      // An idle log ends with more and more events of the server's own: each is passed once.
+      // An idle log ends with more and more of the server's own events; each is passed once.
       const isSeen = seen !== undefined && isBetween(seen.upTo, oldest, newestPlace);
-      // A short page is no sign of it: a read that broke off looks like one.
+      // A short page does not show the start: a read that broke off gives one too.
       const isStart = page.length === 0 || comparePositions(oldest, from) === 0;
       if (own !== undefined || isSeen || isStart) {
         const before = isSeen ? seen?.end : undefined;
@@ -135,7 +130,6 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     return isThere ? { hash: hashOfRecord(event) } : null;
   }
 
-  /** Counts the events of ours in a range, up to a bound. */
   async function countIn(after: LogPosition | undefined, upTo: LogPosition | undefined) {
     let count = 0;
     let oldest: string | null = null;
@@ -152,7 +146,6 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
 
 type LogReader = ReturnType<typeof createLogReader>;
 
-/** The head of the log as the port has it: the last event of ours, and what lies after a position. */
 export const headOf =
   ({ end, countIn }: LogReader): EventStore['head'] =>
   async (after) => {

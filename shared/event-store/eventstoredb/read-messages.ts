@@ -1,7 +1,4 @@
-/**
- * The messages of a subscription: its request by the client's generated classes, events read as bytes
- * (ADR-0007).
- */
+/** The messages of a subscription: the client's classes write its request, events are read here as bytes (ADR-0007). */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
@@ -18,11 +15,11 @@ import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
 const { Options } = streamsPb.ReadReq;
 const { Empty } = sharedPb;
 
-/** The server says that it is alive each time that it has passed over a multiple of so many events. */
+/** The server gives a sign of life after passing over a multiple of so many events. */
 export const PASSED_OVER_MAX = 1000;
 const CHECKPOINT_INTERVAL = 32;
 
-// The server writes a deletion and a truncation to the stream of the metadata.
+// The server writes deletions and truncations to the stream of the metadata.
 const PREFIXES = STREAM_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
 
 function filterOf(types: readonly EventType[] | undefined) {
@@ -39,8 +36,8 @@ function filterOf(types: readonly EventType[] | undefined) {
 }
 
 /**
- * A subscription to all streams of ours after a position (undefined: from the start), or to types of
- * events, which the server takes as the beginnings of names: it filters by one of the two.
+ * Subscribes after a position (undefined: the start) to all our streams or to types of events, which the
+ * server matches by the beginnings of their names. It filters by one of the two alone.
  */
 export function subscriptionOf(
   from: LogPosition | undefined,
@@ -67,7 +64,7 @@ export function subscriptionOf(
   return request;
 }
 
-/** What is no JSON stays text: the reader finds that it is no event of ours. */
+/** A text that is no JSON stays text, and its reader finds that it is no event of ours. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -76,7 +73,6 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The fields of an entry of a map: a name and a value. */
 const entryAt = (bytes: Buffer, entry: Part): [name: string, value: string] => {
   const [name, value] = [partOf(bytes, 1, entry), partOf(bytes, 2, entry)];
   return [
@@ -85,10 +81,10 @@ const entryAt = (bytes: Buffer, entry: Part): [name: string, value: string] => {
   ];
 };
 
-/** An event as the server sends it. `read` parses its data and metadata, and never throws. */
+/** `read` parses data and metadata, and never throws. */
 export type SentEvent = { id: string; position: LogPosition; read(): ServerEvent };
 
-/** The event of a response; undefined where it holds none. Throws RangeError for bytes that are none. */
+/** Undefined where the response holds no event. Throws RangeError for bytes that are no response. */
 export function sentEventOf(bytes: Buffer): SentEvent | undefined {
   const resolved = partOf(bytes, 1);
   const event = resolved && partOf(bytes, 1, resolved);

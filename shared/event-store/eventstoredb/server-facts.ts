@@ -1,4 +1,4 @@
-/** What `payments doctor` asks an EventStoreDB server: who it is, and what its user may do. */
+/** What `payments doctor` asks an EventStoreDB server: its version and nodes, and the rights of the user. */
 import {
   type EventStoreDBClient,
   jsonEvent,
@@ -10,38 +10,34 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import { within } from '../../runtime/back-off.ts';
-import { addressOf, type Client, firstClient } from './address.ts';
 import { callOutcomeOf } from './call-outcome.ts';
+import { addressOf, type Client, firstClient } from './client.ts';
 import { overdueAfter, swallow } from './connection.ts';
 
-/** A node of the cluster, as the server that was asked knows it. */
 export type ClusterMember = { address: string; state: string; isAlive: boolean };
 
-/** `allowed`, `refused`, or `unknown` where the server gave another answer or none. */
+/** `unknown`: the server gave another answer, or none. */
 export type Right = 'allowed' | 'refused' | 'unknown';
 
-/** What a server says. */
+/** `version` is null, and `members` empty, where the server does not say. */
 export type ServerFacts = {
-  /** Such as `24.10.9`; null where the server does not say. */
+  /** Such as `24.10.9`. */
   version: string | null;
-  /** Empty where the server does not say. */
   members: ClusterMember[];
   /** The address names one host and is no `esdb+discover`. */
   namesOneNode: boolean;
-  /** It checks no user: the address says tls=false. */
+  /** tls=false: the server checks no user. */
   isInsecure: boolean;
-  /** What the service needs. */
   readAll: Right;
   append: Right;
-  /** What it must not have: the log is append-only by the server's own rule then. */
+  /** Without these two rights of the user the log is append-only by the server's own rule. */
   remove: Right;
   rewriteMetadata: Right;
 };
 
-/** The stream on which the rights are tried, one for each run; no reader of ours looks at it. */
+/** A new stream for each run, which no reader of ours looks at. */
 const probeStream = (): string => `doctor-${crypto.randomUUID()}`;
 
-/** Names of the server's states, as its own pages write them. */
 const STATE_NAMES = new Map(
   Object.entries(gossipPb.MemberInfo.VNodeState).map(([name, number]) => [
     number as number,
@@ -51,7 +47,7 @@ const STATE_NAMES = new Map(
 
 type Gossip = InstanceType<typeof gossipPb.ClusterInfo>;
 type Stubs = {
-  /** The client keeps its way to a stub of the server for subclasses; it makes its own instances. */
+  /** Protected in the client. */
   execute<S, T>(stub: S, name: string, action: (client: never) => Promise<T>): Promise<T>;
   capabilities: Promise<{ serverVersion: string }>;
 };
@@ -80,7 +76,7 @@ const membersOf = async (client: Client): Promise<ClusterMember[]> => {
   }));
 };
 
-/** Each question has a time of its own: one that is never answered makes its own fact unknown. */
+/** A question that is never answered makes its own fact unknown alone. */
 const rightTo = async (ms: number, work: () => Promise<unknown>): Promise<Right> => {
   try {
     await within(ms, work(), overdueAfter(ms));
@@ -96,9 +92,8 @@ const readOne = async (client: EventStoreDBClient): Promise<void> => {
 };
 
 /**
- * Asks a server. Appends one event to a stream of its own making and tries to rewrite its metadata
- * and to delete it: where the user is refused, as it should be, that stream stays. Each question
- * ends after `questionMsMax`. Throws Error with one line for an address that cannot be read.
+ * Appends one event to a new stream and tries to rewrite its metadata and to delete it: where the user is
+ * refused, as it should be, that stream stays. Throws as `addressOf`.
  */
 export const askServer = async (url: string, questionMsMax = 2_000): Promise<ServerFacts> => {
   const address = addressOf(url);

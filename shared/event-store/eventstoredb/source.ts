@@ -1,20 +1,21 @@
-/** A subscription of the server, to all streams of ours or to some types of events. */
+/** A subscription of the server, and what this process knows beside it: its own appends, refusals. */
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
+import type { EncodedEvent } from '../codec.ts';
 import { callOutcomeOf, unavailable } from './call-outcome.ts';
+import { openCall } from './client.ts';
 import type { Connection } from './connection.ts';
-import { openCall } from './open-call.ts';
 import { type SentEvent, sentEventOf, subscriptionOf } from './read-messages.ts';
 import type { LogPosition } from './records.ts';
 import type { Source, SourceListener } from './subscription.ts';
 
 type SourceOptions = {
-  /** The position to begin after; undefined: the start. */
+  /** Undefined: the start. */
   from: LogPosition | undefined;
-  /** The types to send; undefined: all. */
+  /** Undefined: all. */
   types: readonly EventType[] | undefined;
-  /** True for the id of an event that nobody needs: it is not parsed. */
+  /** An event with such an id is not parsed. */
   isLeftOut: (id: string) => boolean;
 };
 
@@ -23,7 +24,7 @@ type Response = InstanceType<typeof ReadResp>;
 const responseOf = (bytes: Buffer): Response | SentEvent =>
   sentEventOf(bytes) ?? ReadResp.deserializeBinary(bytes);
 
-/** Subscribes on a client's stubs. The client itself would parse each event, and copy it twice. */
+/** Subscribes on a client's stubs, because the client itself would parse each event and copy it twice. */
 export function sourceOf(
   { current }: Connection,
   { from, types, isLeftOut }: SourceOptions,
@@ -56,7 +57,7 @@ export function sourceOf(
       options,
     );
     hold = call;
-    // In a turn of its own: a call that is cancelled as it starts or in its own listener may throw.
+    // In a later turn: a call that is cancelled as it starts or in its own listener may throw.
     cancel = () => void setImmediate(() => call.cancel());
     call.on('data', onResponse);
     // The listener stays after the end: an 'error' event without a listener would end the process.
@@ -76,8 +77,8 @@ export function sourceOf(
 }
 
 /**
- * Knows whether the server refuses the log to a subscription: no right to read $all, a password that was
- * changed. That does not end by itself, so health says it, which makes no read of $all itself.
+ * Knows whether the server refuses the log to a subscription: no right to read $all, or another password.
+ * Health reports it, because health itself does not read $all.
  */
 export function createRefusals() {
   let refusal: unknown;
@@ -86,7 +87,6 @@ export function createRefusals() {
     rejectRefused(): void {
       if (refusal !== undefined) throw unavailable(refusal);
     },
-    /** The listener, of which what the server says is noted. */
     heard: (listener: SourceListener): SourceListener => ({
       ...listener,
       sign: () => {
@@ -99,5 +99,42 @@ export function createRefusals() {
         listener.ended(ending);
       },
     }),
+  };
+}
+
+// Appends that stored nothing leave their ids behind; the oldest are forgotten first.
+const IDS_MAX = 10_000;
+
+type Follower = { ids: Set<string>; types: readonly EventType[] | undefined };
+
+/**
+ * The ids of the events that this process appends: a subscription that needs those of others alone knows
+ * its own without parsing them (ADR-0068).
+ */
+export function createOwnEvents() {
+  const followers = new Set<Follower>();
+
+  return {
+    /** Before an append is sent: its events may come back before its response does. */
+    note(encoded: readonly EncodedEvent[]): void {
+      for (const { ids, types } of followers) {
+        for (const { recorded } of encoded) {
+          if (types?.includes(recorded.event.type) ?? true) ids.add(recorded.id);
+        }
+        for (const id of ids) {
+          if (ids.size <= IDS_MAX) break;
+          ids.delete(id);
+        }
+      }
+    },
+    /** Until `signal` is aborted: true once for the id of each own event. */
+    follow(types: readonly EventType[] | undefined, signal: AbortSignal): (id: string) => boolean {
+      const follower: Follower = { ids: new Set(), types };
+      if (!signal.aborted) {
+        followers.add(follower);
+        signal.addEventListener('abort', () => followers.delete(follower), { once: true });
+      }
+      return (id) => follower.ids.delete(id);
+    },
   };
 }

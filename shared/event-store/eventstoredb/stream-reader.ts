@@ -1,4 +1,4 @@
-/** Reading one stream of EventStoreDB, from the leader. */
+/** Reads one stream, from the leader, and keeps what is known of streams. */
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
@@ -8,14 +8,14 @@ import { wholeStream } from '../whole-stream.ts';
 import { notWhole } from './call-outcome.ts';
 import type { Connection } from './connection.ts';
 import { cutsStream, METADATA_OF, type ServerEvent, verifiedFromServer } from './records.ts';
-import type { Removals } from './removals.ts';
 
 const KNOWN_ENDS_MAX = 20_000;
+const REMOVALS_MAX = 10_000;
 
-// The id of the log (log-id.ts): one event. A burst of reads of the whole log stalls a small server.
+// The id of the log (log-id.ts), one event: a burst of reads of the whole log stalls a small server.
 const PINGED = 'meta-log-id';
 
-/** The last known revision and hash of the streams in use, to spare the read that would find them. */
+/** The last known revision and hash of the streams in use, which spare a read. */
 export function knownEnds() {
   const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
   return {
@@ -31,10 +31,22 @@ export function knownEnds() {
   };
 }
 
-/** See `knownEnds`. */
 export type KnownEnds = ReturnType<typeof knownEnds>;
 
-/** The error of a read that ended without an event where there must be one. */
+/**
+ * Streams of ours that an administrator deleted or cut, or may have, while this process followed the log.
+ * The server takes an append to a deleted stream, so these are looked at first (docs/eventstoredb.md).
+ */
+export function createRemovals() {
+  const changed = createBoundedMap<true>(REMOVALS_MAX);
+  return {
+    note: (stream: string): void => void changed.set(stream, true),
+    mayConcern: (stream: string): boolean => changed.get(stream) === true,
+  };
+}
+
+export type Removals = ReturnType<typeof createRemovals>;
+
 export const endedWithoutResponse = (): StoreUnavailable =>
   new StoreUnavailable('event store: the server ended a read without an event');
 
@@ -45,25 +57,21 @@ const LAST_EVENT = {
   requiresLeader: true,
 } as const;
 
-/**
- * Reads of one stream; each throws StoreUnavailable, and StreamNotWhole for one that was deleted for
- * good; `readStream` UnreadableStream as well.
- */
+/** Each read throws StoreUnavailable, and StreamNotWhole for a stream deleted for good; `readStream` UnreadableStream too. */
 export function createStreamReader({ read }: Connection, ends: KnownEnds, removals: Removals) {
   const last = (stream: string) => read((client) => client.readStream(stream, LAST_EVENT));
 
-  /** Whether the stream's metadata says that the server leaves out events of it. */
   async function isCut(stream: string): Promise<boolean> {
     const [metadata] = (await last(`${METADATA_OF}${stream}`)) ?? [];
     return metadata !== undefined && cutsStream(metadata);
   }
 
-  /** For a read without an event: a stream that exists has one, unless all of them were cut off. */
+  /** A stream that exists has an event, unless all were cut off. */
   async function rejectEmpty(stream: string): Promise<never> {
     throw (await isCut(stream)) ? notWhole(stream, 'cut') : endedWithoutResponse();
   }
 
-  // Of a stream that does not exist, or was deleted, the server says that it is missing.
+  // The server reports a deleted stream as missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
     const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
     if (events?.length === 0) await rejectEmpty(stream);
@@ -72,7 +80,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
     return events ?? [];
   }
 
-  /** Up to `maxCount` events from a revision on; none past the end. */
+  /** From a revision on; none past the end. */
   async function part(stream: string, revision: number, maxCount: number): Promise<ServerEvent[]> {
     const options = { fromRevision: BigInt(revision), maxCount, requiresLeader: true };
     return (await read((client) => client.readStream(stream, options))) ?? [];
@@ -81,7 +89,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
   return {
     whole,
     part,
-    /** Resolves where the server answers a read within `ms`, also that there is no such stream. */
+    /** Resolves where the server answers a read within `ms`. */
     ping: async (ms: number): Promise<void> => {
       const events = await read((client) => client.readStream(PINGED, LAST_EVENT), {
         ms,
@@ -89,10 +97,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
       });
       if (events?.length === 0) throw endedWithoutResponse();
     },
-    /**
-     * For a stream that `removals` has noted: throws StreamNotWhole unless it is there from its first
-     * event on, or was never written.
-     */
+    /** Throws StreamNotWhole unless the stream is there from its first event on, or was never written. */
     mustBeWhole: async (stream: string): Promise<void> => {
       const [first] = await part(stream, 0, 1);
       if (first?.revision === 0n) return;
@@ -114,5 +119,4 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
   };
 }
 
-/** See `createStreamReader`. */
 export type StreamReader = ReturnType<typeof createStreamReader>;

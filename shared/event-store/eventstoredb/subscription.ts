@@ -1,7 +1,6 @@
 /**
- * A subscription that resumes. The server drops a reader that lags by 32 events, ends a subscription
- * at a leader change, and may fall silent without ending it: in each case this subscribes again after
- * the last event that was delivered.
+ * A subscription that resumes after the last delivered event. The server drops a reader that lags by 32
+ * events, ends a subscription at a leader change, and may fall silent without ending it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventType } from '../../payment/events.ts';
@@ -19,66 +18,59 @@ import {
   type ServerEvent,
 } from './records.ts';
 
-// About 6 MB of events. Beyond it the server waits, or drops us, which costs a subscription.
+// About 6 MB. Beyond it the server waits, or drops us, which costs a subscription.
 const BUFFER_EVENTS_MAX = 4096;
 const BATCH_EVENTS_MAX = 1000;
 /**
- * How long events are gathered after a batch: for each of its events, and at most. A reader writes once for a
- * batch, and KurrentDB 26 sends each event alone and says "caught up" after it. After a rest of so long two
- * events, a payment's intent and its outcome, go out as they come.
+ * How long events are gathered after a batch, for each of its events and at most: KurrentDB 26 sends each
+ * event alone, and a reader writes once for a batch. After a rest two events go out as they come.
  */
 const GATHER_MS = { each: 2, max: 5, rest: 10 };
 const BACK_OFF: BackOff = { minMs: 100, maxMs: 5000 };
-// A session that ends sooner and without an event counts as a failure, so that the back-off grows.
+// A session that ends sooner without an event is a failure, so that the back-off grows.
 const LASTED_MS = 5000;
 
-/** A subscription of the server: it calls its listener with what comes, and never throws. */
+/** A subscription of the server, which never throws. */
 export type Source = {
   pause(): void;
   resume(): void;
-  /** Ends the subscription. */
   cancel(): void;
 };
 
-/** What hears of a subscription. After `ended` nothing that it hears counts. */
+/** Nothing counts after `ended`. */
 export type SourceListener = {
-  /** Any word of the server. */
+  /** Any message of the server. */
   sign(): void;
   event(event: ServerEvent): void;
-  /** An event came that nobody needs. */
+  /** An event that was left out. */
   passed(position: LogPosition): void;
   caughtUp(): void;
   fellBehind(): void;
   ended(ending: Ending): void;
 };
 
-/** What a resuming subscription needs of the store; durations in milliseconds. */
 type Subscribing = {
-  /** The types of events that are delivered; undefined: all. */
+  /** Undefined: all. */
   types?: readonly EventType[] | undefined;
   /** Subscribes after a position (undefined: from the start). Calls the listener in later turns only. */
   open(after: LogPosition | undefined, listener: SourceListener): Source;
-  /** True when there are events of ours after a position. Throws when the store does not answer. */
+  /** Whether our events lie after a position. Throws when the store does not answer. */
   lags(after: LogPosition | undefined): Promise<boolean>;
-  /** How long the server may take to confirm a subscription. */
   confirmMsMax: number;
-  /** After so long without a sign of life the subscription is compared with the log. */
+  /** A subscription silent for so long is compared with the log. */
   silenceMsMax: number;
   backOff?: BackOff | undefined;
   logger: {
     debug(details: object, message: string): void;
     warn(details: object, message: string): void;
   };
-  /** Called with each stream of ours that the server says something of, as soon as it does. */
   onRemoval(stream: string): void;
-  /** Called before each subscription after the first. */
   onResubscribe(): void;
 };
 
-/** Why a session ended. The reader never sees it. */
 type Ending = { error?: unknown; reason: string };
 
-/** One subscription of the server from its opening to its end, with a bounded buffer of our own. */
+/** One subscription of the server, with a bounded buffer. */
 function startSession(options: Subscribing, after: LogPosition | undefined, signal: AbortSignal) {
   const events: ServerEvent[] = [];
   const startedAt = performance.now();
@@ -166,10 +158,8 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
 
   return {
     isLive: (): boolean => live && events.length === 0,
-    /** It delivered an event, or lasted: then its end is no failure. */
     succeeded: (): boolean => hasDelivered || performance.now() - startedAt > LASTED_MS,
     ending: (): Ending | undefined => (events.length === 0 ? ended : undefined),
-    /** The place of the last event that came. */
     last: (): LogPosition | undefined => last,
     take(): ServerEvent[] {
       const taken = events.splice(0, BATCH_EVENTS_MAX);
@@ -187,7 +177,6 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
 
 type Session = ReturnType<typeof startSession>;
 
-/** What a batch of the server is for our reader, in its order. */
 function itemsOf(batch: ServerEvent[]): SubscriptionItem[] {
   const items: SubscriptionItem[] = [];
   let events: (SubscriptionItem & { kind: 'events' })['events'] = [];
@@ -205,13 +194,12 @@ function itemsOf(batch: ServerEvent[]): SubscriptionItem[] {
 
 const gatherMs = (events: number): number => Math.min(GATHER_MS.max, GATHER_MS.each * events);
 
-/** Delivers one session's events in batches, and says when it has caught up. */
 async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
   let saidCaughtUp = false;
   let lastAt = Number.NEGATIVE_INFINITY;
   while (session.ending() === undefined) {
     if (!session.isEmpty()) {
-      // Events that arrive in one turn go out in one batch.
+      // Gathers the events of one turn.
       await nextTurn();
       const batch = session.take();
       const at = performance.now();
@@ -231,8 +219,8 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
 }
 
 /**
- * Everything after a position until `signal` is aborted. Throws RangeError for a text that is no
- * position. No failure of the store is thrown: the subscription is made again after a pause.
+ * Everything after a position until `signal` is aborted. After a failure of the store it subscribes again.
+ * Throws RangeError for a text that is no position.
  */
 export async function* subscribeAndResume(
   options: Subscribing,
@@ -250,7 +238,6 @@ export async function* subscribeAndResume(
         if (signal.aborted) return;
         yield item;
       }
-      // Its reader has got all that came.
       position = session.last();
     } finally {
       session.end({ reason: 'left by its reader' });
@@ -262,7 +249,7 @@ export async function* subscribeAndResume(
   }
 }
 
-/** A drop is normal and logged for debugging; the first of several failures in a row is a warning. */
+/** A drop is normal; the first of several failures in a row is a warning. */
 function report(logger: Subscribing['logger'], { error, reason }: Ending, failures: number): void {
   const details = { reason, ...(error === undefined ? {} : { outcome: callOutcomeOf(error) }) };
   const message = error === undefined ? `event store: subscription ${reason}` : lineOf(error);

@@ -1,25 +1,18 @@
-/**
- * As much of protobuf's wire format as each append and each event of a subscription need (ADR-0007).
- * Only field numbers below 16 can be written.
- */
+/** The part of protobuf's wire format that appends and subscriptions need (ADR-0007); writes field numbers below 16 alone. */
 const VARINT = 0;
 const EIGHT_BYTES = 1;
 const BYTES = 2;
 const FOUR_BYTES = 5;
 
-/** Writes the fields of a message, the last one first. */
+/** Fields are written last one first. */
 export type Writer = {
   number(field: number, value: number): void;
   bytes(field: number, value: Uint8Array): void;
   text(field: number, value: string): void;
-  /** A message in the message: `write` writes its fields, the last one first. */
   message(field: number, write: () => void): void;
 };
 
-/**
- * The bytes of a message that has no more than `bytesMax` of them. It is written from its end, so that
- * the length of a part is known where it has to stand. Throws RangeError where there is no room.
- */
+/** Writes from the end, so that a part's length is known where it has to stand. Throws RangeError beyond `bytesMax`. */
 export function messageOf(bytesMax: number, write: (writer: Writer) => void): Buffer {
   const buffer = Buffer.allocUnsafe(bytesMax);
   let start = bytesMax;
@@ -71,7 +64,6 @@ export type Part = { from: number; to: number };
 
 const cutOff = (): RangeError => new RangeError('a message that ends before its last field does');
 
-/** The place behind a varint. */
 function afterVarint(bytes: Uint8Array, from: number): number {
   for (let at = from; at < bytes.length; at += 1) {
     if ((bytes[at] as number) < 128) return at + 1;
@@ -79,7 +71,7 @@ function afterVarint(bytes: Uint8Array, from: number): number {
   throw cutOff();
 }
 
-/** A varint as a number: exact up to 2^53. */
+/** Exact up to 2^53. */
 function varintAt(bytes: Uint8Array, from: number): number {
   let value = 0;
   for (let at = afterVarint(bytes, from) - 1; at >= from; at -= 1) {
@@ -88,7 +80,7 @@ function varintAt(bytes: Uint8Array, from: number): number {
   return value;
 }
 
-/** Calls `visit` with each field of a message, in their order. Throws RangeError where bytes are missing. */
+/** Throws RangeError where bytes are missing. */
 export function eachField(
   bytes: Uint8Array,
   { from, to }: Part,
@@ -112,7 +104,7 @@ export function eachField(
   }
 }
 
-/** The last value of a field in a message, or undefined. Throws as `eachField`. */
+/** The last value of a field, or undefined. Throws as `eachField`. */
 export function partOf(bytes: Uint8Array, field: number, within?: Part): Part | undefined {
   let found: Part | undefined;
   eachField(bytes, within ?? { from: 0, to: bytes.length }, (number, part) => {
@@ -121,15 +113,14 @@ export function partOf(bytes: Uint8Array, field: number, within?: Part): Part | 
   return found;
 }
 
-/** The text of a part. */
 export const textAt = (bytes: Buffer, { from, to }: Part): string =>
   bytes.toString('utf8', from, to);
 
-/** The whole number of a part, up to 2^53 exactly; 0 where it is left out, as the format has it. */
+/** Exact up to 2^53; 0 where it is left out, as the format has it. */
 export const numberAt = (bytes: Uint8Array, part: Part | undefined): number =>
   part === undefined ? 0 : varintAt(bytes, part.from);
 
-/** The same for any number of 64 bits without a sign. */
+/** As numberAt, for any unsigned number of 64 bits. */
 export function bigintAt(bytes: Uint8Array, part: Part | undefined): bigint {
   const { from, to } = part ?? { from: 0, to: 0 };
   // Seven bytes of a varint have 49 bits.

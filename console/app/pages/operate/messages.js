@@ -2,9 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { download } from '../../api.js';
 import { pathOf } from '../../format.js';
-import { html } from '../../html.js';
-import { ProblemBox, Raw, Time, Waiting } from '../../parts.js';
-import { RevisionLink } from './links.js';
+import { html, ProblemBox, Raw, RevisionLink, Time, Waiting } from '../../parts.js';
 
 /** @typedef {{ partition: number, key: string, value: { type: string, sequence: string, partitionsequence?: string, globalposition: string, time: string } }} Message */
 /** @typedef {{ messages: Message[], next: string }} Page */

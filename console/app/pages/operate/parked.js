@@ -1,12 +1,19 @@
-/** Payments whose document stopped at an event, and below them the topics. */
+/** Payments whose document stopped at an event; the topics, and the payments that the relay has parked. */
 import { useState } from 'preact/hooks';
-import { send } from '../../api.js';
-import { html } from '../../html.js';
-import { PaymentLink, ProblemBox, Time, Waiting } from '../../parts.js';
+import { send, useAsk } from '../../api.js';
+import { counted, duration } from '../../format.js';
+import {
+  Fact,
+  Finding,
+  html,
+  PaymentLink,
+  ProblemBox,
+  Raw,
+  RevisionLink,
+  Time,
+  Waiting,
+} from '../../parts.js';
 import { isOfAll } from '../../session.js';
-import { useAsk } from '../../use-ask.js';
-import { RevisionLink } from './links.js';
-import { TopicsPart } from './topics.js';
 
 /** @typedef {import('../../../../projector/contract.ts').ParkedList['parked'][number]} Parked */
 /** @typedef {import('../../../../projector/contract.ts').ParkedRetry} Retried */
@@ -29,6 +36,104 @@ const Row = ({ parked, again }) => {
   return html`<li class="card"><h3><${PaymentLink} id=${paymentId} revision=${revision} /></h3>
     <p>At revision <${RevisionLink} id=${paymentId} revision=${revision} /> since <${Time} at=${since} />: ${reason}</p>
     <p><button type="button" onClick=${retry}>Read it again</button> <span role="status">${said}</span></p></li>`;
+};
+
+/** @typedef {{ topics: { topic: string, name: string, key: string, cleanup: string, partitions: number }[], relay: { state: string, error?: string, checkpoint: string | null, parked: number, counts: { published: number } }, lag?: { events: number, seconds: number } }} Topics */
+/** @typedef {import('../../../../projector/contract.ts').RelayParkedList['parked'][number]} RelayParked */
+/** @typedef {import('../../../../projector/contract.ts').RelayParkedList} Listed */
+/** @typedef {import('../../../../projector/contract.ts').RelayParkedRetry} RelayRetried */
+
+const RELAY_PARKED = '/ops/v1/topics/parked';
+
+/** @param {RelayRetried} retried */
+const outcomeOf = ({ sent, at, reason }) =>
+  sent ? 'Sent: nothing of it waits.' : `Still parked at revision ${at}: ${reason}`;
+
+/** @param {{ parked: RelayParked, said: string, sendAgain: () => void }} props */
+const RelayRow = ({ parked, said, sendAgain }) => {
+  const { paymentId, from, to, reason, since } = parked;
+  const last = from === to ? null : html` to <${RevisionLink} id=${paymentId} revision=${to} />`;
+  return html`<li class="card"><h3><${PaymentLink} id=${paymentId} revision=${from} /></h3>
+    <p>The messages of revision <${RevisionLink} id=${paymentId} revision=${from} />${last} wait since <${Time} at=${since} />: ${reason}</p>
+    <p><button type="button" onClick=${sendAgain}>Send again</button> <span role="status">${said}</span></p></li>`;
+};
+
+/** @param {{ sent: readonly string[] }} props */
+const Sent = ({ sent }) =>
+  sent.length > 0 &&
+  html`<${Finding} isGood>Sent, nothing of them waits: ${sent.map((id) => html`<${PaymentLink} id=${id} /> `)}<//>`;
+
+/** @param {{ onSent: () => void }} props */
+const RelayParkedPart = ({ onSent }) => {
+  const loaded = useAsk(RELAY_PARKED, LIST_MS);
+  const [said, setSaid] = useState(/** @type {Readonly<Record<string, string>>} */ ({}));
+  const [sent, setSent] = useState(/** @type {readonly string[]} */ ([]));
+  const [saidOfAll, setSaidOfAll] = useState('');
+  const listed = /** @type {Listed | undefined} */ (loaded.value);
+
+  /** @param {readonly RelayRetried[]} retried */
+  const show = (retried) => {
+    const outcomes = retried.map((one) => [one.paymentId, outcomeOf(one)]);
+    setSaid((before) => ({ ...before, ...Object.fromEntries(outcomes) }));
+    const ids = retried.filter((one) => one.sent).map(({ paymentId }) => paymentId);
+    setSent((before) => [...new Set([...before, ...ids])]);
+    loaded.again();
+    onSent();
+  };
+  /** @param {string} id */
+  const sendOne = async (id) => {
+    setSaid((before) => ({ ...before, [id]: 'Sending …' }));
+    /** @type {import('../../api.js').Outcome<RelayRetried>} */
+    const outcome = await send(`${RELAY_PARKED}/${encodeURIComponent(id)}/retry`);
+    if (outcome.ok) return show([outcome.value]);
+    const { sentence, details } = outcome.problem;
+    setSaid((before) => ({ ...before, [id]: [sentence, ...details].join(' ') }));
+    loaded.again();
+  };
+  const sendAll = async () => {
+    setSaidOfAll('Sending …');
+    /** @type {import('../../api.js').Outcome<{ retried: RelayRetried[], left: number }>} */
+    const outcome = await send(`${RELAY_PARKED}/retry`);
+    if (!outcome.ok) {
+      const { sentence, details } = outcome.problem;
+      return setSaidOfAll([sentence, ...details].join(' '));
+    }
+    const { retried, left } = outcome.value;
+    const done = retried.filter((one) => one.sent).length;
+    const rest = left > 0 ? ` ${counted(left)} were not tried yet: send again.` : '';
+    setSaidOfAll(`${counted(done)} sent, ${counted(retried.length - done)} still parked.${rest}`);
+    show(retried);
+  };
+
+  const { count = 0, parked = [] } = listed ?? {};
+  return html`<h2 id="relay-parked">Parked at the relay</h2>
+    <${ProblemBox} problem=${loaded.problem} />
+    <${Sent} sent=${sent} />
+    ${listed !== undefined && count === 0 && html`<p class="finding good">✓ No message to the topics waits for a parked payment.</p>`}
+    ${count > 0 && html`<p>Their messages wait, in order; those of other payments go on. Once the cause is mended, send them again; the relay also tries after each of its starts.</p>`}
+    <p>${count > 1 && html`<button type="button" onClick=${sendAll}>Send all again</button>`} <span role="status">${saidOfAll}</span></p>
+    <ul class="cards">${parked.map((one) => html`<${RelayRow} key=${one.paymentId} parked=${one} said=${said[one.paymentId] ?? ''} sendAgain=${() => sendOne(one.paymentId)} />`)}</ul>
+    ${count > parked.length && html`<p>${counted(count - parked.length)} more are not listed: <code>npx payments topics retry --all</code> sends them too.</p>`}`;
+};
+
+/** For a token of all merchants. */
+const TopicsPart = () => {
+  const loaded = useAsk('/ops/v1/topics', LIST_MS);
+  const value = /** @type {Topics | undefined} */ (loaded.value);
+  if (value === undefined) return html`<${ProblemBox} problem=${loaded.problem} />`;
+  const { relay, topics, lag } = value;
+  return html`<h2>Topics</h2>
+    <dl class="figures">
+      <${Fact} name="Relay" isBad=${['halted', 'backing-off'].includes(relay.state)}>${relay.state === 'off' ? 'off: no broker is set' : relay.state}<//>
+      ${lag && html`<${Fact} name="Behind" href="/console/live">${counted(lag.events)} events, ${duration(lag.seconds * 1000)}<//>`}
+      <${Fact} name="Sent since the start" href="/console/operate/messages?topic=events">${counted(relay.counts.published)}<//>
+      <${Fact} name="Parked at the relay" href="#relay-parked" isBad=${relay.parked > 0}>${counted(relay.parked)}<//>
+    </dl>
+    ${relay.error && html`<p class="bad-text">${relay.error}</p>`}
+    <div class="scrolls" tabindex="0" role="region" aria-label="Topics"><table><thead><tr><th scope="col">Topic</th><th scope="col">Key</th><th scope="col">Partitions</th><th scope="col">Kept</th></tr></thead>
+      <tbody>${topics.map((one) => html`<tr><th scope="row"><a href=${`/console/operate/messages?topic=${one.topic}`}>${one.name}</a></th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}</tbody></table></div>
+    <${Raw} value=${value} />
+    <${RelayParkedPart} onSent=${loaded.again} />`;
 };
 
 export const ParkedSection = () => {

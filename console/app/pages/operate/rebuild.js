@@ -1,10 +1,8 @@
 /** How far the read models are, and their rebuild. */
 import { useState } from 'preact/hooks';
-import { send } from '../../api.js';
+import { send, useAsk } from '../../api.js';
 import { counted, duration, pathOf } from '../../format.js';
-import { html } from '../../html.js';
-import { Fact, Finding, PaymentLink, ProblemBox, Raw, Waiting } from '../../parts.js';
-import { useAsk } from '../../use-ask.js';
+import { Fact, Finding, html, NotLoaded, PaymentLink, ProblemBox, Raw } from '../../parts.js';
 
 /** @typedef {import('../../../../projector/contract.ts').ProjectionList['projections'][number]} Projection */
 /** @typedef {NonNullable<Projection['rebuild']>} Rebuild */
@@ -62,11 +60,8 @@ export const RebuildSection = () => {
   const loaded = useAsk('/ops/v1/projections', STATUS_MS);
   const projection = /** @type {{ projections: Projection[] } | undefined} */ (loaded.value)
     ?.projections[0];
-  if (projection === undefined) {
-    return loaded.problem === undefined
-      ? html`<${Waiting} what="how far the read models are" />`
-      : html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />`;
-  }
+  if (projection === undefined)
+    return html`<${NotLoaded} loaded=${loaded} what="how far the read models are" />`;
   const { state, checkpoint, head, lagEvents, lagIsExact, lagSeconds, parked, reason } = projection;
   return html`<h2>Read models</h2>
     <${ProblemBox} problem=${loaded.problem} />

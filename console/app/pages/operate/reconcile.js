@@ -2,17 +2,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { followToResult, problemBy } from '../../api.js';
 import { counted, money } from '../../format.js';
-import { html } from '../../html.js';
-import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
-import { ToPayment } from './links.js';
+import { Finding, html, PaymentLink, ProblemBox, Raw, ToPayment } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/reconcile/reconcile.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
 
-/**
- * One side of a difference in the words of the command line.
- * @param {Difference['log'] | Difference['provider']} side
- */
+/** @param {Difference['log'] | Difference['provider']} side */
 const sideOf = (side) =>
   side === undefined
     ? 'nothing'

@@ -1,12 +1,9 @@
 /** Operations whose outcome nobody knows, and the word of two people for one of them. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { send } from '../../api.js';
+import { send, useAsk } from '../../api.js';
 import { duration, money } from '../../format.js';
-import { html } from '../../html.js';
-import { PaymentLink, ProblemBox, Raw, Time, Waiting } from '../../parts.js';
+import { html, NotLoaded, PaymentLink, ProblemBox, Raw, Time, ToPayment } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
-import { useAsk } from '../../use-ask.js';
-import { ToPayment } from './links.js';
 
 /** @typedef {import('../../../../command-api/operator/contract.ts').UnresolvedList} Listed */
 /** @typedef {Listed['unresolved'][number]} Unresolved */
@@ -76,10 +73,7 @@ const Row = ({ one, onResolved }) => html`<li class="card">
   <${Raw} value=${one} />
 </li>`;
 
-/**
- * What two people have recorded. Its operation leaves the list, so it is said above, and has the focus.
- * @param {{ paymentId: string, resolved: Resolved }} props
- */
+/** @param {{ paymentId: string, resolved: Resolved }} props its operation has left the list, so this has the focus */
 const Recorded = ({ paymentId, resolved }) => {
   const said = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => said.current?.focus(), [resolved]);
@@ -92,11 +86,8 @@ export const UnresolvedSection = () => {
   const [recorded, setRecorded] = useState(
     /** @type {{ paymentId: string, resolved: Resolved } | undefined} */ (undefined),
   );
-  if (listed === undefined) {
-    return loaded.problem === undefined
-      ? html`<${Waiting} what="what is unresolved" />`
-      : html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />`;
-  }
+  if (listed === undefined)
+    return html`<${NotLoaded} loaded=${loaded} what="what is unresolved" />`;
   /** @param {Unresolved} one */
   const row = (one) => {
     /** @param {Resolved} resolved */

@@ -1,6 +1,6 @@
 /** Options that take a time: any other text is refused with the form that a time has. */
 import { describe, expect, test } from '@jest/globals';
-import { timeOrPosition, timeOrRevision, timeValue } from '../../cli/time-option.ts';
+import { timeOrPosition, timeOrRevision, timeValue } from '../../cli/options.ts';
 import { runCli } from '../support/cli.ts';
 
 const FORM = 'It must be a time with its zone, such as 2026-11-01T00:00:00Z';

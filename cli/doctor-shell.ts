@@ -1,14 +1,37 @@
-/** What `payments doctor` reports about the data folder. It makes, writes and locks nothing. */
+/** Reports for `payments doctor`: the settings of this shell with secrets hidden, and the data folder. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
+import { shownSetting } from '../shared/runtime/effective-settings.ts';
 import { isFileLocked } from '../shared/runtime/file-lock.ts';
+import { loadConfig } from '../shared/runtime/load-config.ts';
+import { SECRET_SETTINGS, settingsTable } from '../shared/runtime/settings.ts';
 
-/** The state of the data folder; `freeBytes` is null where the file system does not say. */
+/** The settings of this shell that are set, without a check. */
+const givenSettings = (env: NodeJS.ProcessEnv): EffectiveSetting[] =>
+  settingsTable.flatMap(({ name }) => {
+    const value = env[name]?.trim() ?? '';
+    if (value === '') return [];
+    const shown = shownSetting(name, value, SECRET_SETTINGS.includes(name));
+    return [{ name, value: shown, origin: 'environment' as const }];
+  });
+
+/** `config` is undefined where there is a problem. */
+export const lookAtSettings = (
+  env: NodeJS.ProcessEnv,
+): { settings: EffectiveSetting[]; problems: string[]; config: Config | undefined } => {
+  const read = loadConfig(env);
+  return read.ok
+    ? { settings: [...read.config.effective], problems: [], config: read.config }
+    : { settings: givenSettings(env), problems: read.problems, config: undefined };
+};
+
+/** `freeBytes` is null where the file system does not say. */
 export type DataFolderFinding = {
   path: string;
   state: 'writable' | 'not there yet' | 'not writable';
-  /** A running service has locked the folder. */
+  /** By a running service. */
   held: boolean;
   freeBytes: number | null;
   files: { name: string; bytes: number }[];
@@ -26,7 +49,6 @@ const isWritableFolder = (path: string): boolean => {
   }
 };
 
-/** The folder itself, or its nearest parent that exists. */
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 
@@ -58,7 +80,7 @@ const problemOf = (path: string, writable: boolean, freeBytes: number | null) =>
     : undefined;
 };
 
-/** Examines the data folder, or the place where the first start would make it. Never throws. */
+/** Examines the data folder, or the place where the first start would make it. Changes nothing, never throws. */
 export const lookAtDataFolder = (path: string): DataFolderFinding => {
   const exists = existsSync(path);
   const at = nearestExisting(path);

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { AuditEvent } from '../../audit/contract.ts';
 import { whyOf } from '../../audit/why.ts';
-import { timelineLines } from '../../cli/timeline.ts';
+import { timelineLines } from '../../cli/events.ts';
 import type { PaymentEventType } from '../../shared/payment/payment-events.ts';
 
 const eventOf = (data: AuditEvent['data'], type = 'PaymentFailed'): AuditEvent => ({

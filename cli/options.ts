@@ -1,0 +1,40 @@
+/** The options that several verbs have. */
+import { InvalidArgumentError, Option } from 'commander';
+import { isMoment } from '../shared/http/date-time.ts';
+
+/** `pretty` for people, in a pipe too; `json` for programs. */
+export type Format = 'pretty' | 'json';
+
+export const formatOption = (): Option =>
+  new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
+
+export const dataOption = (): Option =>
+  new Option('--data <folder>', 'read this stopped data folder, and change nothing in it');
+
+export const keyOption = (): Option =>
+  new Option(
+    '--key <file>',
+    'with --file: a public key of the seals, of any time (payments keys show)',
+  );
+
+const A_TIME = 'a time with its zone, such as 2026-11-01T00:00:00Z';
+
+/** Throws InvalidArgumentError for a text that is no time. */
+export const timeValue = (text: string): string => {
+  if (isMoment(text)) return text;
+  throw new InvalidArgumentError(`It must be ${A_TIME}.`);
+};
+
+/** Throws InvalidArgumentError for a text that is neither a time nor a revision. */
+export const timeOrRevision = (text: string): string => {
+  if (isMoment(text) || /^[0-9]{1,16}$/.test(text)) return text;
+  throw new InvalidArgumentError(`It must be a revision, or ${A_TIME}.`);
+};
+
+/** Throws InvalidArgumentError for a text that is neither a time nor `start` nor a position of a store. */
+export const timeOrPosition = (text: string): string => {
+  if (isMoment(text) || /^(start|[0-9/]+)$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    `It must be ${A_TIME}, or a position, as each line of an export has one.`,
+  );
+};

@@ -1,0 +1,69 @@
+/** The clients that EVENTSTOREDB_URL names, and calls on their generated stubs. */
+import type { Readable } from 'node:stream';
+import { type BaseOptions, EventStoreDBClient } from '@eventstore/db-client';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+
+const KEEP_ALIVE_MS = 10_000;
+
+export type Client = EventStoreDBClient;
+
+export type Credentials = { username: string; password: string };
+
+/** A maker of clients, and the credentials of appends. Throws Error with one line, which repeats nothing of the address. */
+export function addressOf(url: string) {
+  const match = /^esdb(\+discover)?:\/\/(?:([^:@/?]+):([^@/?]*)@)?[^@/?]+\/?(\?[^\s]*)?$/.exec(url);
+  if (match === null) throw new Error('EVENTSTOREDB_URL must be esdb://host:port or similar');
+  const [, , user, password, query = ''] = match;
+  const isSecure = !/[?&]tls=false(&|$)/i.test(query);
+  if (isSecure && user === undefined) {
+    throw new Error('EVENTSTOREDB_URL needs user:password@ unless it says tls=false');
+  }
+  // Without TLS the server ignores credentials, so any will do.
+  const [username, secret] = [user ?? 'insecure', password ?? 'insecure'];
+  const credentials: Credentials = {
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(secret),
+  };
+  const joint = query === '' ? '?' : '&';
+  return {
+    isSecure,
+    credentials,
+    client: (turn: number): Client =>
+      EventStoreDBClient.connectionString(
+        `${url}${joint}keepAliveInterval=${KEEP_ALIVE_MS + turn}&keepAliveTimeout=${KEEP_ALIVE_MS}`,
+      ),
+  };
+}
+
+/** The first client. Throws as `addressOf`. */
+export function firstClient(address: ReturnType<typeof addressOf>): Client {
+  try {
+    return address.client(0);
+  } catch (error) {
+    // The client's message repeats a part of the address, which holds a password.
+    const place = /position (\d+), expected (.+)\.$/.exec((error as Error).message);
+    const detail = place === null ? '' : `: at character ${place[1]} ${place[2]} is expected`;
+    throw new Error(`EVENTSTOREDB_URL cannot be read${detail}`);
+  }
+}
+
+export type Stubs = InstanceType<typeof streamsGrpc.StreamsClient>;
+export type CallArguments = ReturnType<Opener['callArguments']>;
+
+export type GrpcError = Error & { code?: number; metadata?: { get(name: string): unknown[] } };
+
+/** A protected member of the client finds the leader, and connects anew after an end. */
+class Opener extends EventStoreDBClient {
+  static open<T extends Readable>(
+    client: Client,
+    options: BaseOptions,
+    start: (stubs: Stubs, ...args: CallArguments) => T,
+  ): Promise<T> {
+    const { GRPCStreamCreator, callArguments } = client as Opener;
+    const args = callArguments(options, { deadline: Number.POSITIVE_INFINITY });
+    return GRPCStreamCreator(streamsGrpc.StreamsClient, 'call', (stubs) => start(stubs, ...args))();
+  }
+}
+
+/** Opens a call without a deadline; `start` makes it, and listens before anything can come. Rejects without a connection. */
+export const openCall = Opener.open;
