@@ -30,17 +30,10 @@ import { CARD_TOKEN, type CardInput, type TokenInput } from '../../shared/paymen
 import { CARD_NUMBER } from '../../shared/payment/card-digits.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
-import {
-  holdsCardNumber,
-  holdsManyDigits,
-  looksLikeCard,
-} from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { searchTexts } from './card-search.ts';
 import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
-import { eachText, isObject, type JsonObject, requestedAmount, withoutNulls } from './json.ts';
-import { asMisspelled, misspellingsOf } from './misspelled.ts';
-import { holdsNumberAlone } from './sole-number.ts';
-import { spelledNumbers } from './spelled-numbers.ts';
+import { isObject, type JsonObject, requestedAmount, withoutNulls } from './json.ts';
 
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
@@ -96,7 +89,6 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
 
 /** What the API documents show; a request is read by the one of the two that it is. */
 export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
-const misspelledIn = misspellingsOf(Object.keys(PaymentRequest.shape));
 /** A request with the number of the card. */
 export const RequestByNumber = object(requestWith(ByNumber));
 /** A request with a token of the provider's in its place (gaps §14). */
@@ -186,41 +178,29 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
 
 const HOLDS_CARD = 'must not hold the card number';
 
-/** A value under such a key is a number given as one, not a text that holds it. */
-const SPELLED_FIELD = /(?:^|\.)(?:number|cvv)$/;
+const plain = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
 
-type Found = {
-  /** Every field but the number's own that holds the card number, as details name it. */
-  holders: ReadonlySet<string>;
-  /** A text that is kept looks like the number of another card. */
-  holdsOtherCard: boolean;
-};
+const FIELDS = Object.keys(PaymentRequest.shape);
+const FIELD_BY_PLAIN_NAME = new Map(FIELDS.map((field) => [plain(field), field]));
 
 /**
- * Searches every text, every unknown key and the Idempotency-Key for the card number, and what is
- * kept also for the numbers that the body spells as one elsewhere (gaps §4).
+ * The fields, in the contract's order, that a body names but for upper and lower case, `_` or `-` (gaps §3).
+ * Ignored as unknown, `capturenow` would make an authorization of a sale without a word.
  */
-const searchTexts = (
-  body: JsonObject,
-  number: string | undefined,
-  text: string,
-  idempotencyKey: string | undefined,
-): Found => {
-  const isAlone = number !== undefined && holdsNumberAlone(text, number);
-  const own = number === undefined ? [] : [number];
-  const spelled = isAlone ? [] : spelledNumbers(text, number);
-  const holders = new Set<string>();
-  let holdsOtherCard = false;
-  const meet = (found: string, path: string | undefined): void => {
-    if (path === 'paymentMethod.card.number' || !holdsManyDigits(found)) return;
-    const isKept = path !== undefined && !SPELLED_FIELD.test(path);
-    const held = isKept ? [...own, ...spelled] : own;
-    if (held.some((one) => holdsCardNumber(found, one))) holders.add(path || 'an unknown field');
-    else holdsOtherCard ||= isKept && looksLikeCard(found);
-  };
-  if (idempotencyKey !== undefined) meet(idempotencyKey, 'Idempotency-Key');
-  if (!isAlone) eachText(body, '', KNOWN_KEYS, meet);
-  return { holders, holdsOtherCard };
+const misspelledIn = (body: JsonObject): string[] => {
+  const unknown = Object.keys(body).filter((name) => !FIELDS.includes(name));
+  const meant = new Set(unknown.map((name) => FIELD_BY_PLAIN_NAME.get(plain(name))));
+  return FIELDS.filter((field) => meant.has(field));
+};
+
+const isAbout = (detail: string, field: string): boolean =>
+  detail.startsWith(field) && /^[ .[]/.test(detail.slice(field.length));
+
+/** One entry for each misspelt field, before all that is wrong with the other fields. */
+const asMisspelled = (fields: readonly string[], others: readonly string[]): Invalid => {
+  const rest = others.filter((detail) => !fields.some((field) => isAbout(detail, field)));
+  const details = [...fields.map((field) => `${field} is misspelled`), ...rest];
+  return invalid(...details.slice(0, DETAILS_MAX));
 };
 
 /**
@@ -247,7 +227,7 @@ const parseByToken = (body: JsonObject, card: JsonObject, text: string): ParsedC
   const read = readBy(parseRequestByToken, body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
-  const { holders, holdsOtherCard } = searchTexts(body, undefined, text, undefined);
+  const { holders, holdsOtherCard } = searchTexts(body, undefined, text, undefined, KNOWN_KEYS);
   if (holders.size > 0) return holdingCard(holders);
   const given = { ...request, card: tokenOf(paymentMethod.card) };
   return { ok: true, holdsOtherCard, request: requestOf(given) };
@@ -278,7 +258,7 @@ const parseByNumber = (
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
   const { number } = paymentMethod.card;
-  const { holders, holdsOtherCard } = searchTexts(body, number, text, idempotencyKey);
+  const { holders, holdsOtherCard } = searchTexts(body, number, text, idempotencyKey, KNOWN_KEYS);
   if (holders.size > 0) return holdingCard(holders);
   const given = { ...request, card: cardOf(paymentMethod.card) };
   return { ok: true, holdsOtherCard, request: requestOf(given) };

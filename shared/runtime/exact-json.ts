@@ -13,9 +13,6 @@ export type ParsedJson = { ok: true; value: unknown } | { ok: false };
  */
 const NEEDS_CARE = /(?:(?<="\s*):|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
 
-/** True for a text whose numbers may not be read by JSON.parse alone. */
-export const needsCare = (text: string): boolean => NEEDS_CARE.test(text);
-
 const NUMBER = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 class HalfASurrogate extends Error {}
@@ -85,7 +82,9 @@ export const parseText = (
   if (text === undefined) return { ok: false };
   if (WHITE.test(text)) return { ok: true, value: undefined };
   try {
-    const value: unknown = needsCare(text) ? parseCarefully(text, withoutPoint) : JSON.parse(text);
+    const value: unknown = NEEDS_CARE.test(text)
+      ? parseCarefully(text, withoutPoint)
+      : JSON.parse(text);
     return { ok: true, value };
   } catch {
     return { ok: false };
