@@ -1,6 +1,6 @@
 /** What `payments reconcile` ends with: how much differs, and the step that helps with each kind of it. */
+import type { Reconciliation } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
-import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { count } from './output.ts';
 
 type Kind = Difference['kind'];

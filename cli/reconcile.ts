@@ -3,9 +3,9 @@
  * payment, what the provider says of each of its operations.
  */
 import { Command } from 'commander';
-import type { Acknowledgement } from '../command-api/provider-ahead/contract.ts';
+import type { Acknowledgement } from '../command-api/provider-ahead/routes.ts';
+import type { Reconciliation } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
-import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient, dataOption, serverSentEvents } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';

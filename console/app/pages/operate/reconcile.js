@@ -6,7 +6,7 @@ import { html } from '../../html.js';
 import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
 import { ToPayment } from './links.js';
 
-/** @typedef {import('../../../../command-api/reconcile/reconcile.ts').Reconciliation} Reconciliation */
+/** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
 
 /**
