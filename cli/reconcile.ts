@@ -1,8 +1,8 @@
 /** `payments reconcile`: the differences between the log and the provider's ledger, or the provider's word on one payment. */
 import { Command } from 'commander';
-import type { Acknowledgement } from '../command-api/provider-ahead/contract.ts';
+import type { Acknowledgement } from '../command-api/provider-ahead/routes.ts';
+import type { Reconciliation } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
-import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';

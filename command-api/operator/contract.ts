@@ -1,4 +1,3 @@
-/** The bodies of the operator's routes over what is unresolved, as schemas. */
 import { z } from 'zod';
 import { REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
@@ -10,7 +9,6 @@ const time = () => z.string().meta({ format: 'date-time' });
 const operation = z.enum(['create', 'capture', 'void', 'refund']);
 const amountMinor = z.int().min(1);
 
-/** One operator's word that waits for another one's. */
 const request = z.object({
   outcome: z.enum(['APPROVED', 'DECLINED']),
   withoutFence: z.boolean(),
@@ -20,7 +18,6 @@ const request = z.object({
   expiresAt: time().describe('Until then another operator can approve it.'),
 });
 
-/** The body of a request that waits for another operator. */
 export const requestBody = (waiting: ResolutionRequest): z.infer<typeof request> => {
   const { outcome, withoutFence = false, evidence, requestedBy, requestedAt } = waiting;
   const expiresAt = new Date(Date.parse(requestedAt) + APPROVAL_MS_MAX).toISOString();
@@ -71,7 +68,7 @@ export const ResolveRequest = z
         .min(1, { error: REQUIRED, abort: true })
         .refine((text) => text.trim() !== '' && text.length <= EVIDENCE_MAX, {
           error: `must be 1 to ${EVIDENCE_MAX} characters`,
-          // A text of a whole body would be searched for seconds.
+          // Searching a text of a whole body would take seconds.
           abort: true,
         })
         .refine((text) => !holdsLongNumber(text), {

@@ -1,6 +1,7 @@
 /**
- * What is unresolved, for an operator: what this process asks about, and beside it what the read
- * models list of other processes. An operation whose call may still run is not unresolved (gaps §7).
+ * The unresolved operations for operators: those that this process asks about, and those of other
+ * processes that the read models list. An operation whose call may still run is not unresolved
+ * (gaps §7).
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
@@ -8,8 +9,7 @@ import type { CommandDeps } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
 import { knownOperations } from '../recovery/unresolved-index.ts';
 
-/** What the list is made from, of all that commands work with. */
-export type UnresolvedDeps = {
+type UnresolvedDeps = {
   paymentLog: Pick<CommandDeps['paymentLog'], 'load'>;
   inFlight: Pick<CommandDeps['inFlight'], 'mayRun'>;
   unresolved: Pick<CommandDeps['unresolved'], 'list'>;
@@ -18,7 +18,7 @@ export type UnresolvedDeps = {
 
 const LISTED_MAX = 1_000;
 
-/** Unresolved, contradicted and unconfirmed operations, the oldest first, at most 1,000; of one merchant, or of all by `*`. */
+/** The oldest first, at most 1,000; of one merchant, or of all by `*`. */
 export const listUnresolved = async (
   deps: UnresolvedDeps,
   readModels: Pick<ReadModelsReader, 'unresolved'>,
@@ -28,7 +28,7 @@ export const listUnresolved = async (
     merchantId === '*' || merchantId === one.merchantId;
   const own = deps.unresolved.list().filter(isTheirs);
   const known = new Set(own.map(({ paymentId }) => paymentId));
-  // With the read models out of reach the list holds only what this process knows.
+  // While the read models are unavailable the list holds only what this process knows.
   const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
   const others: UnresolvedOperation[] = [];
   for (const one of listed) {
@@ -38,7 +38,9 @@ export const listUnresolved = async (
   return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };
 
-/** Undefined for a stream that cannot be read: its payment is parked, `payments parked list` names it. */
+/**
+ * Undefined for an unreadable stream: its payment is parked, and `payments parked list` names it.
+ */
 const readable = async ({ paymentLog }: UnresolvedDeps, paymentId: string) => {
   try {
     return await paymentLog.load(paymentId, 'store');

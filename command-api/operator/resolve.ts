@@ -1,8 +1,8 @@
 /**
- * Resolving by hand (gaps §16, ADR-0098): two operators give the outcome of an unresolved operation
- * for which the provider gives none. The first one's word is stored as a request; another one's
- * equal word within a day records the outcome. Each time the provider is asked first, and a definite
- * outcome of its own is recorded instead. In the same way two operators end a contradiction.
+ * Resolving by hand (gaps §16, ADR-0098): where the provider gives no outcome, one operator's word
+ * is stored as a request, and a second one's equal word within a day records it. The provider is
+ * asked each time, and its definite outcome goes first. Two operators end a contradiction the same
+ * way.
  */
 import {
   type Operation,
@@ -16,7 +16,7 @@ import type { Word } from '../payment-log.ts';
 import { ask } from '../recovery/ask.ts';
 import type { Sender } from '../sender.ts';
 
-/** One operator's word, for the operation of `operationId`, or the only one that it can be for. */
+/** For the operation of `operationId`, else for the only one that it can be for. */
 export type Resolution = Word & { paymentId: string; operationId?: string | undefined };
 
 export type Resolved =
@@ -28,7 +28,7 @@ export type Resolved =
       revision: number;
     }
   | { kind: 'unknown payment' }
-  /** In words, for the operator; `retryAfterSeconds` where a later request may be accepted. */
+  /** `retryAfterSeconds` where a later request may be accepted. */
   | { kind: 'rejected'; why: string; retryAfterSeconds?: number };
 
 const rejected = (why: string): Resolved => ({ kind: 'rejected', why });
@@ -40,7 +40,7 @@ const WORDS = {
   FENCED: 'never carried out',
 } as const;
 
-/** Takes one operator's word for the outcome of one operation. Throws what the event store throws. */
+/** Takes one operator's word for one operation. Throws what the event store throws. */
 export const resolveByHand = async (
   deps: CommandDeps,
   operator: Sender,
@@ -58,7 +58,7 @@ export const resolveByHand = async (
     if (instead !== undefined) return instead;
     const { operationId } = operation;
     const after = await deps.paymentLog.resolve(payment, operationId, operator, resolution);
-    // A person's word does not end the asking: the retry schedule begins anew (recovery/confirm.ts).
+    // The provider is asked on: the retry schedule begins anew (recovery/ask.ts).
     const { confirmation } = operationOf(after, operationId);
     if (confirmation === 'UNCONFIRMED') deps.unresolved.add(paymentId, operationId, after);
     else deps.unresolved.update(paymentId, after);
@@ -99,7 +99,7 @@ const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operati
 const NO_FENCE =
   'the provider does not promise that it will never carry the operation out, so declined needs "withoutFence": true (--without-fence): only where you know of another way that no money moves';
 
-/** What is responded in place of taking the word; undefined where the word is taken. */
+/** The response in place of taking the word; undefined where the word is taken. */
 const outcomeInstead = async (
   deps: CommandDeps,
   payment: LoadedPayment,

@@ -1,8 +1,3 @@
-/**
- * The operator's routes of the command side: the list of unresolved operations (`ops:admin`, a token
- * of one merchant sees its own), and resolving one by hand whose outcome the provider does not give
- * (`ops:resolve` and all merchants, gaps §16).
- */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
 import { readJson } from '../../shared/http/json-body.ts';
@@ -34,7 +29,6 @@ import { ServiceSettings } from './settings.ts';
 export type OperatorDeps = {
   commands: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
-  /** The settings in effect, secrets hidden. */
   service: ServiceSettings;
 };
 

@@ -1,4 +1,3 @@
-/** What an operator is shown of a running service: its settings in effect, and its provider. */
 import { z } from 'zod';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Config } from '../../shared/runtime/config.ts';
@@ -22,10 +21,8 @@ export const ServiceSettings = z
     ),
   })
   .meta({ id: 'ServiceSettings' });
-/** See `ServiceSettings`. */
 export type ServiceSettings = z.infer<typeof ServiceSettings>;
 
-/** The settings of this process, as operators are shown them. */
 export const serviceSettings = (config: Config): ServiceSettings => {
   const { mode, dataDir, provider, stripe, warnings, effective } = config;
   const url = stripe?.url ?? provider.url;

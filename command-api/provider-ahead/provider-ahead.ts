@@ -1,55 +1,43 @@
 /**
- * A provider that holds operations which the event log does not: the log was put back to an older
- * state (gaps §17, ADR-0104). The latest entries of its ledger are compared with the log at start.
- * While it is ahead, merchants can only read; an operator's acknowledgement opens the service.
- *
- * An intent is durable before the provider is called, so what another process has in flight is in the
- * log already.
+ * The provider holds operations that a restored log lacks (gaps §17, ADR-0104). The ledger's end is
+ * compared at start; while the provider is ahead merchants can only read, until an operator
+ * acknowledges it. An intent is durable before its call, so another process's call is in the log
+ * already.
  */
+import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
-import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
+import type { EventContext, EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { auditStreamOf } from '../../shared/payment/audit-events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { isOtherProvider } from '../../shared/payment/payment-state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';
-import { readAcknowledgements, recordAcknowledgement } from './acknowledgements.ts';
 
-/** How far the provider is ahead, as far as the last page of its ledger shows. */
+/** As far as the last page of the ledger shows; `operations` is at least one. */
 export type Ahead = {
-  /** How many operations of that page the log does not hold: at least one. */
   operations: number;
-  /** Where the ledger ends. */
   cursor: string;
 };
 
-/** Why a request that moves money is not served now. */
 export type ReadOnly = 'ahead' | 'comparing';
 
 export type ProviderAhead = {
-  /** Undefined where the provider is not known to be ahead. */
   now(): Ahead | undefined;
-  /** Whether the first comparison still runs: until it ends, nothing that moves money is served. */
+  /** Until the first comparison ends, nothing that moves money is served. */
   isComparing(): boolean;
   /**
-   * Whether this log is known to hold all that the provider carried out: the ledger was compared and
-   * nothing was missing, and no operator ever opened the log by an acknowledgement. Elsewhere an
-   * operation id under a key may have been sent by the log that was lost (gaps §7, §17).
+   * Nothing was missing, and no operator opened the log: no lost log can have sent an id (gaps §7).
    */
   isLevel(): boolean;
-  /**
-   * Undefined where a request that moves money is served. One that comes while the first comparison
-   * runs waits for it for a moment; after that one has failed, each has the ledger compared first,
-   * for the provider may be back.
-   */
+  /** Undefined where money may move. Waits a moment for the first comparison, or a later one. */
   readOnly(): Promise<ReadOnly | undefined>;
-  /** Begins to compare; resolves after the first comparison, or when the start can wait no longer. */
+  /** Resolves after the first comparison, or when the start can wait no longer. */
   start(): Promise<void>;
-  /**
-   * Records that an operator opens the service; undefined where nothing had to be opened. Throws
-   * what the event store throws, and Error while the ledger cannot be read.
-   */
+  /** Undefined where nothing had to be opened. Throws Error while the ledger cannot be read. */
   acknowledge(context: EventContext): Promise<Ahead | undefined>;
   stop(): void;
 };
@@ -57,25 +45,55 @@ export type ProviderAhead = {
 export type ProviderAheadOptions = {
   store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
   provider: Pick<Provider, 'ledgerEnd'>;
-  /** The names of that provider, the one that is stored first. */
   providers: readonly string[];
   logger: Logger;
 };
 
-/** The start waits this long for the first comparison: from start to ready takes less than 1 s. */
+/** The start as a whole takes less than 1 s. */
 const START_MS_MAX = 300;
-/** A request waits this long for the first comparison, which ends in any case after the other. */
 const REQUEST_MS_MAX = 2_000;
-/** And this long for a later one: the ledger may be one that cannot be read at all. */
+/** The ledger may be unreadable for good. */
 const LATER_REQUEST_MS_MAX = 300;
-/** Each request to the provider has a timeout of its own: this ends a comparison that goes on slowly. */
+/** Each request has its own timeout; this ends a comparison of many slow ones. */
 const COMPARISON_MS_MAX = 60_000;
-/** Between two comparisons while the ledger cannot be read. */
 const AGAIN = { minMs: 500, maxMs: 30_000 };
-/** Another process may have been told to open. */
+/** Another process may have been opened. */
 const AHEAD_MS = 1_000;
 
-/** The entries that no event of their payment's stream was stored for. */
+const STREAM = auditStreamOf('provider-ahead');
+
+type Acknowledgements = {
+  /** Up to here this provider's ledger is acknowledged; null for nothing. */
+  cursor: string | null;
+  last: RecordedEvent | undefined;
+};
+
+/** Another provider's cursor means nothing in this ledger. Throws what the event store throws. */
+const readAcknowledgements = async (
+  store: Pick<EventStore, 'readStream'>,
+  providers: readonly string[],
+): Promise<Acknowledgements> => {
+  const events = await store.readStream(STREAM);
+  const cursors = events.flatMap(({ event }) =>
+    event.type === 'ProviderAheadAcknowledged' && !isOtherProvider(event.data.provider, providers)
+      ? [event.data.cursor]
+      : [],
+  );
+  return { cursor: cursors.at(-1) ?? null, last: events.at(-1) };
+};
+
+/** Throws RevisionConflict where another acknowledgement came first. */
+const recordAcknowledgement = async (
+  store: Pick<EventStore, 'append'>,
+  { last }: Acknowledgements,
+  data: { cursor: string; operations: number; provider?: string },
+  context: EventContext,
+): Promise<void> => {
+  const event = { type: 'ProviderAheadAcknowledged', data } as const;
+  const next = { id: newEventId(), time: timeAfter(last), event, context };
+  await store.append(STREAM, expectedAfter(last), [next]);
+};
+
 const missingInLog = async (
   store: Logged,
   entries: readonly LedgerEntry[],
@@ -92,18 +110,14 @@ const missingInLog = async (
 
 type Logged = Pick<EventStore, 'readStream' | 'lastRevision'>;
 
-/** What a comparison found; `isLevel` as in ProviderAhead. */
 type Compared = { ahead: Ahead | undefined; isLevel: boolean };
 
-/**
- * Undefined for a stream that cannot be read, or was deleted: other alarms say so, and the payment is,
- * or was, in this very log.
- */
+/** Undefined for an unreadable or deleted stream: other alarms say so, and it is of this log. */
 const operationsOf = async (store: Logged, paymentId: string): Promise<Set<string> | undefined> => {
   try {
     const stream = streamOf(paymentId);
     const events = (await store.readStream(stream)).filter(isOfPayment);
-    // Throws for one that was deleted, which reads like one that never was.
+    // Throws for a deleted stream, which reads like one that never was.
     if (events.length === 0) await store.lastRevision(stream);
     return new Set(events.map(({ event }) => ledgerIdOf(event)));
   } catch (error) {
@@ -112,7 +126,6 @@ const operationsOf = async (store: Logged, paymentId: string): Promise<Set<strin
   }
 };
 
-/** Resolves with the work, or when the time is over. */
 const inTime = (ms: number, work: Promise<void>): Promise<void> =>
   within(ms, work, () => new Error('late')).catch(() => undefined);
 
@@ -124,7 +137,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   let first: Promise<void> | undefined;
   let hasCompared = false;
   let isLevel = false;
-  /** Requests that were let pass before the ledger was compared. */
+  /** Requests let pass before the ledger was compared. */
   let passed = 0;
   let running: Promise<boolean> | undefined;
   let resting = new AbortController();
@@ -135,7 +148,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     const operations = (await missingInLog(store, end)).length;
     const cursor = end.at(-1)?.cursor;
     const ahead = operations === 0 || cursor === undefined ? undefined : { operations, cursor };
-    // The entries of requests that passed before may fill the page and hide what is missing.
+    // Their entries may fill the page and hide what is missing.
     const showsEarlier = passed < end.length || cursor === undefined;
     return { acknowledged, ahead, isLevel: acknowledged.cursor === null && showsEarlier };
   };
@@ -170,7 +183,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     }
   };
 
-  /** One at a time: who comes while one runs gets what that one finds. */
+  /** One at a time: later callers share its result. */
   const compareOnce = (failures: number): Promise<boolean> => {
     running ??= tryToCompare(failures).finally(() => {
       running = undefined;

@@ -1,14 +1,28 @@
-/**
- * `POST /ops/v1/reconcile/acknowledge` (gaps §17): an operator has seen what the provider holds and
- * the log does not, and lets merchants move money again.
- */
+/** `POST /ops/v1/reconcile/acknowledge` (gaps §17): an operator lets merchants move money again. */
+import { z } from 'zod';
 import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf } from '../../shared/http/event-context.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { senderOf } from '../sender.ts';
-import { Acknowledgement } from './contract.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
+
+export const Acknowledgement = z
+  .object({
+    acknowledged: z
+      .boolean()
+      .describe('False where the provider was not ahead of the log: nothing had to be recorded.'),
+    operations: z
+      .int()
+      .min(0)
+      .describe("Operations on the last page of the provider's ledger that the log does not hold."),
+    cursor: z
+      .string()
+      .optional()
+      .describe('Up to here everything in the ledger is acknowledged; opaque.'),
+  })
+  .meta({ id: 'Acknowledgement' });
+export type Acknowledgement = z.infer<typeof Acknowledgement>;
 
 export type AcknowledgeDeps = { providerAhead: Pick<ProviderAhead, 'acknowledge'> };
 

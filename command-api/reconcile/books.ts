@@ -1,7 +1,7 @@
 /**
- * Both sides of a reconciliation as far as they have been read. An operation that was compared is
- * forgotten, and one that was never carried out is not kept: so memory holds what waits for a
- * counterpart, of which there is a bounded number (A5).
+ * Both sides of a reconciliation as far as they have been read. A compared operation is forgotten,
+ * and one that was never carried out is not kept, so memory holds what waits for a counterpart,
+ * which is bounded (A5).
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
@@ -10,6 +10,7 @@ import { sumsCheck } from '../../shared/event-store/verify-sums.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { isOtherProvider } from '../../shared/payment/payment-state.ts';
 import type { LedgerEntry } from '../provider/port.ts';
+import type { Reconciliation } from './contract.ts';
 import {
   DIFFERENCE_KINDS,
   type Difference,
@@ -23,24 +24,14 @@ import {
   mayHaveBounced,
 } from './differences.ts';
 
-/** An event that cannot be read; its payment's operations cannot be compared. */
-export type UnreadableFinding = {
-  paymentId: string;
-  position: string;
-  revision: number;
-  reason: string;
-};
-
 const LISTED_MAX = 1000;
 
 const createFindings = () => {
   const differences: Difference[] = [];
-  const unreadableEvents: UnreadableFinding[] = [];
+  const unreadableEvents: Reconciliation['unreadableEvents'] = [];
   const counts = { operations: 0, atOtherProviders: 0, entries: 0, unreadable: 0, more: 0 };
-  const byKind = Object.fromEntries(DIFFERENCE_KINDS.map((kind) => [kind, 0])) as Record<
-    Difference['kind'],
-    number
-  >;
+  const none = DIFFERENCE_KINDS.map((kind) => [kind, 0]);
+  const byKind: Reconciliation['byKind'] = Object.fromEntries(none);
   return {
     differences,
     unreadableEvents,
@@ -60,25 +51,24 @@ const createFindings = () => {
 };
 
 /**
- * Empty books; `stored` is the store's. `providers` are the names of the provider whose ledger it is: what
- * another one was sent has no entry there. Undefined: everything was sent to this one.
+ * `providers`: the names of the provider whose ledger it is; undefined: everything was sent to it.
  */
 export const createBooks = (
   { stored }: Pick<EventStore, 'stored'>,
   providers: readonly string[] | undefined,
 ) => {
-  /** Of the log: operations without an outcome, or with one that the ledger has not shown yet. */
+  /** Of the log: without an outcome, or not shown by the ledger yet. */
   const logged = new Map<string, Logged>();
-  /** Of the ledger: entries that the log has not shown yet. */
+  /** Of the ledger: not shown by the log yet. */
   const entries = new Map<string, LedgerEntry>();
   const findings = createFindings();
   const sumsOf = sumsCheck(stored);
 
-  /** True where another provider was sent it (ADR-0247). */
+  /** Another provider was sent it (ADR-0247). */
   const isElsewhere = (provider: string | undefined): boolean =>
     providers !== undefined && isOtherProvider(provider, providers);
 
-  /** True where this provider's ledger has to have an entry. */
+  /** This provider's ledger has to have an entry. */
   const hasEntry = (own: Logged): boolean => isAtProvider(own) && !isElsewhere(own.provider);
 
   const compare = (own: Logged, entry: LedgerEntry): void => {
@@ -88,7 +78,7 @@ export const createBooks = (
     if (kind !== undefined) findings.differ(differenceOf(kind, own, entry));
   };
 
-  /** As compare; what an event that comes later in the log may explain waits for its whole stream. */
+  /** As compare, but a refund that may have bounced waits for its whole stream. */
   const compareSoFar = (own: Logged, entry: LedgerEntry): void => {
     if (mayHaveBounced(own, entry)) {
       logged.delete(own.operationId);
@@ -137,5 +127,4 @@ export const createBooks = (
   return { ...findings, logged, entries, isElsewhere, hasEntry, compare, takeEvent, takeEntry };
 };
 
-/** See `createBooks`. */
 export type Books = ReturnType<typeof createBooks>;

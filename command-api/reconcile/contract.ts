@@ -1,11 +1,8 @@
-/** The parameters and responses of the reconciliations, as schemas. */
 import { z } from 'zod';
 import { asNumber, parameterText } from '../../shared/http/fields.ts';
 import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
-import { DIFFERENCE_KINDS } from './differences.ts';
-import { FINDINGS } from './reconcile-payment.ts';
+import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
-/** One side of a difference, as it knows the operation. */
 const side = z.record(z.string(), z.unknown());
 
 export const Reconciliation = z
@@ -52,6 +49,20 @@ export const Reconciliation = z
       .describe('How many differences there are of each kind.'),
   })
   .meta({ id: 'Reconciliation' });
+export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'> & {
+  differences: Difference[];
+};
+
+const FINDINGS = [
+  'AGREES',
+  'DIFFERS',
+  /** No outcome in the log, and no entry at the provider so far. */
+  'OPEN',
+  /** Declined in the log, and no entry: not every provider keeps one. */
+  'NO_ENTRY',
+  /** The provider did not say: it is out of reach, late, or still at work. */
+  'NOT_KNOWN',
+] as const;
 
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 20;
@@ -69,7 +80,6 @@ export const PaymentReconciliationParameters = z.strictObject(
   { error: 'a parameter of another name is not known here' },
 );
 
-/** What the provider says now; UNKNOWN with its reason where it did not say. */
 const found = z.object({
   outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_FOUND', 'UNKNOWN']),
   providerReference: z.string().optional(),
@@ -104,5 +114,4 @@ export const PaymentReconciliation = z
       .describe('Why the events of the payment cannot be read: then nothing was compared.'),
   })
   .meta({ id: 'PaymentReconciliation' });
-/** What the provider says of a payment's operations, as the route sends it. */
 export type PaymentReconciliation = z.infer<typeof PaymentReconciliation>;

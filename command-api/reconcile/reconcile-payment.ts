@@ -1,63 +1,24 @@
 /**
- * What the provider says of each operation of one payment, beside the log's outcome. Only questions are
- * asked: nothing is fenced, recorded or changed by it (ADR-0062).
+ * Asks the provider about each operation of one payment; fences, records and changes nothing
+ * (ADR-0062).
  */
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
-import {
-  MISMATCH,
-  OTHER_PROVIDER,
-  type Provider,
-  type ProviderOperationKind,
-} from '../provider/port.ts';
+import { MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
+import type { PaymentReconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 
-/** What a provider says of an operation that it is asked about. */
-export type Found = Awaited<ReturnType<Provider['lookUp']>>;
+export type LookedUp = Awaited<ReturnType<Provider['lookUp']>>;
 
-export const FINDINGS = [
-  'AGREES',
-  'DIFFERS',
-  /** The log has no outcome yet, and the provider has no entry so far. */
-  'OPEN',
-  /** The provider has no entry of what the log says it declined; not every provider keeps one. */
-  'NO_ENTRY',
-  /** The provider did not say: it is out of reach, late, or still at work. */
-  'NOT_KNOWN',
-] as const;
-
-type Judged = {
-  finding: (typeof FINDINGS)[number];
-  difference?: Difference['kind'];
-  why: string;
-};
-
-/** One operation of the log, and what the provider says of it. Amounts in minor units. */
-export type ComparedOperation = Judged & {
-  operationId: string;
-  kind: ProviderOperationKind;
-  amount: number;
-  currency: string;
-  /** The revision of the intent. */
-  revision: number;
-  /** The log's outcome; left out where it has none. */
-  log?: NonNullable<Operation['ended']>['outcome'];
-  provider: Found;
-};
-
-/** `notCompared` operations are older than those that the provider was asked about. */
-export type PaymentComparison = {
-  ok: boolean;
-  operations: ComparedOperation[];
-  notCompared: number;
-};
+type Compared = PaymentReconciliation['operations'][number];
+type Judged = Pick<Compared, 'finding' | 'difference' | 'why'>;
 
 const AT_ONCE = 4;
 /** Less than a gateway waits for a response. */
 const MS_MAX = 10_000;
-const LATE: Found = { outcome: 'UNKNOWN', reason: 'timeout' };
+const LATE: LookedUp = { outcome: 'UNKNOWN', reason: 'timeout' };
 
 const differs = (difference: Difference['kind'], why: string): Judged => ({
   finding: 'DIFFERS',
@@ -83,8 +44,7 @@ const whyNotKnown = ({ provider }: Operation, reason: string): string =>
     ? `it was sent to ${provider}, and another provider is set`
     : `the provider did not say (${reason})`;
 
-/** What an operation of the log and the provider's word about it come to. */
-export const judge = (operation: Operation, found: Found): Judged => {
+export const judge = (operation: Operation, found: LookedUp): Judged => {
   const { ended, failedLater } = operation;
   if (found.outcome === 'NOT_FOUND') return judgedWithoutEntry(operation);
   if (found.outcome === 'UNKNOWN') {
@@ -105,13 +65,13 @@ export const judge = (operation: Operation, found: Found): Judged => {
   );
 };
 
-/** The provider's words by operation id; what it has not said in time is left out. */
+/** Operations that the provider has not answered in time are left out. */
 const lookUpAll = async (
   provider: Pick<Provider, 'lookUp'>,
   payment: LoadedPayment,
   operations: readonly Operation[],
-): Promise<ReadonlyMap<string, Found>> => {
-  const found = new Map<string, Found>();
+): Promise<ReadonlyMap<string, LookedUp>> => {
+  const found = new Map<string, LookedUp>();
   const waiting = [...operations];
   const work = async (): Promise<void> => {
     for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
@@ -123,16 +83,16 @@ const lookUpAll = async (
   return found;
 };
 
-/** Asks about the last `limit` operations of the payment. Never throws. */
+/** Asks about the last `limit` operations. Never throws. */
 export const reconcilePayment = async (
   provider: Pick<Provider, 'lookUp'>,
   payment: LoadedPayment,
   limit: number,
-): Promise<PaymentComparison> => {
+): Promise<Pick<PaymentReconciliation, 'ok' | 'operations' | 'notCompared'>> => {
   const { operations, currency } = payment.state;
   const compared = operations.slice(-limit);
   const found = await lookUpAll(provider, payment, compared);
-  const rows = compared.map((operation): ComparedOperation => {
+  const rows = compared.map((operation): Compared => {
     const { operationId, amountMinor: amount, requestedAt: revision, ended } = operation;
     const { kind } = questionAbout(payment, operation);
     const said = found.get(operationId) ?? LATE;
@@ -148,6 +108,6 @@ export const reconcilePayment = async (
     };
   });
   const notCompared = operations.length - rows.length;
-  const isGood = ({ finding }: ComparedOperation) => finding === 'AGREES' || finding === 'NO_ENTRY';
+  const isGood = ({ finding }: Compared) => finding === 'AGREES' || finding === 'NO_ENTRY';
   return { ok: notCompared === 0 && rows.every(isGood), operations: rows, notCompared };
 };

@@ -1,62 +1,35 @@
 /**
- * The provider's ledger against the log, operation by operation and sum by sum. Both are read once,
- * page by page and in step, so that little waits for its counterpart (books.ts).
- *
- * An intent is durable before the provider is called. So the log is read on past the end of the
- * ledger, and the ledger a last time past the end of the log: an operation that was carried out
- * meanwhile is not taken for a missing one.
+ * The provider's ledger against the log, operation by operation. Both are read once and in step, so
+ * that little waits for its counterpart. An intent is durable before its call: so the log is read
+ * past the end of the ledger, then the ledger past the end of the log, and an operation that was
+ * carried out meanwhile is not taken for a missing one.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../../shared/event-store/port.ts';
+import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { resultOf } from '../../shared/runtime/scan.ts';
 import { pauseAt } from '../../shared/runtime/slices.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
-import { type Books, createBooks, type UnreadableFinding } from './books.ts';
-import {
-  type Difference,
-  differenceOf,
-  type Logged,
-  ledgerIdOf,
-  loggedAfter,
-} from './differences.ts';
+import { type Books, createBooks } from './books.ts';
+import type { Reconciliation } from './contract.ts';
+import { differenceOf, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
 
-/** The provider's ledger cannot be read; nothing was changed, and nothing is known of differences. */
+/** The provider's ledger cannot be read; nothing was changed. */
 export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
 }
 
-export type Reconciliation = {
-  /** True when everything could be compared and there is no difference. */
-  ok: boolean;
-  /** Operations in the log, entries in the ledger. */
-  operations: number;
-  /** Of these operations, those that were sent to other providers: this ledger has no entry of them. */
-  atOtherProviders: number;
-  entries: number;
-  /** Events that cannot be read; the first of them are listed. */
-  unreadable: number;
-  unreadableEvents: UnreadableFinding[];
-  /**
-   * Operations and entries that wait for a counterpart where the comparison stopped, because there
-   * were too many of them; 0 where it went to the end.
-   */
-  notCompared: number;
-  differences: Difference[];
-  /** How many more there are than are listed, and how many there are of each kind. */
-  more: number;
-  byKind: Record<Difference['kind'], number>;
-};
-
-/** What is compared. `signal` ends it: it throws the signal's reason. */
+/** `signal` ends it: it throws the signal's reason. */
 export type ReconcileOptions = {
   store: LogReader;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
-  /** The names of the provider whose ledger it is; left out: every operation was sent to it. */
+  /** The names of the provider whose ledger it is; left out: everything was sent to it. */
   providers?: readonly string[] | undefined;
-  /** How many operations, and how many entries, may wait for their counterpart. */
+  /** How many operations, and how many entries, may wait for a counterpart. */
   waitingMax?: number;
 };
 
@@ -65,7 +38,7 @@ const LEDGER_PAGE = 100;
 /** About 25 MB on each side. */
 const WAITING_MAX = 50_000;
 
-/** Throws where the provider's next page is this one again: its ledger would be read for ever. */
+/** Without it a ledger that repeats a page would be read for ever. */
 const checkGoesOn = (after: string | null, { entries, next }: LedgerPage): void => {
   if (next !== null && (next === after || entries.length === 0))
     throw new LedgerUnavailable("the provider's ledger does not go on");
@@ -85,7 +58,6 @@ const readLedger = async (
   }
 };
 
-/** The pages of the ledger from a cursor to its end. */
 const ledgerPages = async function* (
   options: ReconcileOptions,
   from: string | null,
@@ -112,13 +84,13 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
       await books.takeEvent(event);
     }
     after = page.at(-1)?.position ?? after;
-    // Requests that are being served go first.
+    // Requests go first.
     await turn();
     return page.length > 0;
   };
 };
 
-/** `end` is where the ledger ended; null where it is empty. */
+/** `end`: the cursor of the last entry, null for none. */
 type Reading = { end: string | null; stopped: boolean; keepsDeclines: boolean };
 
 /** Reads both in step to the end of the ledger, then the log to its own; stops when too much waits. */
@@ -139,7 +111,7 @@ const readBoth = async (options: ReconcileOptions, books: Books): Promise<Readin
   return { end, stopped: false, keepsDeclines };
 };
 
-/** Outcomes that were recorded while the log was being read may be younger than the ledger was. */
+/** Outcomes recorded while the log was read may be younger than the ledger was. */
 const readTail = async (
   options: ReconcileOptions,
   books: Books,
@@ -147,13 +119,13 @@ const readTail = async (
 ): Promise<void> => {
   for await (const { entries } of ledgerPages(options, from)) {
     for (const entry of entries) {
-      // What the log does not know of yet began after it was read.
+      // What the log does not know yet began after it was read.
       if (books.logged.has(entry.operationId)) books.takeEntry(entry);
     }
   }
 };
 
-/** What these events of a payment's stream say of an operation now; `unreadable` where it cannot be read. */
+/** An operation as its payment's stream has it now. */
 const lookUp = async (
   { store, signal }: ReconcileOptions,
   paymentId: string,
@@ -193,7 +165,7 @@ const judge = async (
   books.compare(reason === undefined ? now : { ...now, reason }, entry);
 };
 
-/** A refund that was seen at another provider than the one whose ledger it is. */
+/** A refund seen at another provider than the one whose ledger it is. */
 const isObservedElsewhere = async (
   options: ReconcileOptions,
   { isElsewhere }: Books,
@@ -232,4 +204,38 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
   const { differences, unreadableEvents, byKind, counts } = books;
   const ok = differences.length === 0 && counts.unreadable === 0 && notCompared === 0;
   return { ok, ...counts, unreadableEvents, notCompared, differences, byKind };
+};
+
+/** `reconcile` as a scan of the log, which calls for the pages of the ledger. */
+export const scan: LogScan<
+  Pick<ReconcileOptions, 'waitingMax' | 'providers'>,
+  never,
+  Reconciliation
+> = (store, args, { signal, call }) => {
+  const ledger: Provider['ledger'] = async (after, limit) =>
+    (await call('ledger', after, limit)) as LedgerPage;
+  return reconcile({ ...args, store, provider: { ledger }, signal });
+};
+
+/**
+ * `reconcile` in another thread where the store has one; this thread calls the provider. Throws as
+ * it does.
+ */
+export const reconcileBeside = async ({
+  store,
+  provider,
+  signal,
+  ...args
+}: ReconcileOptions): Promise<Reconciliation> => {
+  const { ledger } = provider;
+  const order = { module: import.meta.url, args, calls: { ledger }, signal };
+  try {
+    return await resultOf(scanLog<never, Reconciliation>(store, order));
+  } catch (error) {
+    // An error of another thread keeps the name of its class alone; the reason to stop is this
+    // thread's.
+    signal?.throwIfAborted();
+    const { name, message } = Object(error);
+    throw name === 'LedgerUnavailable' ? new LedgerUnavailable(message) : error;
+  }
 };

@@ -1,9 +1,8 @@
 /**
- * `POST /audit/v1/reconcile`: the provider's ledger against the log. It stands on the command side,
- * which alone knows the provider, and is a POST because it sets that provider to work.
- * `GET /audit/v1/payments/{id}/reconcile` asks the provider about the operations of one payment.
+ * `POST /audit/v1/reconcile` is on the command side, which alone knows the provider, and a POST
+ * because it sets the provider to work. `GET /audit/v1/payments/{id}/reconcile` asks about one
+ * payment.
  */
-import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';
@@ -24,27 +23,20 @@ import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
 import { notInLog } from '../loaded-payment.ts';
 import * as contract from './contract.ts';
-import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
+import { LedgerUnavailable } from './reconcile.ts';
 import { reconcilePayment } from './reconcile-payment.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
-  /** One reconciliation runs at a time: a request that comes meanwhile gets the same outcome. */
-  reconcileOnce(): Promise<Reconciliation>;
+  /** A request that comes while one runs gets its result. */
+  reconcileOnce(): Promise<contract.Reconciliation>;
   streams: Streams;
 };
 
 const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was changed"];
 
-const rejectFailed = (reply: FastifyReply, error: unknown): FastifyReply => {
-  if (!(error instanceof LedgerUnavailable)) throw error;
-  return reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER);
-};
-
-/** `result`, or `failed` with the error body that the response would have had as JSON. */
-async function* resultTexts({
-  reconcileOnce,
-}: Pick<ReconcileDeps, 'reconcileOnce'>): AsyncGenerator<string> {
+/** `result`, or `failed` with the error body of the JSON response. */
+async function* resultTexts({ reconcileOnce }: ReconcileDeps): AsyncGenerator<string> {
   try {
     yield serverSent('result', await reconcileOnce());
   } catch (error) {
@@ -58,7 +50,7 @@ const route = routeWith<ReconcileDeps>();
 
 export const RECONCILE_ROUTES = {
   reconcile: route({
-    // What the provider knows and the log does not belongs to no merchant yet.
+    // An operation that only the provider knows belongs to no merchant yet.
     request: { allMerchants: true },
     responses: {
       200: {
@@ -78,7 +70,8 @@ export const RECONCILE_ROUTES = {
       try {
         return sendJson(reply, await deps.reconcileOnce());
       } catch (error) {
-        return rejectFailed(reply, error);
+        if (!(error instanceof LedgerUnavailable)) throw error;
+        return reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER);
       }
     },
   }),
@@ -91,15 +84,7 @@ export type ReconcilePaymentDeps = {
   readModels: Pick<ReadModelsReader, 'getAny'>;
 };
 
-/** Nothing of it was compared, for `unreadable` says why its events cannot be read. */
-const notCompared = (unreadable: string) => ({
-  ok: false,
-  operations: [],
-  notCompared: 0,
-  unreadable,
-});
-
-/** A payment whose events cannot be read, with the merchant that the read models name, else its first event. */
+/** With the merchant that the read models name, else the first event. */
 const unreadableFor = async (
   { readModels }: ReconcilePaymentDeps,
   { merchantId: only }: Principal,
@@ -109,11 +94,18 @@ const unreadableFor = async (
   const document = await readModels.getAny(paymentId);
   const isOwn = document?.merchantId === only || isUnreadableOf(error, only);
   if (only !== '*' && !isOwn) return undefined;
-  const merchantId = document?.merchantId ?? (isOwn ? only : '');
-  return { merchantId, ...notCompared(error.message) };
+  return {
+    merchantId: document?.merchantId ?? (isOwn ? only : ''),
+    ok: false,
+    operations: [],
+    notCompared: 0,
+    unreadable: error.message,
+  };
 };
 
-/** Throws StreamNotWhole where the stream was deleted, or the log has nothing of what the read models know. */
+/**
+ * Throws StreamNotWhole where the stream was deleted, or the log lacks what the read models know.
+ */
 const rejectRemoved = async (
   { store, readModels }: ReconcilePaymentDeps,
   paymentId: string,
@@ -122,7 +114,7 @@ const rejectRemoved = async (
   if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
 };
 
-/** The payment compared; undefined where there is none, or the token's merchant may not see it. */
+/** Undefined where there is none, or the token's merchant may not see it. */
 const comparedFor = async (
   deps: ReconcilePaymentDeps,
   principal: Principal,

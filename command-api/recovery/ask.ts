@@ -1,15 +1,18 @@
 /**
- * Asks the provider what came of an operation that has no outcome, fences what was never carried
- * out, and records the response (gaps §7). An operation is never sent again, and an unknown outcome
- * never becomes a failed one. Several processes may ask at once: asking and fencing are safe to
- * repeat, and the exact revision lets one of them record the outcome.
+ * Asks the provider what came of an operation without an outcome, and fences what was never carried
+ * out (gaps §7). An operation is never sent again; an unknown outcome never becomes a failed one.
+ * Any number of processes may ask: the exact revision lets one of them record.
  */
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
-import { type Operation, unresolvedOperations } from '../../shared/payment/payment-state.ts';
+import {
+  type Operation,
+  unconfirmedOperations,
+  unresolvedOperations,
+} from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
 import { outcomeOf } from '../operate.ts';
-import { AT_WORK, type OperationQuestion } from '../provider/port.ts';
+import { AT_WORK } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 import type { Budget } from '../request-budget.ts';
 import {
@@ -21,13 +24,10 @@ import {
 import { waitForInFlight } from '../wait-for-in-flight.ts';
 import { recordContradiction } from './contradiction.ts';
 
-/** A provider that says for longer than a day that it is at work will never give an outcome. */
+/** A provider that says "at work" for longer than a day will never give an outcome. */
 const AT_WORK_MS_MAX = 86_400_000;
 
-/**
- * What the provider says of an operation for good; undefined while the outcome is unknown,
- * `at work` where the provider says that it still works on the operation.
- */
+/** The provider's final word; undefined while the outcome is unknown. */
 export const ask = async (
   { provider, nowMs }: Pick<CommandDeps, 'provider' | 'nowMs'>,
   payment: LoadedPayment,
@@ -66,10 +66,8 @@ const askAndRecord = async (
 };
 
 /**
- * Asks about each operation of the payment that has no outcome and whose call cannot be running any
- * more, and records what is definite; stops between two questions when `goOn` says so. Call it in
- * the payment's queue. Returns the payment as it is afterwards, read from the store; undefined where
- * no such payment exists.
+ * Asks, in the payment's queue, about each operation whose call must have ended. A false `goOn`
+ * stops it between two questions. Returns the payment as the store has it then.
  */
 export const resolveByAsking = async (
   deps: CommandDeps,
@@ -78,7 +76,7 @@ export const resolveByAsking = async (
 ): Promise<LoadedPayment | undefined> => {
   let payment = await deps.paymentLog.load(paymentId, 'store');
   for (const operation of unresolvedOperations(payment?.state)) {
-    // One question may take the provider's whole timeout, and a stop has a limit of its own.
+    // One question may take the provider's whole timeout.
     if (payment === undefined || !goOn()) break;
     payment = await askAndRecord(deps, payment, operation);
   }
@@ -86,10 +84,55 @@ export const resolveByAsking = async (
   return payment;
 };
 
+const confirmOne = async (
+  deps: CommandDeps,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<LoadedPayment> => {
+  const outcome = await ask(deps, payment, operation);
+  if (outcome === undefined || outcome === 'at work') return payment;
+  const { paymentId } = payment.state;
+  const { operationId, kind, ended } = operation;
+  const after = await deps.queues.run(paymentId, () =>
+    deps.paymentLog.confirm(payment, operationId, outcome),
+  );
+  const { confirmation } = operationOf(after, operationId);
+  const fields = {
+    paymentId,
+    operation: kind,
+    operationId,
+    amountMinor: operation.amountMinor,
+    recorded: ended?.outcome,
+    provider: outcome.outcome,
+  };
+  if (confirmation === undefined)
+    deps.logger.info(fields, 'the provider confirmed what was resolved by hand');
+  else if (operation.confirmation === 'UNCONFIRMED')
+    deps.logger.error(
+      fields,
+      'the provider contradicts what was resolved by hand; nothing is rewritten: see payments unresolved',
+    );
+  return after;
+};
+
 /**
- * The payment, if it exists, once no call runs on it, with the outcomes that the provider gives for what is
- * unresolved. Waits for its turn in the payment's queue. Throws BudgetSpent.
+ * Asks on about what was resolved by hand until the provider is definite (gaps §16, ADR-0099),
+ * outside the queue so that no command waits. A contradiction is recorded, and nothing rewritten.
  */
+export const confirmByAsking = async (
+  deps: CommandDeps,
+  payment: LoadedPayment,
+  goOn: () => boolean,
+): Promise<LoadedPayment> => {
+  let after = payment;
+  for (const operation of unconfirmedOperations(payment.state)) {
+    if (!goOn()) break;
+    after = await confirmOne(deps, after, operation);
+  }
+  return after;
+};
+
+/** The payment once no call runs on it, asked about in its queue. Throws BudgetSpent. */
 export const resolvedInTurn = (
   deps: CommandDeps,
   paymentId: string,
@@ -102,15 +145,10 @@ export const resolvedInTurn = (
       : payment;
   });
 
-/** The next attempt goes to the provider that is set, so that one fences it, whoever was set before. */
-const neverSentHere = ({ provider: _, ...question }: OperationQuestion): OperationQuestion =>
-  question;
-
 /**
- * Has the provider fence an attempt that was never sent, before its key gets another one (ADR-0103).
- * The provider has heard nothing of such an attempt: a log that was put back to a state before it
- * would send it, and charge a second time. Undefined once the next attempt may be made, else the
- * response. Call it in the payment's queue, or in that of the key.
+ * Has the provider fence an attempt that was never sent before its key gets another one (ADR-0103):
+ * a log restored to before that attempt would send it, and charge a second time. Undefined once the
+ * next attempt may be made. Call it in the payment's queue, or the key's.
  */
 export const responseUnlessFenced = async (
   deps: CommandDeps,
@@ -118,13 +156,15 @@ export const responseUnlessFenced = async (
   operation: Operation,
 ): Promise<CommandResponse | undefined> => {
   const { ended, kind, contradictionEnded } = operation;
-  // Two operators have ended what the provider said of it: its money was given back.
+  // Two operators have ended the contradiction: its money was given back.
   if (ended?.outcome !== 'NOT_SENT' || contradictionEnded) return undefined;
   const { paymentId } = payment.state;
-  const fence = await deps.provider.fence(neverSentHere(questionAbout(payment, operation)));
+  // Without a provider's name the one that is set fences it: that one gets the next attempt.
+  const { provider: _, ...question } = questionAbout(payment, operation);
+  const fence = await deps.provider.fence(question);
   if (fence.outcome === 'UNKNOWN')
     return deps.isLevel() ? responseTo(payment, operation) : earlierAttemptUnknown(paymentId);
-  // What is void already cannot be voided twice: the next attempt brings the log level.
+  // A void cannot happen twice: the next attempt brings the log level.
   if (fence.outcome !== 'APPROVED' || kind === 'void') return undefined;
   await recordContradiction(deps, payment, operation, fence);
   return contradicted(paymentId);

@@ -1,7 +1,6 @@
 /**
- * An operation that the log has as never sent or fenced, and that the provider carried out: a log that
- * was put back before it was known may have recorded that (gaps §16, §17). Nothing is rewritten. The
- * contradiction is recorded and listed until two operators end it.
+ * The provider carried out what the log has as never carried out, as a restored log may (gaps §16,
+ * §17). Nothing is rewritten: the contradiction is listed until two operators end it.
  */
 import { isFree, type Operation } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -9,7 +8,7 @@ import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
 import type { Approved } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 
-/** Records what the provider said, once. Throws what the event store throws. */
+/** Records it once. Throws what the event store throws. */
 export const recordContradiction = async (
   { paymentLog, unresolved, logger }: CommandDeps,
   payment: LoadedPayment,
@@ -26,30 +25,21 @@ export const recordContradiction = async (
   );
 };
 
-const askInTurn = async (
-  deps: CommandDeps,
-  paymentId: string,
-  operationId: string,
-): Promise<void> => {
-  const payment = await deps.paymentLog.load(paymentId, 'store');
-  if (payment === undefined) return;
-  const operation = operationOf(payment, operationId);
-  // A void moves no money: the next one brings the log level.
-  if (!isFree(operation) || operation.contradictionEnded || operation.kind === 'void') return;
-  const said = await deps.provider.lookUp(questionAbout(payment, operation));
-  if (said.outcome === 'APPROVED') await recordContradiction(deps, payment, operation, said);
-};
-
-/**
- * Asks the provider about an operation that its ledger holds and the log has as never carried out, and
- * records the contradiction. Never throws: the next reconciliation finds it again.
- */
+/** Asks about an operation of that kind. Never throws: the next reconciliation finds it again. */
 export const askAboutNeverSent = async (
   deps: CommandDeps,
   { paymentId, operationId }: { paymentId: string; operationId: string },
 ): Promise<void> => {
   try {
-    await deps.queues.run(paymentId, () => askInTurn(deps, paymentId, operationId));
+    await deps.queues.run(paymentId, async () => {
+      const payment = await deps.paymentLog.load(paymentId, 'store');
+      if (payment === undefined) return;
+      const operation = operationOf(payment, operationId);
+      // A void moves no money: the next one brings the log level.
+      if (!isFree(operation) || operation.contradictionEnded || operation.kind === 'void') return;
+      const said = await deps.provider.lookUp(questionAbout(payment, operation));
+      if (said.outcome === 'APPROVED') await recordContradiction(deps, payment, operation, said);
+    });
   } catch (error) {
     deps.logger.warn({ paymentId, err: error }, 'a contradiction could not be recorded');
   }

@@ -1,8 +1,7 @@
 /**
- * Asks the provider what has become of a payment since its outcome, and records what is new (gaps
- * §15): an authorization that ran out, a refund that bounced or was made elsewhere, a dispute. A
- * notice of the provider's is a reason to ask now, never the truth; an authorization older than the
- * provider keeps one is asked about without a notice as well.
+ * Asks the provider what became of a payment after its outcome (gaps §15). A notice is a reason to
+ * ask, never the truth; authorizations past the provider's hold period are polled too, in case no
+ * notice arrives.
  */
 import {
   authorizationOf,
@@ -17,10 +16,7 @@ import type { LoadedPayment } from '../loaded-payment.ts';
 import { OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
 import { resolveByAsking } from './ask.ts';
 
-/**
- * `unknown payment`: none of that id. `unknown`: the provider did not say; ask again. `at other provider`:
- * it was not asked, since the payment was made at another one (ADR-0247).
- */
+/** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
 export type AfterAsking =
   | 'recorded'
   | 'nothing new'
@@ -31,7 +27,7 @@ export type AfterAsking =
 const isApprovedRefund = ({ kind, ended, failedLater }: PaymentState['operations'][number]) =>
   kind === 'refund' && ended?.outcome === 'APPROVED' && !failedLater;
 
-const questionAbout = (state: PaymentState): PaymentQuestion => ({
+const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
   paymentId: state.paymentId,
   merchantId: state.merchantId,
   amount: state.amount,
@@ -50,20 +46,17 @@ const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsk
   let payment: LoadedPayment | undefined = await resolveByAsking(deps, paymentId);
   if (payment === undefined) return 'unknown payment';
   const before = payment.events.length;
-  const found = await deps.provider.laterResults(questionAbout(payment.state));
+  const found = await deps.provider.laterResults(questionAboutPayment(payment.state));
   if (found.outcome === 'UNKNOWN')
     return found.reason === OTHER_PROVIDER ? 'at other provider' : 'unknown';
   for (const result of found.results) payment = await deps.paymentLog.recordLater(payment, result);
   const recorded = payment.events.slice(before).map(({ event }) => event.type);
   if (recorded.length === 0) return 'nothing new';
-  deps.logger.info({ paymentId, recorded }, 'the provider said something new of a payment');
+  deps.logger.info({ paymentId, recorded }, 'recorded later results from the provider');
   return 'recorded';
 };
 
-/**
- * Asks about one payment now, and records durably what is new before it resolves. Safe to repeat.
- * Throws what the event store throws.
- */
+/** Records durably what is new. Safe to repeat. Throws what the event store throws. */
 export const askAbout = (deps: CommandDeps, paymentId: string): Promise<AfterAsking> =>
   deps.queues.run(paymentId, () => askInTurn(deps, paymentId));
 
@@ -73,7 +66,7 @@ const logFailed = ({ logger }: CommandDeps, paymentId: string, error?: unknown):
     'the provider could not be asked what became of the payment',
   );
 
-/** As askAbout, where nobody waits for the result: what fails is logged, and undefined. */
+/** askAbout for background callers: logs a failure and returns undefined. */
 const askAndLog = async (
   deps: CommandDeps,
   paymentId: string,
@@ -88,7 +81,6 @@ const askAndLog = async (
   }
 };
 
-/** Asks about the payment that a notice names; what fails is logged. */
 export const onNotice =
   (deps: CommandDeps) =>
   async (paymentId: string): Promise<void> => {
@@ -96,21 +88,22 @@ export const onNotice =
     if (found === 'at other provider') logFailed(deps, paymentId);
   };
 
-export type OldAuthorizationsOptions = {
-  deps: CommandDeps;
-  readModels: Pick<ReadModelsReader, 'search'>;
-  startTimer?: StartTimer | undefined;
-};
-
 const ELSEWHERE =
   'old authorizations were made at another provider than the one that is set, and are not asked about: they may have run out there';
 const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 const PAGE = 100;
 
-/** Asks about each authorization that is older than the provider keeps one, now and then hourly. */
-export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { stop(): void } => {
-  const { deps, readModels, startTimer = startBackgroundTimer } = options;
+/** Asks about authorizations past the provider's hold period, soon and then hourly. */
+export const watchOldAuthorizations = ({
+  deps,
+  readModels,
+  startTimer = startBackgroundTimer,
+}: {
+  deps: CommandDeps;
+  readModels: Pick<ReadModelsReader, 'search'>;
+  startTimer?: StartTimer | undefined;
+}): { stop(): void } => {
   let stopped = false;
   let cancel = (): void => undefined;
 
@@ -122,13 +115,12 @@ export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { sto
     for (;;) {
       for (const { paymentId } of page.documents) {
         if (stopped) return;
-        // One that cannot be asked about stops none of the others.
         if ((await askAndLog(deps, paymentId)) === 'at other provider') elsewhere += 1;
       }
       if (page.searchedTo === undefined) break;
       page = await readModels.search({ ...search, after: page.searchedTo }, PAGE);
     }
-    // One line in all: they stay AUTHORIZED for as long as another provider is set.
+    // One line for all: they stay AUTHORIZED as long as another provider is set.
     if (elsewhere > 0) deps.logger.warn({ payments: elsewhere }, ELSEWHERE);
   };
   const round = async (): Promise<void> => {

@@ -1,8 +1,6 @@
 /**
- * Follows the intents of the log from the start of this process on, where other processes append to
- * it. An intent that comes then has just been stored, whatever the clock of its process says (gaps
- * §7, ADR-0068): this process waits for its call by a clock of its own that only goes forward. How
- * far the clocks differ is measured on the way. Its own intents it knows without the log (operate.ts).
+ * Follows the intents of other processes. One that comes now was stored just now, whatever the
+ * clock of its process says (gaps §7, ADR-0068): its call is waited for by a monotonic clock.
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
@@ -15,28 +13,15 @@ import type { InFlight } from '../in-flight.ts';
 export type LogTailOptions = {
   store: Pick<EventStore, 'end' | 'subscribe'>;
   inFlight: Pick<InFlight, 'sawIntent'>;
-  /** Wall clock in milliseconds. */
   nowMs: () => number;
   logger: Pick<Logger, 'warn'>;
 };
 
-export type LogTail = {
-  /** Resolves when everything that was stored before has been passed over for the first time. */
-  caughtUp: Promise<void>;
-  /**
-   * The largest difference, in seconds, between this process's clock and the time of an event as it
-   * came in, over the last one to two minutes; 0 where none came.
-   */
-  clockSkewSeconds(): number;
-  stop(): void;
-};
-
 const AGAIN = { minMs: 500, maxMs: 30_000 };
 const WINDOW_MS = 60_000;
-/** A larger difference is worth a line in the log. */
 const WARNED_SECONDS = 5;
 
-/** The largest of the values of this window and of the one before it. */
+/** The largest value of this window and of the one before it. */
 const createWindowedMax = (windowMs: number) => {
   let [current, before, sinceMs] = [0, 0, performance.now()];
   const turn = (): void => {
@@ -47,7 +32,7 @@ const createWindowedMax = (windowMs: number) => {
     sinceMs += passed * windowMs;
   };
   return {
-    /** Whether the value is the first above `limit` in this window. */
+    /** True for the first value above `limit` in a window. */
     add: (value: number, limit: number): boolean => {
       turn();
       const isFirst = value > limit && current <= limit;
@@ -61,14 +46,14 @@ const createWindowedMax = (windowMs: number) => {
   };
 };
 
-/** Starts following. A log out of reach is tried again; nothing is thrown. */
-export const followLogTail = (options: LogTailOptions): LogTail => {
+/** Starts following, and tries again while the log is out of reach. Never throws. */
+export const followLogTail = (options: LogTailOptions) => {
   const { store, inFlight, nowMs, logger } = options;
   const stopping = new AbortController();
   const { promise: caughtUp, resolve: onCaughtUp } = Promise.withResolvers<void>();
   const skew = createWindowedMax(WINDOW_MS);
   let after: Position | null | undefined;
-  /** Only what comes after everything older was stored a moment ago. */
+  /** Only events after the first catch-up were stored a moment ago. */
   let isLive = false;
 
   const measure = (time: string): void => {
@@ -107,5 +92,13 @@ export const followLogTail = (options: LogTailOptions): LogTail => {
   };
   void follow();
 
-  return { caughtUp, clockSkewSeconds: skew.now, stop: () => stopping.abort() };
+  return {
+    /** Resolves once everything stored before the start has been passed over. */
+    caughtUp,
+    /** Between this clock and the time of an event as it came in, over the last one to two minutes. */
+    clockSkewSeconds: skew.now,
+    stop: () => stopping.abort(),
+  };
 };
+
+export type LogTail = ReturnType<typeof followLogTail>;

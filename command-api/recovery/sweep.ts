@@ -1,13 +1,11 @@
 /**
- * Finds the intents that have no outcome and that this process does not know of, at the start and
- * every minute, without reading the whole log (gaps §7). The read models list them up to their
- * checkpoint; parked payments, whose documents show nothing of them, are read one by one; and the
- * log is read from the checkpoint on, so that none is overlooked while the projector is behind or
- * stopped. Any number of processes may sweep at once.
+ * Finds intents without an outcome that this process does not know, without reading the whole log
+ * (gaps §7): the read models list them up to their checkpoint, parked payments are read one by one,
+ * and the log has the rest. Any number of processes may sweep at once.
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
-import type { EventStore, Position } from '../../shared/event-store/port.ts';
+import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
 import { isIntent, isLater } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -22,25 +20,15 @@ export type SweepOptions = {
   readModels: Pick<ReadModels, 'unresolved' | 'parked' | 'checkpoint'>;
   unresolved: Pick<Unresolved, 'track' | 'dropResolved'>;
   logger: Pick<Logger, 'warn'>;
-  /** What the first sweep may wait for, so that the log need not be read: 2 s at most. */
+  /** The first sweep waits for it, 2 s at most, so that the log need not be read. */
   ready?: Promise<unknown> | undefined;
 };
 
-export type Sweep = {
-  /** Resolves when the sweep under way, or the next one, has ended. */
-  now(): Promise<void>;
-  stop(): void;
-};
-
 const EVERY_MS = 60_000;
-/** After a sweep that failed: an engine is out of reach. */
 const AGAIN_MS = 5_000;
 const READY_MS_MAX = 2_000;
 const PAGE = 500;
 
-type Events = Awaited<ReturnType<EventStore['readAll']>>;
-
-/** True where recovery has to ask about the operation of the event, as far as the event says. */
 const staysToBeDone = (event: PaymentEvent): boolean =>
   isIntent(event) ||
   event.type === 'PaymentProviderOpened' ||
@@ -48,8 +36,7 @@ const staysToBeDone = (event: PaymentEvent): boolean =>
   event.type === 'PaymentOutcomeContradicted' ||
   (event.type !== 'PaymentOutcomeConfirmed' && 'resolution' in event.data);
 
-/** Notes the operations that a page leaves without an outcome, beside those of the pages before. */
-const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): void => {
+const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly LogEvent[]): void => {
   for (const event of page) {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined) continue;
@@ -57,7 +44,7 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): voi
     if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
       const { data } = event.event;
-      // It is said of what has its outcome, and ends nothing.
+      // Said of an operation that has its outcome.
       if (isLater(event.event)) continue;
       if (staysToBeDone(event.event)) operations.add(data.operationId);
       else operations.delete(data.operationId);
@@ -67,18 +54,18 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): voi
   }
 };
 
-/** Starts sweeping. A sweep that fails is repeated soon; none throws. */
-export const startSweep = (options: SweepOptions): Sweep => {
+/** Starts sweeping, and repeats a failed sweep soon. Never throws. */
+export const startSweep = (options: SweepOptions) => {
   const { store, readModels, unresolved, logger } = options;
-  /** Up to here the log has been read, and what it left unresolved is known. */
+  /** What the log left unresolved up to here is known. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
   let sweeping: Promise<void> | undefined;
   let stopped = false;
-  /** Why the last sweep failed: each reason is a line once. */
+  /** Why the last sweep failed: each reason is logged once. */
   let warnedOf: string | undefined;
 
-  /** The later of two places before which everything unresolved is known. */
+  /** The later of the checkpoint and `readTo`. */
   const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
     if (readTo === undefined) return checkpoint;
     const between = await store.readAll(checkpoint, 1, readTo);
@@ -87,7 +74,6 @@ export const startSweep = (options: SweepOptions): Sweep => {
 
   const readLog = async (from: Position | null): Promise<Map<string, Set<string>>> => {
     const unresolvedInLog = new Map<string, Set<string>>();
-    // What is appended from here on is for the next sweep.
     const end = await store.end();
     let after = from;
     while (after !== end && !stopped) {
@@ -95,7 +81,7 @@ export const startSweep = (options: SweepOptions): Sweep => {
       if (page.length === 0) break;
       noteOperations(unresolvedInLog, page);
       after = page.at(-1)?.position ?? after;
-      // Requests that are being served go first.
+      // Requests go first.
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (after !== null) readTo = after;
@@ -103,7 +89,7 @@ export const startSweep = (options: SweepOptions): Sweep => {
   };
 
   const sweep = async (): Promise<void> => {
-    // The checkpoint is read first: an event applied after that shows in the list or in the log.
+    // First, so that an event applied afterwards shows in the list or in the log.
     const checkpoint = await readModels.checkpoint();
     const listed = await readModels.unresolved(RETRY_SCHEDULES_MAX);
     const parked = await readModels.parked(RETRY_SCHEDULES_MAX);
@@ -157,3 +143,5 @@ export const startSweep = (options: SweepOptions): Sweep => {
     },
   };
 };
+
+export type Sweep = ReturnType<typeof startSweep>;

@@ -1,7 +1,5 @@
 /**
- * The operations that this process knows recovery has to ask about, by payment: those that are
- * unresolved, and those that were resolved by hand and are not confirmed. An operator's list, the
- * metrics and the joining of equal creates are made from it.
+ * The operations that recovery has to ask about: unresolved, or resolved by hand and not confirmed.
  */
 import {
   isOtherProvider,
@@ -15,10 +13,9 @@ import {
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 
-/** UNCONFIRMED: resolved by hand. CONTRADICTED by the provider: resolved by hand, or never sent (ADR-0099). */
+/** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
 export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
 
-/** An operation that the provider is to be asked about: its call has ended. */
 export type KnownOperation = {
   paymentId: string;
   merchantId: string;
@@ -29,28 +26,15 @@ export type KnownOperation = {
   currency: string;
   /** The time of its intent. */
   since: string;
-  /** The name of the provider that it was sent to, where another one is set: nobody asks about it. */
+  /** Where another provider was sent it than the one that is set, which is not asked. */
   otherProvider?: string;
-  /** An operator's word that waits for another one's. */
+  /** The first operator's word, which waits for a second's. */
   request?: ResolutionRequest | undefined;
 };
 
-/** True where nothing of the payment is left to be asked about; also for a payment that is gone. */
+/** Also true for a payment that is gone. */
 export const isDone = (state: PaymentState | undefined): boolean =>
   unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
-
-export type UnresolvedIndex = {
-  /** Replaces what is known of the payment; an operation that may be in flight is left out. */
-  put(payment: LoadedPayment): void;
-  delete(paymentId: string): void;
-  has(paymentId: string): boolean;
-  paymentIds(): string[];
-  /** The operations of one payment, the oldest first. */
-  of(paymentId: string): readonly KnownOperation[];
-  all(): KnownOperation[];
-  /** The payment whose create is unresolved and has this fingerprint. */
-  createOf(fingerprint: string): string | undefined;
-};
 
 type Known = { operations: KnownOperation[]; createFingerprint: string | undefined };
 
@@ -71,7 +55,7 @@ const knownOf = (
   ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
 });
 
-/** Of one payment; an operation that may be in flight is left out. `providers`: of the one that is set. */
+/** Leaves out operations that may be in flight. `providers`: the names of the one that is set. */
 export const knownOperations = (
   payment: LoadedPayment,
   { mayRun }: Pick<InFlight, 'mayRun'>,
@@ -84,9 +68,9 @@ export const knownOperations = (
 export const createUnresolvedIndex = (
   inFlight: Pick<InFlight, 'mayRun'>,
   providers: readonly string[],
-): UnresolvedIndex => {
+) => {
   const byPayment = new Map<string, Known>();
-  /** Payments by the fingerprint of their create: equal creates can have run side by side. */
+  /** Equal creates can have run side by side. */
   const byFingerprint = new Map<string, Set<string>>();
 
   const remove = (paymentId: string): void => {
@@ -116,10 +100,12 @@ export const createUnresolvedIndex = (
   return {
     put,
     delete: remove,
-    has: (paymentId) => byPayment.has(paymentId),
+    has: (paymentId: string) => byPayment.has(paymentId),
     paymentIds: () => [...byPayment.keys()],
-    of: (paymentId) => byPayment.get(paymentId)?.operations ?? [],
+    /** The oldest first. */
+    of: (paymentId: string) => byPayment.get(paymentId)?.operations ?? [],
     all: () => [...byPayment.values()].flatMap(({ operations }) => operations),
-    createOf: (fingerprint) => byFingerprint.get(fingerprint)?.values().next().value,
+    /** The payment whose create is unresolved and has this fingerprint. */
+    createOf: (fingerprint: string) => byFingerprint.get(fingerprint)?.values().next().value,
   };
 };

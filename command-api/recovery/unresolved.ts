@@ -1,8 +1,7 @@
 /**
- * What this process knows to be unresolved: operations whose intent is stored, whose call has
- * ended, and whose outcome is not recorded. Each of their payments has a retry schedule, by which
- * the provider is asked until the outcome is known (ask.ts); and no less where the outcome was
- * resolved by hand, until the provider is definite (confirm.ts).
+ * What this process knows to be unresolved: the call has ended, no outcome is recorded. Each
+ * payment has a schedule by which the provider is asked until it is definite, also after a word by
+ * hand.
  */
 
 import { StreamNotWhole } from '../../shared/event-store/errors.ts';
@@ -15,85 +14,40 @@ import type { PaymentLog } from '../payment-log.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
 import { createUnresolvedIndex, isDone, type KnownOperation } from './unresolved-index.ts';
 
-/** An unresolved operation, and when the provider is asked about it again. */
 export type UnresolvedOperation = KnownOperation & {
-  /** How often this process has asked for the outcome in vain. */
+  /** How often this process has asked in vain. */
   attempts: number;
   /** Null while an attempt waits for its turn, and where another process asks. */
   nextAttemptAt: string | null;
-};
-
-export type Unresolved = {
-  /**
-   * The operation ended here without a recorded outcome: its payment's retry schedule begins anew.
-   * `payment` is the payment with the intent, where the intent is known to be stored: an equal
-   * create joins it from now on.
-   */
-  add(paymentId: string, operationId: string, payment: LoadedPayment | undefined): void;
-  /**
-   * Begins the retry schedule of a payment that may have something unresolved. Of one that is only parked
-   * nothing is known to be: where its stream was removed, the schedule ends.
-   */
-  track(paymentId: string, isOnlyParked?: boolean): void;
-  /** The payment's stream was read or appended to: drops what has its outcome now. */
-  update(paymentId: string, payment: LoadedPayment | undefined): void;
-  /** Drops the payments, of those not named here, that another process has resolved. */
-  dropResolved(stillUnresolved: ReadonlySet<string>): Promise<void>;
-  /** The payment whose create is unresolved and equal, to be joined (gaps §7). */
-  equalCreate(fingerprint: string): string | undefined;
-  /**
-   * How many payments are unresolved, and the age of the oldest in seconds; how many operations that
-   * were resolved by hand are not confirmed, and how many the provider contradicts; how many of all
-   * were sent to another provider than the one that is set.
-   */
-  metrics(): {
-    count: number;
-    oldestSeconds: number;
-    unconfirmed: number;
-    contradicted: number;
-    atOtherProvider: number;
-  };
-  list(): UnresolvedOperation[];
-  /**
-   * Ends the retry schedules, and asks no further question but those that a request waits for. What
-   * is unresolved stays so and is found again at the next start.
-   */
-  stopAsking(): void;
 };
 
 export type UnresolvedOptions = {
   paymentLog: Pick<PaymentLog, 'load' | 'peek'>;
   queues: Queues;
   inFlight: InFlight;
-  /** Asks the provider and records, in the payment's queue (ask.ts). */
   resolve(paymentId: string, goOn: () => boolean): Promise<LoadedPayment | undefined>;
-  /** Asks about what was resolved by hand, outside of the queue, and records (confirm.ts). */
   confirm(payment: LoadedPayment, goOn: () => boolean): Promise<LoadedPayment>;
-  /** The names of the provider that is set. */
   providers: readonly string[];
-  /** Waits between attempts, in milliseconds; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
   delaysMs: readonly number[];
   nowMs: () => number;
   logger: Pick<Logger, 'warn' | 'error'>;
 };
 
-/** What an attempt in vain is logged as, by the state of the payment's oldest operation. */
 const STILL = {
   UNRESOLVED: 'the outcome is still unknown',
   UNCONFIRMED: 'the provider has not confirmed what was resolved by hand',
   CONTRADICTED: 'the provider still contradicts what is recorded',
 } as const;
 
-/** Somebody has to act on it; what was resolved by hand can wait for its confirmation. */
+/** An operator has to act; what was resolved by hand can wait for its confirmation. */
 const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
   otherProvider !== undefined && state !== 'UNCONFIRMED';
 
 const ELSEWHERE =
   'it was sent to another provider than the one that is set, and is not asked about: start with that one again, or payments resolve';
 
-export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
-  const { paymentLog, queues, inFlight, resolve, confirm, delaysMs, nowMs, logger } = options;
-  const { providers } = options;
+export const createUnresolved = (options: UnresolvedOptions) => {
+  const { paymentLog, queues, inFlight, providers, delaysMs, nowMs, logger } = options;
   const index = createUnresolvedIndex(inFlight, providers);
   const onlyParked = new Set<string>();
   let stopped = false;
@@ -105,14 +59,15 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
     index.delete(paymentId);
   };
 
-  const update: Unresolved['update'] = (paymentId, payment) => {
+  /** The payment's stream was read or appended to: drops what has its outcome now. */
+  const update = (paymentId: string, payment: LoadedPayment | undefined): void => {
     if (payment === undefined || isDone(payment.state)) drop(paymentId);
     else if (index.has(paymentId)) index.put(payment);
   };
 
   const attempt = async (paymentId: string): Promise<Attempted> => {
     const goOn = () => !stopped;
-    const resolving = queues.run(paymentId, () => resolve(paymentId, goOn));
+    const resolving = queues.run(paymentId, () => options.resolve(paymentId, goOn));
     let payment = await resolving.catch((error: unknown) => {
       if (error instanceof StreamNotWhole && onlyParked.has(paymentId)) return undefined;
       throw error;
@@ -120,7 +75,7 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
     onlyParked.delete(paymentId);
     if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
     index.put(payment);
-    payment = await confirm(payment, goOn);
+    payment = await options.confirm(payment, goOn);
     update(paymentId, payment);
     if (isDone(payment.state)) return { kind: 'resolved' };
     const leftMs = inFlight.leftMs(payment);
@@ -153,7 +108,7 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
 
   const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });
 
-  /** True where all that is left to be asked about is being carried out by this process. */
+  /** True where this process is carrying out all that is left to ask about. */
   const isLive = (paymentId: string): boolean => {
     const state = paymentLog.peek(paymentId)?.state;
     const operations = unresolvedOperations(state);
@@ -165,20 +120,23 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
   };
 
   return {
-    add: (paymentId, operationId, payment) => {
+    /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
+    add: (paymentId: string, operationId: string, payment: LoadedPayment | undefined): void => {
       schedules.beginAnew(paymentId);
       if (schedules.get(paymentId) === undefined) return;
       inFlight.sawEnd(paymentId, operationId);
       if (payment !== undefined) index.put(payment);
     },
-    track: (paymentId, isOnlyParked = false) => {
+    /** `isOnlyParked`: nothing says that it has something unresolved; its stream may be removed. */
+    track: (paymentId: string, isOnlyParked = false): void => {
       if (isOnlyParked) onlyParked.add(paymentId);
       else onlyParked.delete(paymentId);
-      // An operation that this process carries out is added by operate.ts if it stays unknown.
+      // operate.ts adds it if its outcome stays unknown.
       if (!isLive(paymentId)) schedules.begin(paymentId);
     },
     update,
-    dropResolved: async (stillUnresolved) => {
+    /** Drops payments, of those not named here, that another process has resolved. */
+    dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
       for (const paymentId of index.paymentIds()) {
         if (stillUnresolved.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
@@ -187,7 +145,9 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
         });
       }
     },
+    /** The payment that an equal create joins (gaps §7). */
     equalCreate: index.createOf,
+    /** `count` is of unresolved payments, the others are of operations. */
     metrics: () => {
       const inState = (state: KnownOperation['state']): KnownOperation[] =>
         index.all().filter((operation) => operation.state === state);
@@ -202,16 +162,19 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
         atOtherProvider: index.all().filter(isElsewhere).length,
       };
     },
-    list: () =>
+    list: (): UnresolvedOperation[] =>
       index.all().map((operation) => {
         const { attempts = 0, nextAttemptAtMs } = schedules.get(operation.paymentId) ?? {};
         const nextAttemptAt =
           nextAttemptAtMs === undefined ? null : new Date(nextAttemptAtMs).toISOString();
         return { ...operation, attempts, nextAttemptAt };
       }),
-    stopAsking: () => {
+    /** Ends the schedules: only requests still ask. The next start finds what is unresolved. */
+    stopAsking: (): void => {
       stopped = true;
       schedules.stop();
     },
   };
 };
+
+export type Unresolved = ReturnType<typeof createUnresolved>;

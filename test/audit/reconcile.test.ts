@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
-import { type Found, judge } from '../../command-api/reconcile/reconcile-payment.ts';
+import { judge, type LookedUp } from '../../command-api/reconcile/reconcile-payment.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { FinalOutcome } from '../../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
@@ -155,7 +155,7 @@ describe('M5: what the log and the provider’s word about one operation come to
   const NOTHING = { outcome: 'NOT_FOUND' } as const;
   const silent = (reason: string) => ({ outcome: 'UNKNOWN', reason }) as const;
 
-  test.each<[FinalOutcome | undefined, Found, string, string | undefined]>([
+  test.each<[FinalOutcome | undefined, LookedUp, string, string | undefined]>([
     ['APPROVED', APPROVAL, 'AGREES', undefined],
     ['DECLINED', DECLINE, 'AGREES', undefined],
     ['NOT_SENT', NOTHING, 'AGREES', undefined],

@@ -4,7 +4,7 @@ import { followToResult, problemBy } from '../../api.js';
 import { counted, money } from '../../format.js';
 import { Finding, html, PaymentLink, ProblemBox, Raw, ToPayment } from '../../parts.js';
 
-/** @typedef {import('../../../../command-api/reconcile/reconcile.ts').Reconciliation} Reconciliation */
+/** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
 
 /** @param {Difference['log'] | Difference['provider']} side */
