@@ -74,9 +74,6 @@ const openProvider = async (config: Config, log: Log, ledgerFile: string): Promi
   return openOuterProvider(config);
 };
 
-/** Many providers respond within it; lists may lack a PENDING payment for twice as long. */
-const NEW_PAYMENTS_HELD_MS = 250;
-
 const asItIs = <T>(own: T): T => own;
 
 /** Behind is known without a read of the event store: the projector runs in this process. */
@@ -130,8 +127,6 @@ const openParts = async (
     logger: log,
     freshness,
     running: sealer.running,
-    // Other processes know of no payment that is held here.
-    heldMs: opened.shared ? undefined : NEW_PAYMENTS_HELD_MS,
   });
   const deliveries = await openDeliveries(drivers);
   const ownWebhookSecret = config.webhooks.secret ?? (await webhookSecret(folder));

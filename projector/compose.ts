@@ -38,11 +38,6 @@ export type ProjectorOptions = {
   leaseMs?: number;
   /** How often one payment's read model is compared with the log: every second. */
   sampleMs?: number;
-  /**
-   * Where this process alone appends and reads: how long a new payment may wait for its second event,
-   * so that both are written at once.
-   */
-  heldMs?: number | undefined;
 };
 
 export type ProjectorStatus = {
@@ -124,10 +119,7 @@ const subscriberOf = (
     if (paymentId !== undefined) return projection.removal(paymentId);
     logger.error({ stream }, 'a stream of the event log was deleted or cut, or may have been');
   },
-  caughtUp: () => {
-    caughtUp();
-    projection.caughtUp();
-  },
+  caughtUp,
 });
 
 /**
@@ -136,14 +128,12 @@ const subscriberOf = (
  */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
-  const { sampleMs = 1000, heldMs } = options;
+  const { sampleMs = 1000 } = options;
   await checkBeforeStart(options);
 
   const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
   const { freshness } = catchUp;
-  const held =
-    heldMs === undefined ? undefined : { ms: heldMs, onFailed: () => subscription.restart() };
-  const plain = createProjection({ store, readModels, logger, freshness, held });
+  const plain = createProjection({ store, readModels, logger, freshness });
   const projection = isTracing() ? tracedProjection(plain) : plain;
   const lease = keepLease({
     readModels,
@@ -194,10 +184,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
         counts: { events, healed, parkings, restarts },
       };
     },
-    waitForRevision: (paymentId, revision, timeoutMs) => {
-      projection.waitedFor(paymentId, revision);
-      return catchUp.waitForRevision(paymentId, revision, timeoutMs);
-    },
+    waitForRevision: catchUp.waitForRevision,
     lag: watch.lag,
     isBehind: freshness.isBehind,
     retryParked: async (paymentId) => {
@@ -233,7 +220,6 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       sampler.stop();
       const released = lease.stop();
       await subscription.stop();
-      projection.stop();
       await rebuilds.ended();
       await released;
     },

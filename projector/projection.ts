@@ -13,7 +13,7 @@ import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import type { Freshness } from './freshness.ts';
-import { createNewPayments, type Place, placeOf } from './new-payments.ts';
+import { checkpointHashOf } from './log-check.ts';
 import { createPaymentFolds, type Folded } from './payment-folds.ts';
 import { createTurns } from './turns.ts';
 import { forgetForeign } from './verification/acknowledge.ts';
@@ -26,28 +26,13 @@ export type ProjectionOptions = {
   readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
   freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
   logger: Logger;
-  /**
-   * Set where `freshness` knows of each append: how long a new payment is held for its second event
-   * once the projection has caught up (new-payments.ts), and what is called when those that have
-   * waited so long cannot be written: to start again from the checkpoint.
-   */
-  held?: { ms: number; onFailed(): void } | undefined;
 };
 
 export type Projection = {
   /** Reads checkpoint and parked payments. Throws ReadModelsUnavailable. */
   start(): Promise<Position | null>;
-  /**
-   * Applies a batch and moves the checkpoint, up to the first new payment that is held. Throws what the
-   * engines throw.
-   */
+  /** Applies a batch and moves the checkpoint behind it. Throws what the engines throw. */
   events(events: LogEvent[]): Promise<void>;
-  /** Everything that was in the log has been applied: new payments may be held from now on. */
-  caughtUp(): void;
-  /** A response waits for this revision: a payment that is held with it is written at once. */
-  waitedFor(paymentId: string, revision: number): void;
-  /** Holds no payment any more; those that are held are applied at the next start. */
-  stop(): void;
   /** Reads a parked payment's stream again; true when its document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
   /**
@@ -92,31 +77,21 @@ export const createProjection = ({
   readModels,
   freshness,
   logger,
-  held,
 }: ProjectionOptions): Projection => {
   const counts = { events: 0, parkings: 0 };
   let parked = new Set<string>();
   let checkpoint: Position | null = null;
   let started = false;
-  /** The place of the last event that was taken. */
-  let end: Place = { position: null };
-  let mayHold = false;
-  let timer: NodeJS.Timeout | undefined;
   const inTurn = createTurns();
-  const newPayments = createNewPayments();
-  const load: ReadModels['load'] = (paymentId) => {
-    const readModel = newPayments.readModel(paymentId);
-    return readModel === undefined ? readModels.load(paymentId) : Promise.resolve(readModel);
-  };
   const folds = createPaymentFolds({
     store,
-    readModels: { load },
+    readModels,
     logger,
     isParked: (paymentId) => parked.has(paymentId),
   });
 
   const lastOf = async (paymentId: string): Promise<number> =>
-    (await load(paymentId))?.revision ?? -1;
+    (await readModels.load(paymentId))?.revision ?? -1;
 
   const readParked = async (): Promise<void> => {
     parked = new Set((await readModels.parked(PARKED_KNOWN_MAX)).map((p) => p.paymentId));
@@ -150,71 +125,22 @@ export const createProjection = ({
     await readParked();
   };
 
-  /** Writes payments, and moves the checkpoint as far as no payment but these is held. */
-  const writeUpToHeld = async (
-    payments: Map<string, Folded>,
-    forgotten: ReadModelChange[] = [],
-  ): Promise<Parking[]> => {
-    const { position, hash } = newPayments.before(payments) ?? end;
-    if (payments.size + forgotten.length === 0 && position === checkpoint) return [];
-    return write(payments, position, hash, forgotten);
-  };
-
-  /** Nothing is held, and everything up to the checkpoint is written. */
-  const beAtCheckpoint = (): void => {
-    newPayments.clear();
-    mayHold = false;
-    end = { position: checkpoint };
-  };
-
   const applyBatch = async (events: LogEvent[]): Promise<void> => {
     const last = events.at(-1);
     if (last === undefined) return;
     const payments = await folds.foldBatch(events);
-    if (mayHold) newPayments.take(payments, events, end);
-    end = placeOf(last);
     const forgotten = await forgetForeign(events, lastOf);
     for (const { paymentId } of forgotten) payments.delete(paymentId);
-    const parkings = await writeUpToHeld(payments, forgotten).catch((error: unknown) => {
-      // Before the next start a write of held payments would move the checkpoint past this batch.
-      beAtCheckpoint();
-      throw error;
-    });
+    const hash = checkpointHashOf(last) ?? undefined;
+    const parkings = await write(payments, last.position, hash, forgotten);
     counts.events += events.length;
     // Parked payments count as applied too: a reader sees the mark on the document.
     for (const { stream, revision } of events) {
       const paymentId = paymentOf(stream);
-      if (paymentId === undefined || newPayments.has(paymentId)) continue;
-      freshness.applied(paymentId, revision);
+      if (paymentId !== undefined) freshness.applied(paymentId, revision);
     }
     if (parkings.length + forgotten.length > 0) await noteParked(parkings);
-    writeHeldSoon();
   };
-
-  const writeHeld = async (ms: number): Promise<void> => {
-    const due = newPayments.heldFor(ms);
-    if (due.size === 0) return;
-    const parkings = await writeUpToHeld(due);
-    newPayments.release(due.keys());
-    for (const paymentId of due.keys()) freshness.applied(paymentId, 0);
-    if (parkings.length > 0) await noteParked(parkings);
-  };
-
-  const writeHeldSoon = (): void => {
-    if (held === undefined || timer !== undefined || newPayments.isEmpty()) return;
-    const { ms, onFailed } = held;
-    timer = setTimeout(() => {
-      timer = undefined;
-      inTurn(() => writeHeld(ms)).then(writeHeldSoon, onFailed);
-    }, ms).unref();
-  };
-
-  /** A step about documents, between two batches: all that could be held is written first. */
-  const inTurnWritten = <T>(step: () => Promise<T>): Promise<T> =>
-    inTurn(async () => {
-      await writeHeld(0);
-      return step();
-    });
 
   const retry = async (paymentId: string): Promise<boolean> => {
     const known = (await readModels.parked(PARKED_KNOWN_MAX)).find(
@@ -261,26 +187,17 @@ export const createProjection = ({
     freshness.starting();
     started = true;
     checkpoint = stored;
-    beAtCheckpoint();
     return stored;
   };
 
   return {
     start: () => inTurn(start),
     events: (events) => inTurn(() => applyBatch(events)),
-    caughtUp: () => {
-      mayHold = held !== undefined;
-    },
-    waitedFor: (paymentId, revision) => {
-      if (revision === 0 && newPayments.has(paymentId))
-        inTurn(() => writeHeld(0)).catch(() => held?.onFailed());
-    },
-    stop: () => clearTimeout(timer),
-    retryParked: (paymentId) => inTurnWritten(() => retry(paymentId)),
-    removal: (paymentId, kept) => inTurnWritten(() => removal(paymentId, kept)),
-    repair: (paymentId) => inTurnWritten(() => repair(paymentId)),
+    retryParked: (paymentId) => inTurn(() => retry(paymentId)),
+    removal: (paymentId, kept) => inTurn(() => removal(paymentId, kept)),
+    repair: (paymentId) => inTurn(() => repair(paymentId)),
     hold: (step) =>
-      inTurnWritten(async () => {
+      inTurn(async () => {
         const result = await step();
         // The step may have changed what is parked.
         await readParked();

@@ -24,7 +24,7 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'command-api/recovery': 'recovery/* http/{restored-never-sent,unique-references,later-results}',
   'command-api/request': 'http/{create-request,change-request,card-in-request}',
   'command-api/webhooks': 'webhooks/endpoints http/stripe-webhooks',
-  projector: 'projector/{projection,subscription,new-payments,lease,rebuild,removed}',
+  projector: 'projector/{projection,subscription,lease,rebuild,removed}',
   'projector/event-feed': 'projector/topics contract/event-feed/memory',
   'projector/key-document': 'contract/key-document/*',
   'projector/relay': 'projector/{relay,relay-parking} contract/relay-retry/memory',
