@@ -1,6 +1,6 @@
 /**
- * The responses of the audit routes, as schemas: docs/openapi-audit.json is written from them. Every
- * amount is in minor units, every time is RFC 3339 in UTC with milliseconds, every position is opaque.
+ * The responses of the audit routes; docs/openapi-audit.json is written from them. Amounts are in
+ * minor units, times RFC 3339 in UTC with milliseconds, positions opaque.
  */
 import { z } from 'zod';
 import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
@@ -23,7 +23,7 @@ export const AuditAmounts = z
 
 const place = { position: z.string(), stream: z.string(), revision: z.int().min(0) };
 
-/** What does not verify, and why. The position is empty where it is no event's, as of a removed stream. */
+/** Its position is empty where it is no event's, as of a removed stream. */
 export const AuditBreak = z
   .object({
     ...place,
@@ -55,19 +55,17 @@ export const AuditEvent = z
       .string()
       .optional()
       .describe('What it says beside its type, in words for people; left out where that is all.'),
-    /** Why it does not verify; no status and no sums are shown from there on. */
+    /** No status and no amounts are shown from there on. */
     broken: z.string().optional(),
   })
   .meta({ id: 'AuditEvent' });
 export type AuditEvent = z.infer<typeof AuditEvent>;
 
-/** An event that this version of the code cannot read; its place is known. */
 export const AuditUnreadableEvent = z
   .object({
     ...place,
     paymentId: z.string().optional(),
     unreadable: z.string(),
-    /** Why it does not verify, where it does not. */
     broken: z.string().optional(),
   })
   .meta({ id: 'AuditUnreadableEvent' });
@@ -118,7 +116,6 @@ export const AuditState = z
     paymentId: z.string(),
     merchantId: z.string(),
     revision: z.int(),
-    /** The event at that revision. */
     event: AuditEvent,
     /** What GET would have responded then (PaymentResponse of the merchants' document). */
     payment: z.record(z.string(), z.unknown()),
@@ -128,38 +125,37 @@ export const AuditState = z
   })
   .meta({ id: 'AuditState' });
 
-/** In place of a state at or after the first event that does not verify: there is none to show. */
+/** In place of a state at or after the first event that does not verify. */
 export const AuditNoState = z
   .object({ paymentId: z.string(), merchantId: z.string(), broken: AuditBreak })
   .meta({ id: 'AuditNoState' });
 export type AuditNoState = z.infer<typeof AuditNoState>;
 
-/** The response of `state`. */
 export const AuditStateOrNone = z
   .union([AuditState, AuditNoState])
   .meta({ id: 'AuditStateOrNone' });
 
-/** A head of an earlier export, as it was found in the log; see docs/audit.md. */
 export const AuditKeptHead = z
   .object({ position: z.string(), found: z.boolean(), notComparable: z.string().optional() })
   .meta({ id: 'AuditKeptHead' });
 
-/** The seals of the log: how many fit, up to where the last one covers it, and what follows it. */
+/** How many seals fit, up to where the last one covers the log, and what follows it. */
 export const AuditSeals = z
   .object({
     seals: z.int(),
     eventsAfter: z.int(),
     position: z.string().optional(),
     keyId: z.string().optional(),
-    /** The key that the seals were checked from; left out where none was known. */
+    /** The key that the seals were checked by; left out where none was known. */
     trustedKeyId: z.string().optional(),
   })
   .meta({ id: 'AuditSeals' });
 
-/** `guarantee`: one chain over the whole log, one up to the last seal, or one within each stream. */
+/**
+ * `guarantee`: one chain over the whole log, one up to the last seal, or one within each stream.
+ */
 export const AuditVerification = z
   .object({
-    /** True for INTACT alone. */
     ok: z.boolean(),
     /** NOT_COMPARABLE: no break, but the kept head proves nothing about what was verified. */
     finding: z.enum(['INTACT', 'BROKEN', 'NOT_COMPARABLE']),
@@ -168,7 +164,7 @@ export const AuditVerification = z
     merchantId: z.string().optional(),
     events: z.int(),
     head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
-    /** The first break that nobody has acknowledged. */
+    /** The first break that no operator has acknowledged. */
     broken,
     breaks: z
       .object({
@@ -181,9 +177,8 @@ export const AuditVerification = z
       .optional()
       .describe('Of the log, not of one payment.'),
     /**
-     * Payments that the read models know and the log does not hold as far, the first 100: where a log
-     * with a chain over all of it has a break, and of any other log always. Left out where the read
-     * models cannot be asked.
+     * The first 100 payments that the read models know and the log does not hold as far; left out
+     * where the read models cannot be asked, or a log with one chain has no break.
      */
     missingPayments: z.array(z.string()).optional(),
     keptHead: AuditKeptHead.optional(),
@@ -200,7 +195,6 @@ export const AuditLogPage = z
     broken,
     /** `from` of the next page; null only where the log is empty. */
     next: z.string().nullable(),
-    /** True when this page reaches the end of the log. */
     atEnd: z.boolean(),
   })
   .meta({ id: 'AuditLogPage' });
@@ -221,13 +215,15 @@ export const AuditExplanation = z
     paymentId: z.string(),
     command: z.enum(['capture', 'void', 'refund']),
     allowed: z.boolean(),
-    /** The payment's status now; status, revision and currency are left out beside `broken`. */
+    /** Status, revision and currency are left out beside `broken`. */
     status: z.enum(PAYMENT_STATUSES).optional(),
     revision: z.int().optional(),
-    /** The amount of the provider's call. */
     amount: minor.optional(),
     currency: z.string().optional(),
-    /** The error that a merchant would get; UNRESOLVED where an earlier operation would be looked up first. */
+    /**
+     * The error that a merchant would get; UNRESOLVED where an earlier operation would be looked up
+     * first.
+     */
     code: z.string().optional(),
     details: z.array(z.string()),
     forbiddenBy: z.array(AuditForbidding),

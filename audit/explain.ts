@@ -1,6 +1,6 @@
 /**
- * Whether a command would be allowed now, and if not, which events forbid it. The decision is that of
- * the rules (shared/payment/decide.ts); this file only names the events behind it.
+ * Which events forbid a command now. The rules decide (shared/payment/decide.ts); this only names
+ * the events behind the decision.
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
@@ -15,15 +15,13 @@ import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
-import { byHand } from './why.ts';
+import { byHand } from './event-words.ts';
 
-/** A command that a merchant might send; `amount` in minor units, undefined for the whole amount. */
+/** `amount` in minor units, undefined for the whole amount. */
 export type ExplainedCommand = {
   command: AuditExplanation['command'];
   amount?: number | undefined;
-  /** As in `ChangeCommand`. */
   operationsMax: number;
-  /** The names of the provider that is set (ADR-0247); empty where the process does not know it. */
   providers: readonly string[];
 };
 
@@ -36,7 +34,6 @@ const amountText = (amountMinor: number, currency: string): string =>
 const unresolvedIntents = (state: PaymentState): ReadonlySet<number> =>
   new Set(state.operations.filter((o) => o.ended === undefined).map((o) => o.requestedAt));
 
-/** Whether a provider that an event names is another one than the one that is set. */
 const isElsewhere = (
   provider: string | undefined,
   { providers }: ExplainedCommand,
@@ -60,7 +57,6 @@ const whyElsewhere =
       ? `${event.type} was sent to ${provider}; the provider that is set is ${providers[0]}`
       : undefined;
 
-/** Why a payment cannot be captured or voided any more. */
 const whyNoLongerAuthorized: ReasonOf = ({ event }) => {
   switch (event.type) {
     case 'PaymentCaptured':
@@ -90,7 +86,7 @@ const whyDisputed = (
   return `disputed: ${amountText(amount, currency)}, ${reason}${until}`;
 };
 
-/** The events that a refund's limit follows from: the capture, refunds, disputes, and refunds without an outcome. */
+/** What a refund's limit follows from. */
 const whyNothingLeft = (state: PaymentState): ReasonOf => {
   const unresolved = unresolvedIntents(state);
   return ({ event, revision }) => {
@@ -157,7 +153,7 @@ const DECLINES: Record<ExplainedCommand['command'], string> = {
   refund: 'PaymentRefundDeclined',
 };
 
-/** Why an earlier command did not happen, and whose word that is. */
+/** And whose word that is. */
 const whyDeclined = ({
   outcome,
   resolution,
@@ -225,8 +221,8 @@ const permissionOf = (
 };
 
 /**
- * The response of `explain` where the stream does not verify: the service rejects every command on it
- * (gaps §9), and no status is shown that it does not believe.
+ * Where the stream does not verify the service rejects every command (gaps §9), and no status is
+ * shown.
  */
 export const explainBroken = (
   paymentId: string,
@@ -243,7 +239,7 @@ export const explainBroken = (
   broken,
 });
 
-/** The response of `explain`; `events` is the whole stream. Throws Error where it is empty or cannot be folded. */
+/** `events` is the whole stream. Throws Error where it is empty or cannot be folded. */
 export const explain = (
   events: readonly RecordedPaymentEvent[],
   request: ExplainedCommand,

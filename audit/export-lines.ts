@@ -1,7 +1,7 @@
 /**
- * The lines of an export. Each holds an event as it is stored and a hash over itself and the line
- * before it, so a changed, missing, added or swapped line is found with its place. The server and
- * `payments verify --file` use this form; docs/audit.md describes it.
+ * The lines of an export (docs/audit.md). Each holds an event as it is stored and a hash over
+ * itself and the line before it, so a changed, missing, added or swapped line is found with its
+ * place. The server and `payments verify --file` use this form.
  */
 import { hash } from 'node:crypto';
 import type { StoredForm } from '../shared/event-store/port.ts';
@@ -11,13 +11,13 @@ import { AuditBreak } from './contract.ts';
 /** The chain value before the first line. */
 export const LINES_START = '0'.repeat(64);
 
-/** The parts of a line; stream and revision are those that the text names, where it is JSON. */
+/** Stream and revision are those that the text names, where it is JSON. */
 export type ExportLine = Omit<StoredForm, 'id' | 'hashBefore' | 'logHashBefore'> & {
   /** SHA-256 in hex over the chain value before it and the line up to here. */
   chain: string;
 };
 
-/** Whether a text can stand in a line as it is; any other was not written by the service. */
+/** Any other text was not written by the service. */
 const isJson = (text: string): boolean => {
   if (text.includes('\n')) return false;
   try {
@@ -28,7 +28,7 @@ const isJson = (text: string): boolean => {
   }
 };
 
-/** The line up to its chain. A text that is no JSON stands in it as a string, with the event's place. */
+/** A text that is no JSON stands in it as a string, with the event's place. */
 const bodyOf = (form: Omit<ExportLine, 'chain'>): string => {
   const { position, hash: eventHash, logHash, stream, revision, text } = form;
   const log = logHash === undefined ? '' : `,"logHash":${JSON.stringify(logHash)}`;
@@ -40,7 +40,7 @@ const bodyOf = (form: Omit<ExportLine, 'chain'>): string => {
 
 const chainOf = (before: string, body: string): string => hash('sha256', before + body);
 
-/** The line of an event without its line break, and the chain value for the next one. */
+/** Without its line break. */
 export const exportLine = (form: StoredForm, before: string): { line: string; chain: string } => {
   const body = bodyOf(form);
   const chain = chainOf(before, body);
@@ -51,11 +51,11 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 
 const EVENT = ',"event":';
 
-/** The text of a line as it stands there, to the byte. */
+/** As it stands there, to the byte. */
 const textIn = (line: string, { text }: Record<string, unknown>, suffix: string): string =>
   isText(text) ? text : line.slice(line.indexOf(EVENT) + EVENT.length, -suffix.length);
 
-/** The parts of a line; undefined where the line is not, to the byte, what `exportLine` would write. */
+/** Undefined where the line is not, to the byte, what `exportLine` would write. */
 export const readExportLine = (line: string): ExportLine | undefined => {
   const fields = jsonFieldsOf(line);
   const { position, hash: eventHash, logHash, chain } = fields;
@@ -75,17 +75,15 @@ export const readExportLine = (line: string): ExportLine | undefined => {
   return line === bodyOf(read) + suffix ? read : undefined;
 };
 
-/** The chain value that a line ought to have. */
 export const expectedChain = (line: ExportLine, before: string): string =>
   chainOf(before, bodyOf(line));
 
 /**
- * After the line of each event that does not verify, after the last line for each stream that was removed,
- * and in place of further lines where the store cannot be read on. The command keeps it out of the file.
+ * After the line of each event that does not verify, after the last line for each removed stream,
+ * and in place of further lines where the store cannot be read on.
  */
 export const breakLine = (broken: AuditBreak): string => JSON.stringify({ broken });
 
-/** The break that such a line names; undefined for any other line. */
 export const readBreakLine = (line: string): AuditBreak | undefined => {
   const read = AuditBreak.safeParse(jsonFieldsOf(line).broken);
   return read.success ? read.data : undefined;
@@ -94,16 +92,15 @@ export const readBreakLine = (line: string): AuditBreak | undefined => {
 /** What an export holds completely: the log, each of its streams, or neither. */
 export type Completeness = 'log' | 'streams' | 'range';
 
-/** The header of an export with its `Completeness`. */
 export const COMPLETENESS_HEADER = 'export-completeness';
-/** The header of an export with the guarantee of the store's chains: `log` or `stream`. */
+/** The guarantee of the store's chains: `log` or `stream`. */
 export const GUARANTEE_HEADER = 'export-guarantee';
-/** The header of an export with the id of its log (log-id.ts). */
+/** The id of its log (log-id.ts). */
 export const LOG_HEADER = 'export-log';
-/** The header of an export with the one merchant whose events it holds, percent-encoded. */
+/** The one merchant whose events it holds, percent-encoded. */
 export const MERCHANT_HEADER = 'export-merchant';
 
-/** The headers that say what an export is of: a head of it can be compared with the same alone. */
+/** A head of an export can be compared with the same log and merchant alone. */
 export const scopeHeaders = (logId: string, only: string | undefined): Record<string, string> => ({
   [LOG_HEADER]: logId,
   ...(only === undefined ? {} : { [MERCHANT_HEADER]: encodeURIComponent(only.toWellFormed()) }),

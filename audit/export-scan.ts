@@ -1,19 +1,17 @@
 /** The lines of an export of the log: a scan (shared/event-store/scan-log.ts). */
 import type { LogScan } from '../shared/event-store/scan-log.ts';
 import { type LogRequest, logLines } from './log.ts';
-import { createMerchantLookup } from './merchants.ts';
-import { readModelsOver } from './scan-calls.ts';
+import { createMerchantLookup, readModelsOver } from './merchants.ts';
 
-/** The address of this module, for who orders the scan. */
+/** Module URL to pass to scanLog(). */
 export const EXPORT_SCAN = import.meta.url;
 
-/** The part of the log that was requested; of one merchant `only`, or of all. */
 export type ExportArgs = { requested: LogRequest; only: string | undefined };
 
-/** So many characters are handed over at once: each time costs the reader a message. */
+/** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
 
-/** The lines, many of them in each text. Throws StoreUnavailable. */
+/** Many lines in each text. Throws StoreUnavailable. */
 export const scan: LogScan<ExportArgs, string, void> = async function* (
   log,
   { requested, only },

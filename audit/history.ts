@@ -1,6 +1,6 @@
 /**
- * One payment's events for an auditor: from the event store, verified as they are read, those that
- * cannot be read or do not verify included.
+ * One payment's events from the event store, verified as they are read, those that cannot be read
+ * or do not verify included.
  */
 import { allReadable, decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
@@ -20,12 +20,9 @@ import { project } from '../shared/payment/response.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
-import { whyOf } from './why.ts';
+import { whyOf } from './event-words.ts';
 
-/**
- * The whole stream of a payment; `forms[n]` is the stored form of `events[n]`. `broken` is the first
- * event that does not verify, undefined where every event does.
- */
+/** `forms[n]` is the stored form of `events[n]`. `broken`: the first event that does not verify. */
 export type History = {
   merchantId: string;
   events: LogEvent[];
@@ -34,9 +31,9 @@ export type History = {
 };
 
 /**
- * The first event of a payment's stream that does not verify: by its hashes, by a sum that cannot be, for
- * the hashes of a forged amount can be made right, or because nothing can be made of it. Undefined where
- * all do. In an export, `verify` takes streams that begin in their middle.
+ * The first event that does not verify: by its hashes, by an impossible amount, for the hashes of a
+ * forged amount can be made right, or because it cannot be read. `verify` differs for streams that
+ * begin in their middle.
  */
 export const streamBreak = (
   forms: readonly StoredForm[],
@@ -65,7 +62,7 @@ const unreadableIn = (
   return undefined;
 };
 
-/** The merchant of a stream; one that does not verify may name any, so the read model is believed first. */
+/** A stream that does not verify may name any merchant, so the read model goes first. */
 const merchantOf = async (
   { merchants, readModels }: Pick<AuditDeps, 'merchants' | 'readModels'>,
   paymentId: string,
@@ -77,7 +74,7 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
-/** Why the store has nothing of a stream; undefined where it knows of none that was removed. */
+/** Undefined where the store knows of no removal. */
 const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string | undefined> => {
   try {
     await store.lastRevision(stream);
@@ -88,7 +85,7 @@ const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string |
   }
 };
 
-/** The history of a payment of which the log has nothing, and that the actor may see; undefined for none. */
+/** Of a payment that the log lacks; undefined for none, and for another merchant's. */
 const removedHistory = async (
   deps: AuditDeps,
   principal: Principal,
@@ -105,9 +102,8 @@ const removedHistory = async (
 };
 
 /**
- * The history of a payment that the actor may see; undefined for another merchant's payment as for one
- * that does not exist. Where the log has nothing of a payment that the read models know, `broken` says why.
- * Throws StoreUnavailable and ReadModelsUnavailable.
+ * Undefined for another merchant's payment as for none. `broken` also says why the log lacks a
+ * payment that the read models know. Throws StoreUnavailable and ReadModelsUnavailable.
  */
 export const historyOf = async (
   deps: AuditDeps,
@@ -147,7 +143,7 @@ const paymentIdIn = (stream: string): { paymentId?: string } => {
   return paymentId === undefined ? {} : { paymentId };
 };
 
-/** An event as a response shows it; `readModel` is the payment after it, where the stream was folded. */
+/** `readModel` is the payment after the event, where the stream was folded. */
 export const auditEvent = (
   recorded: LogEvent,
   readModel?: PaymentReadModel,
@@ -184,7 +180,7 @@ const amountsIn = (readModel: PaymentReadModel | undefined): Partial<Amounts> =>
   return { authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
-/** The read model after one more event; undefined from the first event on that cannot be applied. */
+/** Undefined from the first event on that cannot be applied. */
 const next = (
   readModel: PaymentReadModel | undefined,
   event: LogEvent,
@@ -197,10 +193,7 @@ const next = (
   }
 };
 
-/**
- * Every event, oldest first, with the payment's status and amounts after it, as far as the events
- * verify: `broken` is the first that does not.
- */
+/** With the payment's status and amounts after each event, up to `broken`. */
 export const timelineOf = (
   events: readonly LogEvent[],
   broken?: AuditBreak,
@@ -214,13 +207,12 @@ export const timelineOf = (
   });
 };
 
-/** Where the break stands among the events; behind them where it is at none of them. */
+/** Behind the events where the break is at none of them. */
 const brokenIndex = (events: readonly LogEvent[], { position }: AuditBreak): number => {
   const at = events.findIndex((event) => event.position === position);
   return at === -1 ? events.length : at;
 };
 
-/** The events before the first that does not verify; all of them where every event does. */
 const provenOf = (
   events: readonly LogEvent[],
   broken: AuditBreak | undefined,
@@ -228,8 +220,8 @@ const provenOf = (
   broken === undefined ? events : events.slice(0, brokenIndex(events, broken));
 
 /**
- * The result of `fold` over the events before the first that does not verify. Throws UnreadableStream,
- * which is 503 (gaps §9), where one of them cannot be read, or cannot follow the one before it.
+ * `fold` over the events before the first that does not verify. Throws UnreadableStream, a 503
+ * (gaps §9), where one of them cannot be read, or cannot follow the one before it.
  */
 export const foldProven = <T>(
   { events, broken }: Pick<History, 'events' | 'broken'>,

@@ -1,25 +1,22 @@
 /**
- * Compares the log with a head that was kept elsewhere: the head of an earlier export. A head says
- * something about a log only where it is of that log and of what is verified, so there are three
- * findings: the log holds it, the log does not hold it any more, or the two cannot be compared.
+ * Compares the log with the head of an earlier export. A head proves something only about its own
+ * log and merchants: else it is not comparable.
  */
 
 import type { LogBreak } from '../shared/event-store/breaks.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { breakAt } from '../shared/event-store/verify-chain.ts';
 
-/** The head of an earlier export, as its manifest names it. */
 export type KeptHead = {
   position: Position;
   /** The log hash of the event there, else its own hash. */
   hash: string;
-  /** The id of the log that was exported (log-id.ts); undefined where the client does not say. */
+  /** The id of the exported log (log-id.ts); undefined where the client does not say. */
   log?: string | undefined;
-  /** The one merchant whose events were exported; undefined where they were everybody's. */
+  /** The one merchant whose events were exported; undefined for all. */
   merchant?: string | undefined;
 };
 
-/** What is verified: the log with this id, or one merchant's events in it. */
 export type Scope = { logId: string; only: string | undefined };
 
 const CHANGED = 'its hash is not the one that was exported: the log was rewritten';
@@ -28,7 +25,7 @@ const CUT = 'the log does not hold it any more: events were cut off';
 const holds = ({ hash, logHash }: StoredForm, kept: KeptHead): boolean =>
   kept.hash === hash || kept.hash === logHash;
 
-/** Why a kept head proves nothing about what is verified; undefined where it does. */
+/** Undefined where it proves something. */
 const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefined => {
   if (kept.log === undefined) return 'the kept head does not name the log that it is of';
   if (kept.log !== logId) return `the kept head is of another log (${kept.log}, not ${logId})`;
@@ -38,17 +35,15 @@ const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefin
     : "the kept head is of another merchant's events";
 };
 
-/** What was found of a kept head. */
 export type KeptHeadFound = { position: Position; found: boolean; notComparable?: string };
 
-/** Looks for a kept head among the events of the log, in their order. */
 export const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
   const reason = kept === undefined ? undefined : notComparable(kept, scope);
   const proves = kept !== undefined && reason === undefined;
   let found = false;
   let isMet = false;
   return {
-    /** Why the event at the kept position does not fit; undefined where it does, and for any other event. */
+    /** Undefined where the event fits, and for any event but the one at the kept position. */
     compare: (form: StoredForm): string | undefined => {
       if (kept === undefined || form.position !== kept.position) return undefined;
       isMet = true;

@@ -1,4 +1,3 @@
-/** A live stream of the log: begun after a place, kept alive, and ended with its token. */
 import type { FastifyReply } from 'fastify';
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
@@ -8,16 +7,15 @@ import { whenGone } from '../shared/http/server/unread.ts';
 import { rejectBeginning, startOf } from './positions.ts';
 import { untilExpiry } from './token-expiry.ts';
 
-/** How soon a client should connect again after a drop, in milliseconds. */
+/** How soon a client should connect again after a drop. */
 export const RETRY = 'retry: 1000\n\n';
 
-/** Rejects what would be one too many at a time. */
 export const rejectBusy = (
   reply: FastifyReply,
   why = 'too many streams are open; try again later',
 ): FastifyReply => reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 
-/** The subscription, once it has its first item. Throws RangeError where `after` is no position. */
+/** Once it has its first item. Throws RangeError where `after` is no position. */
 const openSubscription = async (
   store: Pick<EventStore, 'subscribe'>,
   after: Position | null,
@@ -34,13 +32,9 @@ const openSubscription = async (
   })();
 };
 
-/** Where a client begins: at its `from`, or after the event that it got last. */
 type Beginning = { principal: Principal; from: string | undefined; lastId: string | undefined };
 
-/**
- * Responds with the texts that `textsOf` makes of the log from there on. The place in `streams` has
- * been taken. Rejects where there is no such place.
- */
+/** Rejects a place that the log does not have. The place in `streams` has been taken. */
 export const sendLive = async (
   { store, streams }: { store: Pick<EventStore, 'subscribe' | 'end'>; streams: Streams },
   { principal, from = 'start', lastId }: Beginning,

@@ -30,16 +30,14 @@ import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
 import type { KeptHead } from './kept-head.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
+import { scanCalls } from './merchants.ts';
 import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { readLastEventId, rejectFrom, rejectPosition, startOf } from './positions.ts';
-import { removedFor } from './removed.ts';
-import { scanCalls } from './scan-calls.ts';
-import { type LogVerification, verifyLogForms } from './verification.ts';
+import { type LogVerification, removedFor, verifyLogForms } from './verification.ts';
 
 const VERIFYING = 'the log is being verified for another client; try again later';
 
-/** How much of the log an export of it holds. */
 const completenessOf = (
   { from, fromTime, toTime, limit }: LogRequest,
   isWhole: boolean,
@@ -49,7 +47,7 @@ const completenessOf = (
   return isWhole ? 'log' : 'streams';
 };
 
-/** False also where somebody removed the seals at the server: the log can be exported all the same. */
+/** False also where the seals were removed at the server: the log can still be exported. */
 const hasSeals = async ({ store }: AuditDeps): Promise<boolean> => {
   try {
     return (await store.lastRevision(SEALS_STREAM)) !== null;
@@ -123,8 +121,8 @@ async function* verificationTexts(
 const route = routeWith<AuditDeps>();
 
 /**
- * The head that a request names, undefined for none. Its position is in the store's own form where it is of
- * this log; another log may have another engine. Throws RangeError for a position that this log cannot have.
+ * Its position is in this store's form where it is of this log; another log may have another
+ * engine. Throws RangeError for a position that this log cannot have.
  */
 const keptHeadIn = async (
   { store }: AuditDeps,
@@ -135,7 +133,6 @@ const keptHeadIn = async (
   return { position: isOfThisLog ? store.positionOf(position) : position, hash, log, merchant };
 };
 
-/** `/audit/v1/events`, `/audit/v1/events/stream` and `/audit/v1/verify`. */
 export const AUDIT_LOG_ROUTES = {
   readLog: route({
     request: { query: LogParameters },

@@ -25,32 +25,28 @@ import type { MerchantLookup } from './merchants.ts';
 import type { LogParameters } from './parameters.ts';
 import { startOf } from './positions.ts';
 
-/** A log, and who its payments belong to. */
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
-/** The part of the log that a client requests. */
 export type LogRequest = z.output<typeof LogParameters>;
 
 const PAGE = 250;
-/** How many events a page of the log has where no limit is given. */
 export const LIMIT = 100;
-/** The most events that one request reads, where most of them are of other merchants. */
+/** The most events that one request reads, where most are of other merchants. */
 const READ_MAX = 10_000;
 
 const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
 
-/** Whether a page of the log may have to look at more events than it shows. */
+/** A page may then look at more events than it shows. */
 export const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
   only !== undefined || fromTime !== undefined || toTime !== undefined;
 
-/** An event without a time, or one that may have another than it was stored with, is part of every span. */
+/** An event with no time, or perhaps a changed one, is part of every span. */
 const fits = (form: StoredForm, requested: LogRequest): boolean => {
   if (requested.fromTime === undefined && requested.toTime === undefined) return true;
   const { time } = jsonFieldsOf(form.text);
   return typeof time !== 'string' || inSpan(time, requested) || formReason(form) !== undefined;
 };
 
-/** An event of a page, and why it is not as it was written. */
 const checked = (form: StoredForm) => {
   const reason = formReason(form);
   const shown = auditEvent(decode(form));
@@ -58,8 +54,8 @@ const checked = (form: StoredForm) => {
 };
 
 /**
- * A page of the log; `only` is the one merchant that the actor may see, undefined where all. Throws
- * RangeError for a `from` that is no position, and StoreUnavailable.
+ * `only`: the one merchant that the actor may see. Throws RangeError for a `from` that is no
+ * position, and StoreUnavailable.
  */
 export const logPage = async (
   { log, merchants }: Owned,
@@ -97,10 +93,7 @@ export const logPage = async (
   return { events, broken, next, atEnd };
 };
 
-/**
- * The lines of an export of one payment, whose events have been read already; `broken` is the first that
- * does not verify.
- */
+/** The lines of an export of one payment. */
 export async function* linesOf(
   forms: readonly StoredForm[],
   broken: AuditBreak | undefined,
@@ -112,11 +105,11 @@ export async function* linesOf(
     yield `${made.line}\n`;
     if (form.position === broken?.position) yield `${breakLine(broken)}\n`;
   }
-  // Of a removed stream there is no line that it could follow.
+  // A removed stream has no line that it could follow.
   if (broken?.position === '') yield `${breakLine(broken)}\n`;
 }
 
-/** The lines of an export of the log, up to its end when the export began. Throws Error once `signal` is aborted. */
+/** Up to the log's end when the export began. Throws Error once `signal` is aborted. */
 export async function* logLines(
   { log, merchants }: Owned,
   requested: LogRequest,
@@ -126,7 +119,7 @@ export async function* logLines(
   let after = startOf(requested.from);
   const end = await log.end();
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
-  // From the start of the log the log hashes are known, whether the store keeps them or not.
+  // From the start of the log its hashes are known, whether the store keeps them or not.
   const linked = after === null ? logHashes() : undefined;
   let chain = LINES_START;
   while (after !== end && wanted > 0) {
@@ -152,7 +145,7 @@ export async function* logLines(
   }
 }
 
-/** The server-sent events of a live client: each event with its position as id, and `caught-up`. */
+/** Each event with its position as id, and `caught-up`. */
 export async function* liveTexts(
   { merchants }: Pick<AuditDeps, 'merchants'>,
   items: AsyncGenerator<SubscriptionItem>,

@@ -1,7 +1,6 @@
 /**
- * Finds the merchant of an event: the one that the first event of its stream names. Where that first
- * event was changed, or its stream was deleted at the server, the merchant comes from the read models, so
- * that a merchant who verifies its own payments still learns of the damage.
+ * An event's merchant is the one that its stream's first event names, else the read models: so a
+ * merchant who verifies its own payments learns that a first event was changed or deleted.
  */
 import { hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
@@ -9,15 +8,15 @@ import { formsLeft } from '../shared/event-store/forms-left.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import type { ReadModelsReader } from '../shared/read-models/port.ts';
+import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
+import type { ScanTools } from '../shared/runtime/scan.ts';
 
 type Placed = { stream: string; revision: number };
 
 export type MerchantLookup = {
   /** Undefined for an event of no payment, or of one whose first event cannot be read. */
   of(event: LogEvent): Promise<string | undefined>;
-  /** The same for a stored form. */
   ofForm(form: StoredForm): Promise<string | undefined>;
 };
 
@@ -31,7 +30,7 @@ const merchantIn = (event: LogEvent): string | undefined =>
 const merchantInForm = (form: StoredForm): string | undefined =>
   hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
 
-/** Makes the look-up, which keeps the merchants of the last streams in memory. */
+/** Keeps the merchants of the last streams in memory. */
 export const createMerchantLookup = (
   store: Pick<EventStore, 'stored'>,
   readModels: Pick<ReadModelsReader, 'getAny'>,
@@ -75,3 +74,22 @@ export const createMerchantLookup = (
     ofForm: (form) => merchantOf(form, () => merchantInForm(form)),
   };
 };
+
+/** A scan calls for the read models outside of its thread, to find a payment's merchant. */
+export const scanCalls = ({ readModels }: { readModels: Pick<ReadModelsReader, 'getAny'> }) => ({
+  getAny: async (paymentId: string): Promise<PaymentDocument | undefined> => {
+    try {
+      return await readModels.getAny(paymentId);
+    } catch (error) {
+      // The class of an error does not reach the thread, which would take this one for unknown
+      // anyway.
+      if (error instanceof ReadModelsUnavailable) return undefined;
+      throw error;
+    }
+  },
+});
+
+export const readModelsOver = (call: ScanTools['call']) => ({
+  getAny: async (paymentId: string) =>
+    (await call('getAny', paymentId)) as PaymentDocument | undefined,
+});

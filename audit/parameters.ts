@@ -1,7 +1,6 @@
 /**
- * The parameters of the audit routes, as schemas: requests are parsed with them, and
- * docs/openapi-audit.json is written from them. Every amount is in minor units, every time is RFC 3339,
- * every position is opaque.
+ * The parameters of the audit routes; docs/openapi-audit.json is written from them too. Amounts are
+ * in minor units, times RFC 3339, positions opaque.
  */
 import { z } from 'zod';
 import {

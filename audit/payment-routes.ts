@@ -1,4 +1,3 @@
-/** The audit routes about one payment, and the search that finds it. */
 import type { FastifyReply } from 'fastify';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
@@ -34,7 +33,7 @@ type Found = History & { paymentId: string };
 
 type HistoryRequest = { principal: Principal; paymentId: string };
 
-/** Records the access, then gives the history. Rejects where the actor may not see the payment. */
+/** Records the access first. Rejects where the actor may not see the payment. */
 const find = async (
   deps: AuditDeps,
   { principal, paymentId }: HistoryRequest,

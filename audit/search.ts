@@ -1,4 +1,6 @@
-/** Search over the read models, newest first. Payments that are created later do not shift a page. */
+/**
+ * Search over the read models, newest first. Payments that are created later do not shift a page.
+ */
 import type { z } from 'zod';
 import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
@@ -46,8 +48,8 @@ const searchOf = (
 });
 
 /**
- * A page of the search; `only` is the one merchant that the actor may see, undefined where all. Throws
- * ReadModelsUnavailable and StoreUnavailable.
+ * `only`: the one merchant that the actor may see. Throws ReadModelsUnavailable and
+ * StoreUnavailable.
  */
 export const searchPage = async (
   { store, readModels }: Pick<AuditDeps, 'store' | 'readModels'>,

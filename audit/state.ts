@@ -20,7 +20,7 @@ const stepTo = (path: string, name: string, isList: boolean): string => {
   return path === '' ? name : `${path}.${name}`;
 };
 
-/** The fields in which two response bodies differ, in the order of the later one, with their paths. */
+/** In the order of the later body, with their paths. */
 const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   if (was === now) return [];
   if (isBranch(was) && isBranch(now) && Array.isArray(was) === Array.isArray(now)) {
@@ -32,7 +32,10 @@ const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   return [{ path, was, now }];
 };
 
-/** The revision that was requested, or the last one at the requested time; -1 where there was none yet. */
+/**
+ * The revision that was requested, or the last one at the requested time; -1 where there was none
+ * yet.
+ */
 const revisionAt = (
   events: readonly RecordedPaymentEvent[],
   { revision, at }: Requested,
@@ -42,17 +45,15 @@ const revisionAt = (
   return at === undefined ? last : events.findLastIndex(({ time }) => time <= at);
 };
 
-/** The response of `state`. */
 export type State = Omit<z.infer<typeof AuditState>, 'event'> & {
   event: ReturnType<typeof auditEvent>;
 };
 
-/** Why there is no such state; `detail` goes into the error's details. */
 export type NoState = { none: 'not yet' | 'beyond' | 'broken'; detail: string };
 
 /**
- * The response of `state`. `events` is the whole stream, or, where it does not verify, the events
- * before `broken`: later states are not shown. Throws Error where it cannot be folded.
+ * `events`: the whole stream, or those before `broken`, after which no state is shown. Throws Error
+ * where they cannot be folded.
  */
 export const stateOf = (
   events: readonly RecordedPaymentEvent[],

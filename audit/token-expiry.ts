@@ -1,4 +1,4 @@
-/** A live stream ends with its token (docs/audit.md): who may not read any more is sent nothing more. */
+/** A live stream ends with its token (docs/audit.md). */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 

@@ -1,17 +1,23 @@
-/** Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms. */
-import { judgeBreaks, type LogBreaks } from '../shared/event-store/breaks.ts';
+/**
+ * Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms.
+ */
+import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
-import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
-import { scanLog } from '../shared/event-store/scan-log.ts';
+import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
+import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
 import type { LogProgress } from '../shared/event-store/verify-log.ts';
-import type { SealsFound } from '../shared/event-store/verify-seals.ts';
+import { type SealedWalked, walkSealed } from '../shared/event-store/verify-scan.ts';
+import type { SealsAgainst, SealsFound } from '../shared/event-store/verify-seals.ts';
+import {
+  missingPayments,
+  type RemovedStreams,
+  removedStreams,
+} from '../shared/read-models/removed-streams.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
-import type { KeptHead, KeptHeadFound } from './kept-head.ts';
-import { removedFor } from './removed.ts';
-import { scanCalls } from './scan-calls.ts';
-import { AUDIT_VERIFY_SCAN, type AuditVerifyArgs, type AuditWalked } from './verify-scan.ts';
+import { type KeptHead, type KeptHeadFound, keptHeadCheck } from './kept-head.ts';
+import { createMerchantLookup, readModelsOver, scanCalls } from './merchants.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   if (form === undefined) return null;
@@ -19,7 +25,6 @@ const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   return { position, stream, revision, hash, logHash };
 };
 
-/** What was found in the chain and the sums of one payment's stream (history.ts). */
 export const verifyPayment = (
   paymentId: string,
   { merchantId, forms, broken }: Pick<History, 'merchantId' | 'forms' | 'broken'>,
@@ -34,16 +39,14 @@ export const verifyPayment = (
   broken,
 });
 
-/** What to verify of the log. */
 export type LogVerification = {
   /** Only this merchant's streams; undefined: everything. */
   only: string | undefined;
-  /** Undefined where the client gave none. */
   known: KeptHead | undefined;
   signal: AbortSignal;
 };
 
-/** Events of the log, of every merchant; `estimated` where there are about `of`. */
+/** Events of every merchant; `estimated` where there are about `of`. */
 export type Progress = { verified: number; of: number; estimated: boolean };
 
 const progressOf = ({ read, total, isExact }: LogProgress): Progress => ({
@@ -60,15 +63,79 @@ const findingOf = (
   return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
 
-/** Where the store keeps no chain over the log, its seals cover the log as far as they reach. */
+/** Where the store keeps no chain over the log, its seals cover it as far as they reach. */
 const guaranteeOf = (
   guarantee: StoredForms['guarantee'],
   { seals }: SealsFound,
 ): AuditVerification['guarantee'] => (guarantee === 'stream' && seals > 0 ? 'sealed' : guarantee);
 
+/** The log up to `end`; of one merchant `only`, or of all. */
+type AuditVerifyArgs = {
+  end: Position | null;
+  only: string | undefined;
+  logId: string;
+  known: KeptHead | undefined;
+  seals: SealsAgainst;
+};
+
+type AuditWalked = SealedWalked & { keptHead: KeptHeadFound | undefined };
+
+/** Undefined where it was stopped. Throws StoreUnavailable. */
+export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined> =
+  async function* ({ stored }, { end, only, logId, known, seals }, { signal, call }) {
+    const kept = keptHeadCheck(known, { logId, only });
+    const merchants = createMerchantLookup({ stored }, readModelsOver(call));
+    const walk = {
+      stored,
+      guarantee: only === undefined ? stored.guarantee : ('stream' as const),
+      ...(only !== undefined && {
+        includes: async (form: Parameters<typeof merchants.ofForm>[0]) =>
+          (await merchants.ofForm(form)) === only,
+      }),
+      also: kept.compare,
+      atEnd: () => [kept.missing() ?? []].flat(),
+      end,
+      signal,
+    };
+    const walked = yield* walkSealed(walk, seals);
+    return walked && { ...walked, keptHead: kept.result() };
+  };
+
+type RemovedDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
+
+const isOf = async (
+  { merchants }: RemovedDeps,
+  { stream }: LogBreak,
+  only: string,
+): Promise<boolean> =>
+  (await merchants.of({ stream, revision: 1, position: '', unreadable: '' })) === only;
+
 /**
- * Verifies what was in the log at the start, page by page. Yields its progress and returns the result,
- * or undefined when `signal` is aborted. Throws StoreUnavailable.
+ * Streams that were removed past the service, as one merchant or an auditor of all may see them. A
+ * log with one chain shows removals by itself: what it lost is only named, where it `isBroken`.
+ * Throws StoreUnavailable.
+ */
+export const removedFor = async (
+  deps: RemovedDeps,
+  only: string | undefined,
+  isBroken: boolean,
+  signal: AbortSignal,
+): Promise<RemovedStreams> => {
+  if (deps.store.stored.guarantee === 'log') {
+    const missing =
+      isBroken && only === undefined ? await missingPayments(deps, signal) : undefined;
+    return { breaks: [], ...(missing && { missing }) };
+  }
+  const removed = await removedStreams(deps, signal);
+  if (only === undefined) return removed;
+  const breaks: LogBreak[] = [];
+  for (const broken of removed.breaks) if (await isOf(deps, broken, only)) breaks.push(broken);
+  return { breaks };
+};
+
+/**
+ * What was in the log at the start. Yields its progress and returns the result, undefined once
+ * `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
   deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
@@ -80,7 +147,7 @@ export async function* verifyLogForms(
   const kept = only === undefined ? deps.keptHeads() : undefined;
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
-  const order = { module: AUDIT_VERIFY_SCAN, args, calls: scanCalls(deps), signal };
+  const order = { module: import.meta.url, args, calls: scanCalls(deps), signal };
   const steps = scanLog<LogProgress, AuditWalked | undefined>(store, order);
   let step = await steps.next();
   while (step.done !== true) {
@@ -90,7 +157,7 @@ export async function* verifyLogForms(
   if (step.value === undefined) return undefined;
   const { events, last, broken, breaks: met, keptHead: found, seals: sealed } = step.value;
   const removed = await removedFor(deps, only, broken !== undefined, signal);
-  // Of a look that was broken off nothing is known.
+  // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
   const breaks = judgeBreaks(met, removed.breaks);
   const finding = findingOf(breaks, found);

@@ -40,8 +40,7 @@ import { createReferenceClaims } from './reference-claims.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { createStop } from './stop.ts';
-import type { WebhookDeps } from './webhooks/endpoint-requests.ts';
-import { readableDeliveries } from './webhooks/readable-deliveries.ts';
+import { readableDeliveries, type WebhookDeps } from './webhooks/endpoint-requests.ts';
 import { stripeNoticesOf } from './webhooks/stripe.ts';
 
 export type CommandSideOptions = {

@@ -1,7 +1,6 @@
 /**
- * The simulated provider's ledger: one SQLite file, one row for each operation carried out or
- * fenced, never changed and never deleted. It holds no card data at all, only the word for what
- * later captures and refunds of an authorization do (gaps §4, §13).
+ * The simulator's ledger: a SQLite row for each operation carried out or fenced, never changed. It
+ * holds no card data, only the word for what later operations do (gaps §4, §13).
  */
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
@@ -17,26 +16,23 @@ import { ensurePrivateFile } from '../shared/runtime/private-files.ts';
 import { type Authorization, decideCard, decideFollowUp, type SimulatedOutcome } from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
-/** The simulator's own lines know no foreign failure codes. */
 export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
   /** From 1, in the order in which operations were carried out. */
   sequence: number;
   failureCode?: FailureCode;
 };
 
-/** What stands in the ledger about an operation id. */
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
 export type Ledger = {
-  /** Decides and records, unless the id is recorded or fenced already. Resolves once durable. */
+  /** Decides and records, unless the id is recorded or fenced. Resolves once durable. */
   record(operation: OperationOrder, behaviour: CardBehaviour | undefined): Promise<Recorded>;
-  /** Fences the id unless it is recorded already. Resolves once durable. */
+  /** Unless the id is recorded. Resolves once durable. */
   fence(operationId: string): Promise<Recorded>;
   find(operationId: string): Recorded | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
-  /** The last entries after a sequence number, oldest first. */
+  /** The last ones, oldest first. */
   end(after: number, limit: number): SimulatedEntry[];
-  /** What is known of an authorization; undefined for none of that id. */
   authorization(operationId: string): Authorization | undefined;
   close(): void;
 };
@@ -124,7 +120,7 @@ const REMEMBERED: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
   ...LATER_BEHAVIOURS,
 ]);
 
-// Only what a later operation needs: any other word would say more about the card than must be kept.
+// Any other word would say more about the card than must be kept.
 const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null =>
   behaviour !== undefined && REMEMBERED.has(behaviour) ? behaviour : null;
 
@@ -147,15 +143,15 @@ const valuesOf = (
 ];
 
 /**
- * One process for each ledger: which operations are at work is known in memory alone. The lock is on
- * a file of its own, so that the ledger can be copied meanwhile.
+ * One process for each ledger, since memory alone knows what is at work. The lock is another file,
+ * so that the ledger can be copied meanwhile.
  */
 const takeLock = (file: string): FileLock => {
   makeDataDir(dirname(resolve(file)));
   return takeFileLock(`${file}.lock`);
 };
 
-/** `FULL`: an operation is on the disk before its answer; `NORMAL`: with the operating system. */
+/** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
 export type Durability = 'FULL' | 'NORMAL';
 
 const openDatabase = (file: string, durability: Durability): DatabaseSync => {
@@ -193,8 +189,8 @@ const listIn = (db: DatabaseSync): Ledger['list'] => {
 };
 
 /**
- * Opens the ledger of a stopped simulator for reading, by an address of SQLite or the path of a copy.
- * Throws what SQLite throws.
+ * Opens a stopped simulator's ledger for reading, by a SQLite address or a path. Throws what SQLite
+ * throws.
  */
 export const readLedger = (file: string): Pick<Ledger, 'list' | 'close'> => {
   const db = new DatabaseSync(file, { readOnly: true });
@@ -203,7 +199,7 @@ export const readLedger = (file: string): Pick<Ledger, 'list' | 'close'> => {
 
 type Job = { attempt: () => () => void; reject: (error: unknown) => void };
 
-/** Every job that is pending at a turn goes into one transaction; a promise resolves after it. */
+/** Pending jobs go into one transaction; their promises resolve after it. */
 const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
@@ -236,7 +232,7 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
     try {
       commitTogether(jobs);
     } catch {
-      // One bad job must not fail the others of its transaction: each is run once more on its own.
+      // One bad job must not fail the others: each is run once more alone.
       jobs.forEach(commitAlone);
     }
   };
@@ -252,11 +248,10 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
 };
 
 /**
- * Opens the ledger. `NORMAL` loses nothing at `kill -9`; a power failure may take the last rows, which
- * a simulation in the service's own process can bear: `FULL` would add a sync to each create.
- * The stand-alone simulator syncs before it responds, because every restore and crash test over HTTP
- * takes its ledger for the other side. Makes file (mode 0600) and folder (0700) where they are absent. Throws what
- * the file system or SQLite throws: EACCES and its kin, as isLockHeld says where another process holds it.
+ * `NORMAL` loses nothing at `kill -9`, and a power failure may take the last rows, which a
+ * simulation can bear. The stand-alone simulator uses `FULL`: restore and crash tests take its
+ * ledger for the other side. Makes file (0600) and folder (0700). Throws what the file system or
+ * SQLite throws; isLockHeld tells a held ledger.
  */
 export const openLedger = (file: string, durability: Durability): Ledger => {
   const lock = takeLock(file);

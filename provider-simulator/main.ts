@@ -1,4 +1,4 @@
-/** `npm run start:provider`: the simulated provider as a process of its own (settings, provider.md). */
+/** `npm run start:provider`: the simulated provider as a process (settings, provider.md). */
 import { join } from 'node:path';
 import type { Config } from '../shared/runtime/config.ts';
 import { isLockHeld } from '../shared/runtime/file-lock.ts';
@@ -8,7 +8,7 @@ import { openSimulation, type Simulation } from './simulator.ts';
 
 const IDLE_CHECK_MS = 100;
 
-/** The ledger cannot be opened. `message` is one line for the operator. */
+/** `message` is one line for the operator. */
 class LedgerRefused extends Error {
   override name = 'LedgerRefused';
 }

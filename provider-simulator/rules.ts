@@ -1,12 +1,17 @@
 /**
- * How the simulated provider decides: by card number for AUTHORIZE and SALE (gaps §13), by
- * its own money rules for the rest. Pure; the ledger hands in what it knows.
+ * How the simulator decides: by card number for AUTHORIZE and SALE (gaps §13), else by money rules.
+ * Pure.
  */
-import type { OperationOrder, ProviderOperationKind } from '../command-api/provider/port.ts';
+import type {
+  OperationOrder,
+  PaymentQuestion,
+  ProviderOperationKind,
+} from '../command-api/provider/port.ts';
 import { brandOf, maskCard, type TokenCard } from '../shared/payment/card.ts';
+import type { LaterResult } from '../shared/payment/outcome.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
-import { type CardBehaviour, TEST_CARDS, type TestCard } from './test-cards.ts';
+import { type CardBehaviour, LATER_BEHAVIOURS, TEST_CARDS } from './test-cards.ts';
 
 export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
 export type FollowUp = Exclude<OperationOrder, CardOperation>;
@@ -14,11 +19,9 @@ export type FollowUp = Exclude<OperationOrder, CardOperation>;
 export type SimulatedOutcome = {
   outcome: 'APPROVED' | 'DECLINED';
   failureCode?: FailureCode;
-  /** The simulator's own word for the decline. */
   providerFailureCode?: string;
 };
 
-/** An operation that a capture, void or refund names as its authorization. */
 export type Authorization = {
   kind: ProviderOperationKind;
   outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
@@ -53,10 +56,9 @@ const numberOf = ({ card }: CardOperation): string => {
   return 'number' in revealed ? revealed.number : (numbersByToken.get(revealed.token) ?? NO_NUMBER);
 };
 
-/** The date of every token's card: the simulator judges none. */
 const TOKEN_EXPIRY = { expiryMonth: '12', expiryYear: '2034' };
 
-/** The card of one of the simulator's tokens; undefined for any other token. */
+/** Undefined for a token that is not the simulator's. */
 export const cardOfToken = (token: string): TokenCard | undefined => {
   const number = numbersByToken.get(token);
   if (number === undefined) return undefined;
@@ -64,17 +66,14 @@ export const cardOfToken = (token: string): TokenCard | undefined => {
   return { bin, last4, ...TOKEN_EXPIRY, brand: brandOf(number) };
 };
 
-/** The table's line for a number; undefined for a number that is not in the table. */
-const testCardOf = (number: string): TestCard | undefined => cardsByNumber.get(number);
-
-/** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for a card of no list. */
+/** Undefined for a card of no list. */
 export const behaviourOf = (operation: OperationOrder): CardBehaviour | undefined =>
-  'card' in operation ? testCardOf(numberOf(operation))?.behaviour : undefined;
+  'card' in operation ? cardsByNumber.get(numberOf(operation))?.behaviour : undefined;
 
-/** The outcome of an AUTHORIZE or SALE. The card's date is not looked at (gaps §13). */
+/** The card's date is not looked at (gaps §13). */
 export const decideCard = (operation: CardOperation): SimulatedOutcome => {
   const number = numberOf(operation);
-  const known = testCardOf(number);
+  const known = cardsByNumber.get(number);
   if (known?.behaviour === undefined && known?.failureCode !== undefined) {
     return declined(known.failureCode, known.failureCode.toLowerCase());
   }
@@ -84,7 +83,7 @@ export const decideCard = (operation: CardOperation): SimulatedOutcome => {
 };
 
 /** What is refunded elsewhere of a capture, in minor units. */
-export const elsewhereOf = (captured: number): number => Math.min(100, captured);
+const elsewhereOf = (captured: number): number => Math.min(100, captured);
 
 const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
@@ -106,7 +105,7 @@ const decideVoid = (operation: FollowUp, authorization: Authorization): Simulate
   return operation.amount === authorization.amount ? APPROVED : notPermitted('other_amount');
 };
 
-/** What refunds have taken back: none of those that bounce, and what was refunded elsewhere. */
+/** Refunds that did not bounce, and what was refunded elsewhere. */
 const goneBack = ({ behaviour, refunded }: Authorization, captured: number): number => {
   if (behaviour === 'REFUND_FAILS') return 0;
   return (refunded ?? 0) + (behaviour === 'REFUNDED_ELSEWHERE' ? elsewhereOf(captured) : 0);
@@ -126,7 +125,6 @@ const decideRefund = (operation: FollowUp, authorization: Authorization): Simula
 
 const deciders = { CAPTURE: decideCapture, VOID: decideVoid, REFUND: decideRefund };
 
-/** The outcome of a CAPTURE, VOID or REFUND, by what the ledger knows of its authorization. */
 export const decideFollowUp = (
   operation: FollowUp,
   authorization: Authorization | undefined,
@@ -138,4 +136,46 @@ export const decideFollowUp = (
   if (authorization.paymentId !== operation.paymentId) return notPermitted('other_payment');
   if (authorization.currency !== operation.currency) return notPermitted('other_currency');
   return deciders[operation.kind](operation, authorization);
+};
+
+export const isLaterBehaviour = (behaviour: CardBehaviour | null | undefined): boolean =>
+  behaviour !== null && behaviour !== undefined && LATER_BEHAVIOURS.has(behaviour);
+
+/** `isSeen`: the dispute was told of once, so the card may say that it is over. */
+export const laterResultsOf = (
+  { authorizationId, refunds }: PaymentQuestion,
+  authorization: Authorization,
+  isSeen: boolean,
+): LaterResult[] => {
+  const { kind, amount, behaviour, captured, voided, outcome } = authorization;
+  if (outcome !== 'APPROVED') return [];
+  const taken = kind === 'SALE' ? amount : (captured ?? 0);
+  const id = authorizationId.slice(-26);
+  const dispute = (status: 'OPEN' | 'WON' | 'LOST'): LaterResult[] =>
+    taken === 0
+      ? []
+      : [{ kind: 'DISPUTE', disputeId: `dp_${id}`, amount: taken, reason: 'fraudulent', status }];
+  switch (behaviour) {
+    case 'AUTHORIZATION_EXPIRES':
+      return taken === 0 && voided === null ? [{ kind: 'AUTHORIZATION_EXPIRED' }] : [];
+    case 'REFUND_FAILS':
+      return refunds.map(({ operationId }) => ({
+        kind: 'REFUND_FAILED',
+        operationId,
+        failureCode: 'PROCESSING_ERROR',
+        providerFailureCode: 'refund_bounced',
+      }));
+    case 'REFUNDED_ELSEWHERE':
+      return taken === 0
+        ? []
+        : [{ kind: 'REFUND_OBSERVED', refundId: `re_${id}`, amount: elsewhereOf(taken) }];
+    case 'DISPUTED':
+      return dispute('OPEN');
+    case 'DISPUTE_WON':
+      return dispute(isSeen ? 'WON' : 'OPEN');
+    case 'DISPUTE_LOST':
+      return dispute(isSeen ? 'LOST' : 'OPEN');
+    default:
+      return [];
+  }
 };

@@ -1,7 +1,4 @@
-/**
- * Serves the simulated provider over HTTP (provider.md), so that the service can be tried against
- * a provider in another process. Built apart from listening. No body and no address is logged.
- */
+/** The simulated provider over HTTP (provider.md). No body and no address is logged. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
@@ -16,7 +13,7 @@ import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import type { SimulatedEntry } from './ledger.ts';
-import type { Found, Simulation } from './simulator.ts';
+import type { Known, Simulation } from './simulator.ts';
 
 export type SimulatorServerOptions = {
   simulation: Simulation;
@@ -52,11 +49,10 @@ const operationFrom = (
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Routes that need no token (settings, "Addresses every process answers"). */
+/** Routes without a token (settings, "Addresses every process answers"). */
 const isForOperators = (route: string): boolean =>
   route.startsWith('/health/') || route === '/metrics';
 
-/** Rejects calls that carry another token or none. Health and metrics need none. */
 const checkToken = (app: FastifyInstance, token: string): void => {
   const expected = digest(`Bearer ${token}`);
   app.addHook('onRequest', async (request, reply) => {
@@ -133,7 +129,7 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
   const fenced = (operationId: string) => ({ operationId, outcome: 'FENCED' });
   const atWork = (operationId: string) => ({ operationId, state: 'AT_WORK' });
   const carriedOut = (reply: FastifyReply, entry: SimulatedEntry) => reply.send(outcomeOf(entry));
-  const neverCarriedOut = (reply: FastifyReply, found: Found, id: string) =>
+  const neverCarriedOut = (reply: FastifyReply, found: Known, id: string) =>
     found.outcome === 'RECORDED'
       ? carriedOut(reply, found.entry)
       : reply.code(409).send(fenced(id));
@@ -159,7 +155,7 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
       case 'SILENT':
         return holdOpen(reply);
       case 'NOT_REACHABLE':
-        // A call that has arrived can only prove by the fence that it never acts.
+        // The request did arrive, so only a fence can promise that it will never run.
         return neverCarriedOut(reply, await simulation.fence(operationId), operationId);
       case 'FENCED':
         return neverCarriedOut(reply, carried, operationId);
@@ -191,7 +187,7 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
   });
 };
 
-/** The app, not listening yet. Closing it leaves the simulation open. */
+/** Not listening yet. Closing it leaves the simulation open. */
 export const simulatorServer = ({
   simulation,
   token,

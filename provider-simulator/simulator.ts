@@ -1,7 +1,6 @@
 /**
- * The simulated provider (gaps §13): a ledger of its own and behaviour by card number.
- * `openSimulation` is the provider itself, which server.ts also puts behind HTTP;
- * `openSimulator` is the driver of the port that runs it in the same process.
+ * The simulated provider (gaps §13): `openSimulation` is the provider, which server.ts puts behind
+ * HTTP; `openSimulator` is the driver of the port that runs it in the same process.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import {
@@ -20,7 +19,6 @@ import {
 } from '../command-api/provider/port.ts';
 import type { LaterResult } from '../shared/payment/outcome.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
-import { isLaterBehaviour, laterResultsOf } from './later.ts';
 import {
   type Durability,
   type Ledger,
@@ -28,33 +26,31 @@ import {
   type Recorded,
   type SimulatedEntry,
 } from './ledger.ts';
-import { behaviourOf, cardOfToken } from './rules.ts';
+import { behaviourOf, cardOfToken, isLaterBehaviour, laterResultsOf } from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 
-/** What became of a call to carry an operation out. */
 export type Carried =
   | { outcome: 'RECORDED'; entry: SimulatedEntry; responseLost: boolean }
   | { outcome: 'FENCED' }
   /** The call never arrived; nothing is written. */
   | { outcome: 'NOT_REACHABLE' }
-  /** The call is never answered; nothing is written. */
+  /** The call gets no response; nothing is written. */
   | { outcome: 'SILENT' };
 
-export type Found = Recorded | { outcome: 'AT_WORK' };
+export type Known = Recorded | { outcome: 'AT_WORK' };
 
-/** The provider behind every way to talk to it. Rejects and throws only when the ledger fails. */
+/** Rejects and throws only when the ledger fails. */
 export type Simulation = {
   operate(operation: OperationOrder): Promise<Carried>;
-  find(operationId: string): Found | undefined;
-  fence(operationId: string): Promise<Found>;
+  find(operationId: string): Known | undefined;
+  fence(operationId: string): Promise<Known>;
   list: Ledger['list'];
   end: Ledger['end'];
   authorization: Ledger['authorization'];
-  /** Drops the operations that are still at work: they were not carried out, and never will be. */
+  /** Operations still at work were not carried out, and never will be. */
   close(): void;
 };
 
-/** Opens the provider over its ledger file. Throws when the file cannot be opened (see Ledger). */
 export const openSimulation = (file: string, durability: Durability = 'NORMAL'): Simulation => {
   const ledger = openLedger(file, durability);
   const closing = new AbortController();
@@ -102,10 +98,6 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
   };
 };
 
-/** What the answer to a call is held against. */
-type Sent = Pick<OperationQuestion, 'amount' | 'currency'>;
-
-/** Entries of one page at the end of the ledger. */
 const END_PAGE = 100;
 
 const lineOf = ({ sequence, ...entry }: SimulatedEntry): LedgerEntry => ({
@@ -113,7 +105,6 @@ const lineOf = ({ sequence, ...entry }: SimulatedEntry): LedgerEntry => ({
   ...entry,
 });
 
-/** A page of the simulator's ledger as the port gives it. */
 export const pageOf = ({ entries, next }: ReturnType<Ledger['list']>): LedgerPage => ({
   entries: entries.map(lineOf),
   next: next === null ? null : String(next),
@@ -121,7 +112,10 @@ export const pageOf = ({ entries, next }: ReturnType<Ledger['list']>): LedgerPag
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
-const responseFrom = (entry: SimulatedEntry, question: Sent): Approved | Declined | Unknown => {
+const responseFrom = (
+  entry: SimulatedEntry,
+  question: Pick<OperationQuestion, 'amount' | 'currency'>,
+): Approved | Declined | Unknown => {
   if (entry.amount !== question.amount || entry.currency !== question.currency) {
     return unknown(MISMATCH);
   }
@@ -145,7 +139,7 @@ const executeResponse = (
   return carried.responseLost ? unknown('answer_lost') : responseFrom(carried.entry, operation);
 };
 
-/** The call's response, or Unknown where it fails or does not come within `timeoutMs`. */
+/** Unknown where the call fails or does not end within `timeoutMs`. */
 const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: () => void) =>
   new Promise<T | Unknown>((resolve) => {
     const timer = setTimeout(() => resolve(unknown('timeout')), timeoutMs);
@@ -164,12 +158,11 @@ const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: (
     );
   });
 
-/** What card schemes keep an authorization for: a week. */
+/** As long as card schemes keep an authorization. */
 const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
-/** How long after an operation, or after a dispute was told of, the next notice comes. */
+/** After an operation, or after a dispute was told of. */
 const NOTICE_MS = 200;
 
-/** What becomes of payments later, and the notices of it; which disputes were told of is in memory. */
 const laterResults = (simulation: Simulation) => {
   const seen = new Set<string>();
   const timers = new Set<NodeJS.Timeout>();
@@ -214,14 +207,12 @@ const laterResults = (simulation: Simulation) => {
 };
 
 export type SimulatorOptions = {
-  /** The ledger file; made with its folder where absent. */
   file: string;
-  /** The whole time for one call, in milliseconds. */
   timeoutMs: number;
   logger?: Pick<Logger, 'error'> | undefined;
 };
 
-/** The simulated provider in this process. Rejects when its ledger cannot be opened (see Ledger). */
+/** Rejects where its ledger cannot be opened (see openLedger). */
 export const openSimulator = async ({
   file,
   timeoutMs,
@@ -234,7 +225,7 @@ export const openSimulator = async ({
     );
   const later = laterResults(simulation);
   const foundResponse = (
-    found: Exclude<Found, { outcome: 'FENCED' }>,
+    found: Exclude<Known, { outcome: 'FENCED' }>,
     question: OperationQuestion,
   ) => (found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question));
 

@@ -1,13 +1,9 @@
 /**
- * The simulated provider's known numbers (gaps §13), as data: the simulator decides by this
- * table, and the command line prints it.
+ * The simulator's known numbers (gaps §13): it decides by them, and the command line prints them.
  */
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 
-/**
- * What the simulator does beyond a plain yes or no. The ledger keeps the word of an authorization
- * whose captures or refunds behave specially, so these are stored forms: never renamed.
- */
+/** Beyond a plain yes or no. The ledger keeps some of these words, so they are never renamed. */
 export type CardBehaviour =
   | 'NOT_REACHABLE'
   | 'TIMES_OUT'
@@ -26,10 +22,8 @@ const LATER = [
   'DISPUTE_LOST',
 ] as const;
 
-/** What becomes of a payment later (gaps §15). */
 export type LaterBehaviour = (typeof LATER)[number];
 
-/** The cards whose payments change later. */
 export const LATER_BEHAVIOURS: ReadonlySet<CardBehaviour> = new Set(LATER);
 
 export type TestCard = {
@@ -37,17 +31,17 @@ export type TestCard = {
   number: string;
   /** The simulator's token for it (gaps §14). */
   token?: string;
-  /** In words, for people. */
+  /** For people. */
   outcome: string;
   /** The decline to expect; of a capture or refund where the outcome says so. */
   failureCode?: FailureCode;
   behaviour?: CardBehaviour;
 };
 
-/** How long an operation with the slow card is at work, in milliseconds. */
+/** How long an operation with the slow card is at work. */
 export const SLOW_CARD_MS = 2000;
 
-/** Every number that is no card below is approved when it passes the Luhn check. */
+/** Every other number that passes the Luhn check is approved. */
 export const TEST_CARDS: readonly TestCard[] = [
   { number: '4242424242424242', token: 'tok_visa', outcome: 'approved' },
   { number: '4111111111111111', outcome: 'approved' },

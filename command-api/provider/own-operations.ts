@@ -1,14 +1,12 @@
 /**
- * The one place between the log and a provider that another one may have stood before (ADR-0247). A
- * provider knows nothing of what was sent to another one: it would say "not found", and fence an
- * operation that moved money. So it is neither asked nor told to fence: the outcome stays unknown.
+ * A provider knows nothing of what another one was sent (ADR-0247): it would say "not found", and
+ * fence an operation that moved money. So it is not asked, and the outcome stays unknown.
  */
 import { isOtherProvider } from '../../shared/payment/payment-state.ts';
 import { OTHER_PROVIDER, type Provider, type Unknown } from './port.ts';
 
 const AT_OTHER_PROVIDER: Unknown = { outcome: 'UNKNOWN', reason: OTHER_PROVIDER };
 
-/** The provider, for questions about what was sent to one of its own names or to none that is known. */
 export const forOwnOperations = <P extends Provider>(provider: P, names: readonly string[]): P => {
   const isOther = (sentTo: string | undefined): boolean => isOtherProvider(sentTo, names);
   return {

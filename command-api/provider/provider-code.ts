@@ -1,11 +1,9 @@
-/** A provider's own code as it may be stored, logged and shown. */
 import { TWELVE_DIGITS } from '../../shared/payment/card-digits.ts';
 import { digitsHoldCardNumber, holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 
 /**
- * A provider's own code: `A-Z a-z 0-9 _ . -` of it, 64 characters at most. Undefined when nothing
- * is left, or when it holds what may be a card number: 12 digits in a row, a known brand's number in
- * blocks, or this call's own number however it is split.
+ * A provider's own code as it may be stored, logged and shown. Undefined where it may hold a card
+ * number: 12 digits in a row, a known brand's in blocks, or this call's `number` however split.
  */
 export const cleanCode = (code: string | null | undefined, number?: string): string | undefined => {
   const kept = (code ?? '').replace(/[^A-Za-z0-9_.-]/g, '');

@@ -1,13 +1,11 @@
 /**
- * What a provider rejects because of this installation or its account, and not because of a card: a
- * key, a permission, a rate, a setting. It can be reached, so the circuit breaker has no part in it;
- * each is counted, and logged for each account at most once a minute, for somebody has to act.
+ * Rejections because of this installation or its account, not of a card. An operator has to act, so
+ * each is counted, and logged for each account at most once a minute.
  */
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { NotSentReason } from './port.ts';
 
-/** A rejection that somebody has to act on. */
 export type Rejection = Extract<
   NotSentReason,
   'unauthorized' | 'forbidden' | 'rate_limited' | 'misconfigured'
@@ -20,7 +18,6 @@ const LINES: Record<Rejection, string> = {
   misconfigured: 'the provider rejects the operation: the account is not set up for it',
 };
 
-/** Each reason that is counted. */
 export const REJECTIONS = Object.keys(LINES) as readonly Rejection[];
 
 const isRejection = (reason: string | undefined): reason is Rejection =>
@@ -29,14 +26,12 @@ const isRejection = (reason: string | undefined): reason is Rejection =>
 export type RejectionOptions = {
   onRejection: (reason: Rejection) => void;
   logger: Pick<Logger, 'error'>;
-  /** A clock that only goes forward, in milliseconds. */
   nowMs: () => number;
 };
 
 const LOGGED_EVERY_MS = 60_000;
 const ACCOUNTS_MAX = 10_000;
 
-/** Notes the reason of each outcome that has one. */
 export const noteRejections = ({ onRejection, logger, nowMs }: RejectionOptions) => {
   const loggedAtMs = createBoundedMap<number>(ACCOUNTS_MAX);
   return (operation: string, reason: string | undefined, account?: string): void => {

@@ -1,7 +1,6 @@
 /**
- * Circuit breaker, bulkhead and metrics around the provider (gaps §7): while it is out of reach, a
- * create does not cost its connect timeout, and the calls at once are bounded. No call is sent twice;
- * a call that is held back is NOT_SENT, and is not measured.
+ * Circuit breaker, bulkhead and metrics around the provider (gaps §7). No call is sent twice; one
+ * that is held back is NOT_SENT.
  */
 import {
   bulkhead,
@@ -16,38 +15,30 @@ import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runt
 import type { Opened, Provider, ProviderOperation, ProviderOutcome } from './port.ts';
 
 export type ResilienceOptions = {
-  /** Called after each call that was sent, with what it did, its outcome and its time in seconds. */
+  /** After each call that was sent. */
   onCall?: (operation: string, outcome: string, seconds: number) => void;
-  /** Called with the operation and the reason, if any, of each outcome, and whose account it is of. */
+  /** After each outcome. `account`: the merchant's own. */
   onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
   halfOpenAfterMs?: number;
   /** Calls at once, and calls that may wait for a place. */
   callsMax?: number;
   queueMax?: number;
-  /**
-   * The longest wait for a place. Below the 2 s that other processes grant an intent beyond the
-   * provider's timeout before they ask about it.
-   */
+  /** Below the 2 s that other processes grant an intent beyond the provider's timeout. */
   queueWaitMsMax?: number;
-  /** A clock that only goes forward, in milliseconds. */
   nowMs?: () => number;
   startTimer?: StartTimer;
 };
 
 export type ResilientProvider = Provider & {
-  /** True from the fifth failure until a call has been sent again; for metrics. */
+  /** From the fifth failure until a call has been sent again. */
   breakerOpen(): boolean;
 };
 
-/** Calls in a row that could not be sent before the breaker opens. */
 const FAILURES_TO_OPEN = 5;
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
-/**
- * Only what says that the provider is away: a rejection by the provider itself, of a card, a key, a
- * permission or a rate, says nothing about the line to it.
- */
+/** A rejection by the provider says nothing about the line to it. */
 const couldNotBeSent = (response: unknown): boolean => {
   const outcome = response as ProviderOutcome | undefined;
   if (outcome?.outcome !== 'NOT_SENT' || outcome.byProvider === true) return false;
@@ -55,8 +46,7 @@ const couldNotBeSent = (response: unknown): boolean => {
 };
 
 /**
- * How long the breaker stays open, by a clock that only goes forward: the library compares with the
- * wall clock, which set back by an hour would keep it open for that hour.
+ * The library compares with the wall clock: set back by an hour, it would stay open for an hour.
  */
 const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unknown> => {
   const next = (): IBackoff<unknown> => {
@@ -71,7 +61,7 @@ const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unkno
   return { next };
 };
 
-/** Protects `execute` of a provider; looking up and fencing are only measured, listing is not. */
+/** Protects `execute`; other calls are only measured, the ledger's are not. */
 export const resilient = (
   provider: Provider,
   options: ResilienceOptions = {},
@@ -97,7 +87,7 @@ export const resilient = (
   };
 
   const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
-    // The library would let all calls wait for the one that tries the line: past their timeout.
+    // The library would let all calls wait for the one that tries the line, past their timeout.
     if (breaker.state === CircuitState.HalfOpen) return Promise.resolve(NOT_SENT);
     return breaker.execute(send);
   };

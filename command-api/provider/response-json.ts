@@ -1,6 +1,6 @@
 /**
- * A provider's answer as JSON (provider.md). Its amounts decide what is recorded, so nothing in it is
- * guessed: neither which of two equal keys counts, nor what a byte or a number was meant to be.
+ * A provider's response as JSON (provider.md). Its amounts decide what is recorded, so no byte,
+ * number or repeated key in it is guessed.
  */
 import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 
@@ -8,7 +8,7 @@ const QUOTE = 0x22;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
-/** How many keys a JSON text holds: each has one colon that is in no string. */
+/** Each key has one colon that is in no string. */
 const keysWritten = (text: string): number => {
   let count = 0;
   let inString = false;
@@ -21,7 +21,7 @@ const keysWritten = (text: string): number => {
   return count;
 };
 
-/** How many keys are left of them in the value. A loop: an answer may be nested deeper than the stack. */
+/** A loop: a response may be nested deeper than the stack. */
 const keysKept = (value: unknown): number => {
   const inside = [value];
   let count = 0;
@@ -34,10 +34,7 @@ const keysKept = (value: unknown): number => {
   return count;
 };
 
-/**
- * The value of an answer; undefined where it is none: no UTF-8, no JSON, half of a surrogate pair, an
- * object with a key twice. A number with a fraction is NaN, so that no schema takes it for an integer.
- */
+/** Undefined for no UTF-8, no JSON or a key twice. A fraction is NaN, which no schema takes. */
 export const parseResponse = (bytes: Buffer): unknown => {
   const text = textOf(bytes);
   const json = parseText(text);

@@ -1,8 +1,7 @@
-/** Spans around the provider calls that move money, or ask what became of it. */
 import { withSpan } from '../../shared/runtime/tracing.ts';
 import type { Provider } from './port.ts';
 
-/** The provider, with a span for each call; `address` is its host, undefined where it has none. */
+/** A span for each call that moves money or asks about it; `address` is the provider's host. */
 export const tracedProvider = (provider: Provider, address: string | undefined): Provider => {
   const traced = <T extends { outcome: string }>(
     operation: string,

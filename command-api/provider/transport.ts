@@ -1,6 +1,6 @@
 /**
- * One HTTP request to a provider, sent once. undici itself rather than fetch, because only its own
- * connect time-out tells "never connected" (nothing was sent) from "no response" (it may have been).
+ * One HTTP request to a provider, sent once. Only undici's own connect time-out tells "never
+ * connected" (nothing was sent) from "no response" (it may have been).
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { annotate } from '../../shared/runtime/tracing.ts';
@@ -12,18 +12,17 @@ export type TransportRequest = {
   headers: Record<string, string>;
   body?: string | undefined;
   signal: AbortSignal;
-  /** A longer body is not read. */
   bytesMax: number;
 };
 
-/** A whole response. `body` is the parsed JSON, undefined where it is none (response-json.ts). */
+/** `body` is the parsed JSON, undefined where it is none (response-json.ts). */
 export type RawResponse = {
   status: number;
   headers: Dispatcher.ResponseData['headers'];
   body: unknown;
 };
 
-/** No whole response came. `sent` is false only when nothing can have reached the provider. */
+/** `sent` is false only when nothing can have reached the provider. */
 export type NoResponse = {
   sent: boolean;
   reason: 'timeout' | 'oversized' | 'unreachable' | 'broken';
@@ -52,13 +51,10 @@ const readCapped = async (
   return Buffer.concat(chunks);
 };
 
-type Failure = { code?: string; syscall?: string; errors?: Failure[] };
+type ConnectFailure = { code?: string; syscall?: string; errors?: ConnectFailure[] };
 
-/**
- * True when no connection was ever made: refused, name not found, no connection in time. An
- * address with several IPs fails with one error for each.
- */
-const neverConnected = (failure: Failure): boolean => {
+/** An address with several IPs fails with one error for each. */
+const neverConnected = (failure: ConnectFailure): boolean => {
   if (failure.errors !== undefined && failure.errors.length > 0) {
     return failure.errors.every(neverConnected);
   }
@@ -70,8 +66,7 @@ const neverConnected = (failure: Failure): boolean => {
 };
 
 /**
- * undici's own connect time-out comes up to a second late: its clock ticks twice a second. That one
- * stays behind ours, to give up the socket.
+ * undici's own connect time-out is up to a second late; it stays behind ours to give up the socket.
  */
 const connectWithin = (timeoutMs: number): buildConnector.connector => {
   const connect = buildConnector({ timeout: timeoutMs });
@@ -92,11 +87,10 @@ const connectWithin = (timeoutMs: number): buildConnector.connector => {
 const noResponse = (error: unknown, aborted: boolean): NoResponse => {
   if (aborted) return { sent: true, reason: 'timeout' };
   if (error instanceof TooLarge) return { sent: true, reason: 'oversized' };
-  if (neverConnected(error as Failure)) return { sent: false, reason: 'unreachable' };
+  if (neverConnected(error as ConnectFailure)) return { sent: false, reason: 'unreachable' };
   return { sent: true, reason: 'broken' };
 };
 
-/** Opens a pool of connections to an origin; nothing is connected yet. */
 export const openTransport = (origin: string, connectTimeoutMs: number): Transport => {
   const pool = new Pool(origin, {
     connect: connectWithin(connectTimeoutMs),

@@ -1,4 +1,3 @@
-/** What the routes of webhook endpoints read and respond; also the API description. */
 import { z } from 'zod';
 import {
   asNumber,
@@ -42,12 +41,15 @@ const decodedEscapes = (escapes: string): string => {
   }
 };
 
-/** As the receiver reads an address: without its escapes, one that is no UTF-8 as a gap. */
+/** As the receiver reads an address: without escapes, one that is no UTF-8 as a gap. */
 const decoded = (url: string): string => url.replace(/(?:%[0-9a-f]{2})+/gi, decodedEscapes);
 
 const HOST_AND_PORT = /^https?:[/\\]*[^/\\?]*/i;
 
-/** In the name of the host, and behind it as stored: of IP addresses with a port one in ten passes for one. */
+/**
+ * In the host's name, and behind it as stored: one in ten IP addresses with a port passes for a
+ * card.
+ */
 const cardProblem = (text: string): string | undefined => {
   const url = new URL(text);
   const name = literalOf(url) === undefined ? url.hostname : '';
@@ -56,7 +58,7 @@ const cardProblem = (text: string): string | undefined => {
   return holdsCard ? 'must not hold a card number' : undefined;
 };
 
-/** The messages of the schemas do not know which networks the operator allows. */
+/** The schemas do not know which networks the operator allows. */
 export const urlDetails = (value: string | undefined, kindOf: AddressKindOf): string[] => {
   if (value === undefined) return [];
   const problem = urlProblem(value, kindOf) ?? cardProblem(value);

@@ -1,4 +1,3 @@
-/** What the routes of webhook endpoints share: a command handled, an endpoint found and shown. */
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
@@ -9,9 +8,15 @@ import { contextOf } from '../../shared/http/event-context.ts';
 import { type Input, type RequestForm, sendJson } from '../../shared/http/route.ts';
 import type { RequestIdentity } from '../../shared/payment/event-fields.ts';
 import type { Recognised } from '../../shared/payment/payment-state.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
+import { firstLineOf } from '../../shared/runtime/error-text.ts';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
-import type { DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
+import {
+  type DeliveryRow,
+  isFailing,
+  parseDeliveryRow,
+} from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import {
   type Handled,
@@ -19,6 +24,7 @@ import {
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf, TESTS } from '../../shared/webhooks/endpoints.ts';
+import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message-types.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -26,8 +32,7 @@ import type { Identities } from '../idempotency.ts';
 import { BudgetSpent, startBudget, type Waiting, withinBudget } from '../request-budget.ts';
 import { KEY_REUSED } from '../responses.ts';
 import { senderOf } from '../sender.ts';
-import type { AttemptParameters } from './contract.ts';
-import { shown } from './shown.ts';
+import type { AttemptParameters, WebhookEndpoint } from './contract.ts';
 
 export type WebhookDeps = {
   webhooks: {
@@ -42,17 +47,28 @@ export type WebhookDeps = {
 };
 export type Webhooks = WebhookDeps['webhooks'];
 
+type Readable = WebhookDeps['webhooks']['deliveries'];
+
+const unavailable = (error: unknown): never => {
+  const message = `the state of webhook deliveries cannot be read: ${firstLineOf(error)}`;
+  throw new ReadModelsUnavailable(message, { cause: error });
+};
+
+/** Throws ReadModelsUnavailable, a 503, where the engine cannot be read. */
+export const readableDeliveries = ({ load, attempts }: Readable): Readable => ({
+  load: (...args) => load(...args).catch(unavailable),
+  attempts: (...args) => attempts(...args).catch(unavailable),
+});
+
 type Stored = Extract<Handled, { kind: 'stored' }>;
 
-/** A POST: the parsed request, beside its `Idempotency-Key`. */
 export type Keyed<T> = { key: string | undefined; request: T };
 
-/** Who sent a request, when it was there, and what it is recognised by where it had a key. */
 type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
   keyed?: Keyed<object>;
 };
 
-/** The keyed hashes that a repeat under a key is recognised by (gaps §8); undefined without a key. */
+/** What recognises a repeat under a key (gaps §8); undefined without a key. */
 const recognisedBy = (
   { identities }: Pick<CommandDeps, 'identities'>,
   merchantId: string,
@@ -90,14 +106,14 @@ const rejectOutcome = (
     return reject(reply, 'RATE_LIMITED', [TESTED], {
       'retry-after': String(Math.ceil(outcome.againMs / 1000)),
     });
-  // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
+  // One endpoint too many breaks a rule of the merchant: there is no endpoint that could forbid it.
   const code = kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
   return reject(reply, code, [outcome.why]);
 };
 
 /**
- * Handles a command in the turn of its merchant, within the request's budget (gaps §7); undefined once
- * it is rejected. Throws what the event store throws but a conflict of revisions.
+ * In its merchant's turn and the request's budget (gaps §7); undefined once rejected. Throws what
+ * the event store throws but a RevisionConflict.
  */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
@@ -130,21 +146,21 @@ export const handled = async (
   return undefined;
 };
 
-/** The endpoint after a command. Throws Error where the command has deleted it. */
+/** Throws Error where the command has deleted it. */
 export const endpointAfter = ({ after }: Stored, endpointId: string): Endpoint => {
   const endpoint = after.endpoints.find((one) => one.endpointId === endpointId);
   if (endpoint === undefined) throw new Error(`webhook endpoint ${endpointId} is gone`);
   return endpoint;
 };
 
-/** The endpoint of a registration, as it was right after it. Throws Error where `done` is none. */
+/** As it was right after its registration. Throws Error where `done` is none. */
 export const createdEndpoint = (done: Stored): Endpoint => {
   const [created] = done.events;
   if (created?.event.type !== 'WebhookEndpointCreated') throw new Error('no endpoint was created');
   return endpointAfter(done, created.event.data.endpointId);
 };
 
-/** The merchant's endpoint; undefined, and rejected, for another merchant's as for an unknown one. */
+/** Undefined, and rejected, for another merchant's as for an unknown one. */
 export const ownEndpoint = async (
   { store }: Webhooks,
   { merchantId }: Principal,
@@ -157,7 +173,54 @@ export const ownEndpoint = async (
   return endpoint;
 };
 
-/** An endpoint as it is shown once: with its secret. */
+const timeOf = (ms: number | null | undefined): string | null =>
+  ms === null || ms === undefined ? null : new Date(ms).toISOString();
+
+const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
+  if (disabled !== undefined) return 'DISABLED';
+  return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
+};
+
+/** `row`: how far its delivery is, as read before; undefined where there is none yet. */
+export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
+  const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;
+  const { oldSecretExpiresAt } = endpoint;
+  return {
+    id: endpointId,
+    url,
+    eventTypes: SUBSCRIBABLE_TYPES.filter((type) => isWanted(endpoint, type)),
+    ...(description !== undefined && { description }),
+    apiVersion,
+    status: statusOf(endpoint, row),
+    failingSince: timeOf(row?.failingSince),
+    disabledReason: disabled?.reason ?? null,
+    oldestWaiting: timeOf(row?.oldestWaiting),
+    ...(oldSecretExpiresAt !== undefined && { oldSecretExpiresAt }),
+    createdAt,
+    updatedAt,
+  };
+};
+
+/**
+ * A command reads it before it stores anything: a response that fails after that would deny what
+ * was stored. Throws what the delivery store throws.
+ */
+export const deliveryOf = async (
+  deliveries: Pick<DeliveryStore, 'load'>,
+  endpointId: string,
+): Promise<DeliveryRow | undefined> => {
+  const stored = await deliveries.load(endpointId);
+  return stored && parseDeliveryRow(stored.text);
+};
+
+/** Throws what the delivery store throws. */
+export const currentEndpointBody = async (
+  deliveries: Pick<DeliveryStore, 'load'>,
+  endpoint: Endpoint,
+): Promise<WebhookEndpoint> =>
+  endpointBody(endpoint, await deliveryOf(deliveries, endpoint.endpointId));
+
+/** An endpoint as it is shown once. */
 export const withSecret = async (
   { secret }: Webhooks,
   endpoint: Endpoint,
@@ -165,10 +228,10 @@ export const withSecret = async (
 ) => {
   const { endpointId, secretNumber } = endpoint;
   const key = endpointKey(await secret(), endpointId, secretNumber);
-  return { ...shown(endpoint, delivery), secret: secretTextOf(key) };
+  return { ...endpointBody(endpoint, delivery), secret: secretTextOf(key) };
 };
 
-/** A page of the attempts at an endpoint, the latest first; `next` is the cursor of the next one. */
+/** The latest first; `next` is the cursor of the next page. */
 export const sendAttempts = async (
   { deliveries }: Webhooks,
   endpointId: string,
@@ -183,7 +246,7 @@ export const sendAttempts = async (
   });
 };
 
-/** The payment's event of an attempt; undefined where no kept attempt has it. */
+/** Undefined where no kept attempt has it. */
 export const eventOf = async ({ deliveries }: Webhooks, endpointId: string, eventId: string) => {
   const [found] = await deliveries.attempts(endpointId, { limit: 1, eventId });
   if (found === undefined) return undefined;

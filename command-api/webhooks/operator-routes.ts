@@ -1,4 +1,3 @@
-/** The webhook endpoints of all merchants, for operators. */
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
@@ -8,12 +7,16 @@ import {
   MerchantEndpointList,
   WebhookAttemptList,
 } from './contract.ts';
-import { sendAttempts, type WebhookDeps, type Webhooks } from './endpoint-requests.ts';
-import { showEndpoint } from './shown.ts';
+import {
+  currentEndpointBody,
+  sendAttempts,
+  type WebhookDeps,
+  type Webhooks,
+} from './endpoint-requests.ts';
 
 /**
- * Whether the deliverer has a row of the endpoint, or else any merchant has it; 'not readable' where it may
- * be of a merchant whose endpoints cannot be read. Throws StoreUnavailable, and what the deliveries throw.
+ * 'not readable' where it may be of a merchant whose endpoints cannot be read. Throws
+ * StoreUnavailable, and what the deliveries throw.
  */
 const lookFor = async (
   { store, deliveries }: Webhooks,
@@ -52,7 +55,7 @@ export const WEBHOOK_OPERATOR_ROUTES = {
         const note = () => unreadable.push(merchantId);
         const own = await readableEndpoints(webhooks.store, merchantId, note);
         for (const one of own?.endpoints ?? [])
-          endpoints.push({ merchantId, ...(await showEndpoint(webhooks.deliveries, one)) });
+          endpoints.push({ merchantId, ...(await currentEndpointBody(webhooks.deliveries, one)) });
       }
       return sendJson(reply, { endpoints, ...(unreadable.length > 0 && { unreadable }) });
     },

@@ -1,7 +1,4 @@
-/**
- * The routes of a merchant's own webhook endpoints. What is requested becomes an event of the
- * merchant's stream; the deliverer follows it there.
- */
+/** A merchant's own webhook endpoints: a request becomes an event, which the deliverer follows. */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { reject } from '../../shared/http/errors.ts';
@@ -37,7 +34,10 @@ import {
 } from './contract.ts';
 import {
   createdEndpoint,
+  currentEndpointBody,
+  deliveryOf,
   endpointAfter,
+  endpointBody,
   eventOf,
   handled,
   type Keyed,
@@ -47,7 +47,6 @@ import {
   type Webhooks,
   withSecret,
 } from './endpoint-requests.ts';
-import { deliveryOf, showEndpoint, shown } from './shown.ts';
 
 const readAs =
   <T>(schema: z.ZodType<T>) =>
@@ -59,7 +58,6 @@ const readAs =
     return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);
   };
 
-/** Reads a POST, with its key. */
 const readPost =
   <T>(schema: z.ZodType<T>) =>
   (request: FastifyRequest): Read<Keyed<T>> => {
@@ -73,7 +71,7 @@ const readRegistration = readPost(WebhookEndpointRequest);
 const readChange = readAs(WebhookEndpointChange);
 const readRotation = readPost(WebhookRotation);
 const readResend = readPost(WebhookResend);
-/** A test ignores its body, whatever it is. */
+/** A test ignores its body. */
 const readTest = ({ raw }: FastifyRequest): Read<Keyed<object>> => {
   const keyed = parseIdempotencyKey(raw.rawHeaders);
   return keyed.ok ? { ok: true, value: { key: keyed.key, request: {} } } : keyed;
@@ -90,7 +88,7 @@ const KEY_REUSED: Record<number, ResponseForm> = {
 const NO_ENDPOINT: Record<number, ResponseForm> = {
   404: { description: 'The merchant has no such webhook endpoint.' },
 };
-/** As for every route of a merchant, and nothing in the tables of examples makes it happen. */
+/** Nothing in the tables of examples makes it happen. */
 const FAULT: Record<number, ResponseForm> = {
   500: { description: 'A fault of ours.', unrecorded: true },
 };
@@ -145,7 +143,7 @@ export const WEBHOOK_ROUTES = {
     responses: { ...okJson(WebhookEndpointList), ...FAULT },
     handle: async ({ webhooks }, { principal }, reply) => {
       const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);
-      const show = (one: Endpoint) => showEndpoint(webhooks.deliveries, one);
+      const show = (one: Endpoint) => currentEndpointBody(webhooks.deliveries, one);
       return sendJson(reply, { endpoints: await Promise.all(endpoints.map(show)) });
     },
   }),
@@ -155,7 +153,7 @@ export const WEBHOOK_ROUTES = {
     handle: async ({ webhooks }, { principal, endpointId }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
-      return sendJson(reply, await showEndpoint(webhooks.deliveries, endpoint));
+      return sendJson(reply, await currentEndpointBody(webhooks.deliveries, endpoint));
     },
   }),
   changeWebhookEndpoint: route({
@@ -175,7 +173,7 @@ export const WEBHOOK_ROUTES = {
       const command = { kind: 'change', endpointId, end, ...content } as const;
       const done = await handled(api, input, command, reply);
       if (done === undefined) return reply;
-      return sendJson(reply, shown(endpointAfter(done, endpointId), delivery));
+      return sendJson(reply, endpointBody(endpointAfter(done, endpointId), delivery));
     },
   }),
   deleteWebhookEndpoint: route({
@@ -186,7 +184,7 @@ export const WEBHOOK_ROUTES = {
       const { principal, endpointId } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
-      const last = await showEndpoint(webhooks.deliveries, endpoint);
+      const last = await currentEndpointBody(webhooks.deliveries, endpoint);
       const done = await handled(api, input, { kind: 'delete', endpointId }, reply);
       return done === undefined ? reply : sendJson(reply, last);
     },
@@ -276,7 +274,7 @@ export const WEBHOOK_ROUTES = {
       } as const;
       const done = await handled(api, { ...input, keyed }, command, reply);
       if (done === undefined) return reply;
-      return sendJson(reply.code(202), shown(endpointAfter(done, endpointId), delivery));
+      return sendJson(reply.code(202), endpointBody(endpointAfter(done, endpointId), delivery));
     },
   }),
   listWebhookAttempts: route({

@@ -1,17 +1,21 @@
-/** All that is read of a notice of Stripe's: which payment it may be about, and in which account. */
+/**
+ * All that is read of a Stripe notice: which payment it may be about, in which account, and its
+ * signature over time and raw body (`Stripe-Signature: t=…,v1=…`).
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { intentReference } from '../provider/stripe/look-up.ts';
 
 export type Notice = {
-  /** The connected account that it is about. */
+  /** The connected account. */
   account: string | undefined;
   /** From our metadata, which PaymentIntents, their charges and our refunds have. */
   paymentId: string | undefined;
-  /** The PaymentIntent that it is about, for what was made in the Dashboard, and disputes. */
+  /** The PaymentIntent, for what was made in the Dashboard, and disputes. */
   reference: string | undefined;
 };
 
-/** The fields of an event that are read; every other one is ignored. */
+/** Every other field is ignored. */
 export const noticeBody = z.object({
   account: z.string().nullish(),
   data: z.object({
@@ -24,7 +28,6 @@ export const noticeBody = z.object({
   }),
 });
 
-/** As this service makes them. */
 const OWN_PAYMENT_ID = /^pay_[0-9A-Z]{26}$/;
 const ownPaymentId = (value: unknown): string | undefined =>
   typeof value === 'string' && OWN_PAYMENT_ID.test(value) ? value : undefined;
@@ -47,4 +50,30 @@ export const readNotice = (body: Buffer): Notice | undefined => {
     paymentId: ownPaymentId(metadata?.paymentId),
     reference: intentReference(object === 'payment_intent' ? id : intent),
   };
+};
+
+/** An older notice may be a kept one that is sent again. */
+const TOLERANCE_S = 300;
+
+const signatureOf = (secret: string, time: string, body: Buffer): Buffer =>
+  createHmac('sha256', secret).update(`${time}.`).update(body).digest();
+
+/** True where one of the secrets signed exactly this body within the tolerance. */
+export const isSignedByStripe = (
+  body: Buffer,
+  header: string,
+  secrets: readonly string[],
+  nowMs: number,
+): boolean => {
+  const parts = header.split(',').map((part) => part.split('=', 2));
+  const valuesOf = (name: string): string[] =>
+    parts.flatMap(([key, value]) => (key?.trim() === name && value !== undefined ? [value] : []));
+  const [time = '', ...others] = valuesOf('t');
+  const ageS = Math.abs(nowMs / 1_000 - Number(time));
+  if (others.length > 0 || !/^[0-9]{1,12}$/.test(time) || ageS > TOLERANCE_S) return false;
+  const given = valuesOf('v1').filter((value) => /^[0-9a-f]{64}$/.test(value));
+  const expected = secrets.map((secret) => signatureOf(secret, time, body));
+  return given.some((value) =>
+    expected.some((own) => timingSafeEqual(own, Buffer.from(value, 'hex'))),
+  );
 };

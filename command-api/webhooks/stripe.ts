@@ -1,7 +1,7 @@
 /**
- * `POST /webhooks/stripe`: what Stripe tells by itself. A notice is a reason to ask now and never the
- * truth: notices repeat, come late and in any order. It is accepted once what Stripe then says is
- * recorded; before, Stripe delivers it again, for days.
+ * `POST /webhooks/stripe`. A notice is a reason to ask now and never the truth: notices repeat,
+ * come late and in any order. It is accepted once what Stripe then says is recorded; before that,
+ * Stripe delivers it again, for days.
  */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -14,11 +14,10 @@ import type { CommandDeps } from '../deps.ts';
 import type { NoticeOrigin } from '../provider/port.ts';
 import { resolvedInTurn } from '../recovery/ask.ts';
 import { askAbout } from '../recovery/later-results.ts';
-import { BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
-import { type Notice, noticeBody, readNotice } from './stripe-notice.ts';
-import { isSignedByStripe } from './stripe-signature.ts';
+import { type Budget, BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
+import { isSignedByStripe, type Notice, noticeBody, readNotice } from './stripe-notice.ts';
 
-/** The secrets that one account of Stripe signs with: one, or two while one replaces the other. */
+/** Of one Stripe account: one secret, or two while one replaces the other. */
 type Signer = { merchantId: string | undefined; secrets: readonly string[] };
 
 export type StripeWebhookDeps = {
@@ -30,7 +29,7 @@ export type StripeWebhookDeps = {
   };
 };
 
-/** By the settings; without a secret no notice is signed. */
+/** Without a secret no notice is signed. */
 export const stripeNoticesOf = ({
   stripe,
   unauthenticatedRateLimit: rate,
@@ -48,9 +47,7 @@ export const stripeNoticesOf = ({
 /** Stripe gives up a delivery after some ten seconds. */
 const BUDGET_MS = 8_000;
 
-type Budget = ReturnType<typeof startBudget>;
-
-/** The payment that a notice is about; undefined for none of this service's, `unknown` for now. */
+/** Undefined for none of this service's. */
 const paymentOf = async (
   { provider }: CommandDeps,
   notice: Notice,
@@ -62,7 +59,7 @@ const paymentOf = async (
   return found.outcome === 'FOUND' ? found.paymentId : undefined;
 };
 
-/** Asks about the payment's outcomes, then about what came later; false where Stripe did not say. */
+/** False where Stripe did not say. */
 const askAll = async (
   commands: CommandDeps,
   notice: Notice,
@@ -71,7 +68,7 @@ const askAll = async (
   budget: Budget,
 ): Promise<boolean> => {
   const paymentId = await paymentOf(commands, notice, origin);
-  // A notice about what this service did not make is accepted: nothing here is to be asked.
+  // Nothing is to be asked about what this service did not make.
   if (paymentId === undefined) return true;
   if (typeof paymentId === 'object') return false;
   request.paymentId = paymentId;

@@ -1,7 +1,7 @@
 /** The timeline says why an event is as it is, and whose word it is. */
 import { expect, test } from '@jest/globals';
 import type { AuditEvent } from '../../audit/contract.ts';
-import { whyOf } from '../../audit/why.ts';
+import { whyOf } from '../../audit/event-words.ts';
 import { timelineLines } from '../../cli/events.ts';
 import type { PaymentEventType } from '../../shared/payment/payment-events.ts';
 

@@ -1,11 +1,11 @@
 /**
- * The end of a ledger that is only given oldest first from a sequence number on (provider.md), found
- * in a bounded number of requests: in steps that double until nothing comes after, then by halves.
- * Sequence numbers may have gaps, and the last page may name a next one, which is empty.
+ * The end of a ledger that is read oldest first from a sequence number (provider.md): in steps that
+ * double until nothing comes after, then by halves. Numbers may have gaps, and the last page may
+ * name a next one, which is empty.
  */
 import type { LedgerEntry, Provider } from '../port.ts';
 
-/** Entries of one page at most: it stays within the cap on a body's size, whatever the codes' lengths. */
+/** A page of them stays within the cap on a body's size, whatever the codes' lengths. */
 export const LEDGER_PAGE_MAX = 100;
 /** Doubling and halving over every safe integer takes half of it. */
 const REQUESTS_MAX = 220;
@@ -15,10 +15,7 @@ type ReadLedger = Provider['ledger'];
 const sequenceOf = (entry: LedgerEntry | undefined): number | undefined =>
   entry === undefined ? undefined : Number(entry.cursor);
 
-/**
- * The last entries after a cursor, oldest first: a page of them at most, none where the ledger ends
- * there. Throws what the ledger throws, and Error where it has no end.
- */
+/** None where the ledger ends at `after`. Throws Error where it has no end. */
 export const ledgerEnd = async (
   ledger: ReadLedger,
   after: string | null,
@@ -51,7 +48,7 @@ export const ledgerEnd = async (
   throw new Error("the end of the provider's ledger was not found");
 };
 
-/** The search may have met the end with its last entry alone: a page that ends there says more. */
+/** The search may have met the end with its last entry alone. */
 const withThoseBefore = async (
   ledger: ReadLedger,
   floor: number,

@@ -1,8 +1,8 @@
-/** The shapes of the provider's HTTP protocol (provider.md), as its client and its server read them. */
+/** The shapes of the provider's HTTP protocol (provider.md), for its client and its server. */
 import { z } from 'zod';
 import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
 
-/** A body over this many bytes is not read, on either side. */
+/** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
 
 export const operationIdShape = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
@@ -25,7 +25,6 @@ const cardOperation = {
 };
 const followUp = { ...everyOperation, authorizationId: operationIdShape };
 
-/** Body of the PUT. */
 export const operationBody = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('AUTHORIZE'), ...cardOperation }),
   z.object({ kind: z.literal('SALE'), ...cardOperation }),
@@ -44,17 +43,14 @@ const outcome = {
   providerReference: z.string(),
 };
 
-/** A recorded outcome. */
 export const outcomeBody = z.object(outcome);
 export type OutcomeBody = z.infer<typeof outcomeBody>;
 
-/** The body that says: never carried out, for good. */
 export const fencedBody = z.object({
   operationId: operationIdShape,
   outcome: z.literal('FENCED'),
 });
 
-/** A page of the ledger. */
 export const ledgerBody = z.object({
   operations: z.array(
     z.object({

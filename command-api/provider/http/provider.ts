@@ -1,4 +1,3 @@
-/** A provider in another process that speaks provider.md. */
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import type {
   LedgerPage,
@@ -13,25 +12,22 @@ import { BODY_BYTES_MAX } from './protocol.ts';
 import { type RawResponse, readExecute, readFence, readLedger, readLookUp } from './responses.ts';
 
 export type HttpProviderOptions = {
-  /** Base address; a path in it is kept. That it is https is the settings' to check. */
   url: string;
-  /** Sent as a bearer token when given. */
   token?: string | undefined;
   connectTimeoutMs: number;
-  /** The whole time for one call, its answer's last byte included. */
+  /** The whole time for one call, to the last byte of its response. */
   timeoutMs: number;
 };
 
-/** What card schemes keep an authorization for: a week. */
+/** As long as card schemes keep an authorization. */
 const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
-/** The card number that a call carries, if any; the protocol has no tokens. */
 const numberIn = (operation: ProviderOperation): string | undefined => {
   const revealed = 'card' in operation ? operation.card.reveal() : undefined;
   return revealed !== undefined && 'number' in revealed ? revealed.number : undefined;
 };
 
-/** Undefined for an operation that the protocol has no words for: one with a token. */
+/** Undefined for a token: the protocol has none. */
 const putBody = (operation: ProviderOperation): string | undefined => {
   const { kind, paymentId, amount, currency } = operation;
   const common = { kind, paymentId, amount, currency };
@@ -45,7 +41,6 @@ const putBody = (operation: ProviderOperation): string | undefined => {
   return JSON.stringify({ ...common, card, descriptor: operation.descriptor });
 };
 
-/** Opens the client; nothing is connected yet. Throws only when `url` is no address. */
 export const httpProvider = (options: HttpProviderOptions): Provider => {
   const { timeoutMs } = options;
   const base = new URL(options.url);
@@ -120,7 +115,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   };
 };
 
-/** Throws where the next page is not a later one: the ledger would be read for ever. */
+/** Without it a ledger that repeats a page would be read for ever. */
 const goingOn = (after: string | null, page: LedgerPage): LedgerPage => {
   if (page.next !== null && Number(page.next) <= Number(after ?? 0))
     throw new Error("the provider's ledger does not go on");

@@ -1,6 +1,5 @@
 /**
- * How an answer of the provider is read (provider.md): what is not exactly an outcome of this very
- * operation is Unknown. Of the answer's text only its codes go on, cleaned.
+ * What is not exactly an outcome of this very operation is Unknown (provider.md); only codes go on.
  */
 
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
@@ -21,10 +20,8 @@ import { cleanCode } from '../provider-code.ts';
 import type { RawResponse as TransportResponse } from '../transport.ts';
 import { fencedBody, ledgerBody, type OutcomeBody, outcomeBody } from './protocol.ts';
 
-/** What the answer to a call is held against. */
 type Sent = Pick<OperationQuestion, 'operationId' | 'amount' | 'currency'>;
 
-/** A whole answer. `body` is the parsed JSON, undefined where it is none. */
 export type RawResponse = Pick<TransportResponse, 'status' | 'body'>;
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
@@ -68,7 +65,7 @@ const isFenced = (body: unknown, question: Sent): boolean => {
   return read.success && read.data.operationId === question.operationId;
 };
 
-/** Reads the answer to a PUT; `number` is the card number that the call carried, if any. */
+/** `number` is the card number that the call carried, if any. */
 export const readExecute = (
   { status, body }: RawResponse,
   question: Sent,
@@ -80,7 +77,6 @@ export const readExecute = (
   return unknown('status');
 };
 
-/** Reads the answer to a GET. */
 export const readLookUp = (
   { status, body }: RawResponse,
   question: Sent,
@@ -90,7 +86,6 @@ export const readLookUp = (
   return unknown(status === 202 ? AT_WORK : 'status');
 };
 
-/** Reads the answer to a DELETE. */
 export const readFence = (
   { status, body }: RawResponse,
   question: Sent,
@@ -111,7 +106,7 @@ const entryFrom = (
     : { ...entry, ...declinedFrom(body, undefined), outcome, providerReference };
 };
 
-/** Reads a page of the ledger. Throws when the answer is anything else. */
+/** Throws Error where the response is no page. */
 export const readLedger = ({ status, body }: RawResponse): LedgerPage => {
   const read = ledgerBody.safeParse(body);
   if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);

@@ -1,8 +1,9 @@
-/** Sends requests to Stripe, each once, with the key and the account of the payment's merchant. */
+/** Sends each request to Stripe once, with the key and the account of the payment's merchant. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 
-/** Whose money it is: a secret key, and the connected account that the key acts for. */
+/** A secret key, and the connected account that it acts for. */
 export type StripeAccount = {
   secretKey: string;
   account?: string | undefined;
@@ -10,13 +11,11 @@ export type StripeAccount = {
   name?: string;
 };
 
-/** One deadline over all requests of an operation. */
 export type Deadline = { signal: AbortSignal; leftMs(): number };
 
 export type StripeResponse = RawResponse | NoResponse;
 
 export type StripeClient = {
-  /** Never throws. */
   send(request: StripeRequest, account: StripeAccount, deadline: Deadline): Promise<StripeResponse>;
   close(): Promise<void>;
 };
@@ -38,7 +37,6 @@ const headersOf = (
   ...(account === undefined ? {} : { 'stripe-account': account }),
 });
 
-/** Opens the client; nothing is connected yet. Throws only when `url` is no address. */
 export const stripeClient = (options: {
   url: string;
   version: string;
@@ -65,7 +63,6 @@ export const stripeClient = (options: {
   };
 };
 
-/** Starts a deadline; `end` frees its timer. */
 export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => {
   const abort = new AbortController();
   const until = performance.now() + timeoutMs;
@@ -74,5 +71,28 @@ export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => 
     signal: abort.signal,
     leftMs: () => Math.max(0, until - performance.now()),
     end: () => clearTimeout(timer),
+  };
+};
+
+/** Longer, and the operation is not begun: its client would wait for nothing. */
+const WAIT_MS_MAX = 2_000;
+const NAMES_MAX = 1_000;
+
+/** False where the turn of `name` is too far away. `perSecond` 0: no limit. */
+export const createPace = (perSecond: number) => {
+  const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
+  /** When the bucket of each name is full again: a second's worth may go at once. */
+  const fullAt = new Map<string, number>();
+  return async (name: string): Promise<boolean> => {
+    const now = performance.now();
+    const full = Math.max(fullAt.get(name) ?? 0, now);
+    const waitMs = full + gapMs - now - 1_000;
+    if (waitMs > WAIT_MS_MAX) return false;
+    if (fullAt.size >= NAMES_MAX) {
+      for (const [other, at] of fullAt) if (at < now) fullAt.delete(other);
+    }
+    fullAt.set(name, full + gapMs);
+    if (waitMs > 0) await delay(waitMs);
+    return true;
   };
 };

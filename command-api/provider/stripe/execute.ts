@@ -1,7 +1,6 @@
 /**
- * Carries an operation out. Of a create's requests only the confirm moves money, so what goes wrong
- * before it is NOT_SENT, and a card or an amount that Stripe rejects is DECLINED. Every request is sent
- * once.
+ * Carries an operation out, each request once. Of a create's requests only the confirm moves money:
+ * what goes wrong before it is NOT_SENT, a card or amount that Stripe rejects is DECLINED.
  */
 import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
 import { within } from '../../../shared/runtime/back-off.ts';
@@ -13,10 +12,11 @@ import {
   type ProviderOutcome,
 } from '../port.ts';
 import { MET_FENCE, NOT_SENT, notSent, type StripeCall, undecided } from './call.ts';
+import { testTokenOf } from './card-tokens.ts';
 import type { StripeResponse } from './client.ts';
-import { type FollowUpQuestion, fence, readResponse } from './fence.ts';
+import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
 import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
-import { declinedBy, errorOf, intentOf, mismatch, readCreate, unknown } from './read.ts';
+import { bodyOf, declinedBy, errorOf, intentOf, mismatch, readCreate, unknown } from './read.ts';
 import {
   confirmIntent,
   followUpRequest,
@@ -25,7 +25,10 @@ import {
   openIntent,
 } from './requests.ts';
 import { paymentMethod } from './shapes.ts';
-import { testTokenOf } from './test-tokens.ts';
+
+const MISCONFIGURED: ProviderOutcome = { ...NOT_SENT, reason: 'misconfigured' };
+const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
+const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
 
 type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<ProviderOperation, Create>;
@@ -33,26 +36,23 @@ type FollowUp = Exclude<ProviderOperation, Create>;
 export type Execution = {
   call: StripeCall;
   nowMs: number;
-  /** Stripe's own test tokens in place of the known test numbers. */
+  /** Stripe's test tokens in place of the known test numbers. */
   testTokens: boolean;
-  /** Below it a money request is not begun: its response could no longer be waited for. */
+  /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
 };
 
-/** A step before the money request: its value, or how the operation ends. */
+/** Before the money request: its value, or how the operation ends. */
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
-/**
- * How an operation ends by a step that moved nothing. A request that Stripe takes from nobody (a 400
- * without a code) is no decline of the shopper.
- */
+/** A 400 without a code is Stripe's rejection of the request, and no decline of the shopper. */
 const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
-  // An operation id that comes with another amount: only what was begun under it is known.
+  // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
   const error = errorOf(response);
   if (!isRejected(response) || error === undefined) return notSent(response);
   const isOfCard = error.decline_code != null || error.code != null;
-  return isOfCard ? declinedBy(error, number) : { ...NOT_SENT, reason: 'misconfigured' };
+  return isOfCard ? declinedBy(error, number) : MISCONFIGURED;
 };
 
 const isRejected = (response: StripeResponse): boolean =>
@@ -77,13 +77,10 @@ const paymentMethodFor = async (
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
   const response = await execution.call.send(makePaymentMethod(card));
-  const made = 'sent' in response || response.status !== 200 ? undefined : response.body;
-  const read = paymentMethod.safeParse(made);
-  if (!read.success) return { end: endOfStep(response, card.number) };
-  return { value: read.data.id };
+  const made = paymentMethod.safeParse(bodyOf(response)).data;
+  return made === undefined ? { end: endOfStep(response, card.number) } : { value: made.id };
 };
 
-/** The question about an operation that is being carried out. */
 const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuestion => {
   const { operationId, paymentId, merchantId, amount, currency, kind } = operation;
   const requestedAt = new Date(nowMs).toISOString();
@@ -94,23 +91,22 @@ const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuest
 };
 
 /**
- * The Idempotency-Key is taken by another request. A create's is taken by its own confirm alone, with
- * another payment method, which may still run: only what Stripe shows is said. That of a follow-up may
- * have been taken by its fence, which says so itself.
+ * Another request has the Idempotency-Key: of a create its own confirm, which may still run, so
+ * only what Stripe shows is said; of a follow-up perhaps its fence.
  */
 const afterKeyTaken = async (
   { call, nowMs }: Execution,
   question: OperationQuestion,
 ): Promise<ProviderOutcome> => {
-  const isCreate = question.kind === 'AUTHORIZE' || question.kind === 'SALE';
-  const found = isCreate ? await find(call, question) : await fence(call, question, nowMs);
+  const found = isFollowUp(question)
+    ? await fence(call, question, nowMs)
+    : await find(call, question);
   if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return MET_FENCE;
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
 /**
- * A 400 or 404 says that this request did nothing. One before it, under the same id, may have: what
- * Stripe shows decides. Nothing there: it is declined.
+ * This request did nothing, but one before it under the same id may have: Stripe's objects decide.
  */
 const afterRejection = async (
   { call }: Execution,
@@ -121,17 +117,15 @@ const afterRejection = async (
   const found = await find(call, question);
   // There is nothing that it could have been carried out on.
   const isNowhere = found === MISSING && isMissing(response);
-  // What the open named does not exist: nothing was confirmed, and no card was declined.
-  if (isNowhere && question.reference !== undefined)
-    return { ...NOT_SENT, reason: 'misconfigured' };
+  // The opened intent does not exist: nothing was confirmed, and no card was declined.
+  if (isNowhere && question.reference !== undefined) return MISCONFIGURED;
   const isUndone = isNowhere || found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
   if (!isUndone) return found;
-  // A create that is impossible was fenced: its intent is canceled.
+  // An impossible create was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
-  return declinedBy(errorOf(response) ?? { code: undefined, decline_code: undefined }, number);
+  return declinedBy(errorOf(response) ?? {}, number);
 };
 
-/** A response other than 200 to the request that moves money. */
 const readRejection = async (
   execution: Execution,
   response: StripeResponse,
@@ -149,7 +143,7 @@ const readRejection = async (
       return error === undefined
         ? unknown('malformed')
         : afterRejection(execution, response, question, number);
-    // Neither was executed: the key and its permissions are checked first.
+    // Not executed: the key and its permissions are checked first.
     case 401:
     case 403:
       return notSent(response);
@@ -188,10 +182,7 @@ const confirm = async (
   return readRejection(execution, response, question, number);
 };
 
-const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
-const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
-
-/** Resolves to false where the reference is not known to be kept before the deadline. */
+/** False where the reference is not known to be kept before the deadline. */
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
   const late = () => new Error('not kept before the deadline');
   return within(call.leftMs(), keep, late).then(
@@ -200,7 +191,6 @@ const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
   );
 };
 
-/** Opens the intent, makes the payment method beside it, has the reference kept, then confirms. */
 const executeCreate = async (
   execution: Execution,
   operation: Create,
@@ -223,7 +213,7 @@ const executeFollowUp = async (
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
   const reference = await authorizationOf(call, operation);
-  // Without its authorization there is nothing that the operation could be sent to.
+  // Without its authorization there is nothing that it could be sent to.
   if (reference === undefined) return NOT_SENT;
   const question = {
     ...questionOf(operation, nowMs),
@@ -245,7 +235,6 @@ const executeFollowUp = async (
   return readRejection(execution, response, question);
 };
 
-/** Carries an operation out once. Never throws. */
 export const execute = (
   execution: Execution,
   operation: ProviderOperation,

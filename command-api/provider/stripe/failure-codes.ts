@@ -1,7 +1,4 @@
-/**
- * What each code of Stripe is to a merchant: its decline codes and its error codes in one table.
- * A code that stands nowhere here is UNKNOWN_DECLINE and is kept verbatim beside it.
- */
+/** Stripe's decline and error codes by our failure code. Any other is UNKNOWN_DECLINE. */
 import type { FailureCode } from '../../../shared/payment/payment-events.ts';
 
 const STRIPE_CODES: { readonly [Ours in FailureCode]?: readonly string[] } = {
@@ -83,5 +80,4 @@ const OURS = new Map(
   ),
 );
 
-/** The failure code of a merchant for one of Stripe's codes; undefined where the table has none. */
 export const failureCodeOf = (code: string): FailureCode | undefined => OURS.get(code);

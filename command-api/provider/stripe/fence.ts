@@ -1,8 +1,7 @@
 /**
- * After a fence that says FENCED, Stripe never carries the operation out. A create's is a canceled
- * PaymentIntent, which holds without time limit. A capture, void or refund has none of its own, so
- * the fence takes its Idempotency-Key: documented for a day, unproven against the real Stripe
- * (docs/providers/stripe.md).
+ * After FENCED, Stripe never carries the operation out. A create's fence is a canceled
+ * PaymentIntent, which holds without limit. Another operation's is its Idempotency-Key, taken:
+ * documented for a day, unproven against the real Stripe (docs/providers/stripe.md).
  */
 import {
   type Approved,
@@ -39,20 +38,20 @@ export type FenceOutcome = Approved | Declined | Fenced | Unknown;
 
 const FENCED: Fenced = { outcome: 'FENCED' };
 const HOUR_MS = 3_600_000;
-/** Keys live for a day at least; an hour less, for the clocks of the two sides. */
+/** Keys live for a day at least; an hour less, for the two sides' clocks. */
 const KEY_AGE_MS_MAX = 23 * HOUR_MS;
 /** No request lives for a day, and what Stripe repairs itself shows by then; an hour more. */
 const TRACELESS_AGE_MS_MIN = 25 * HOUR_MS;
 
-/** FENCED where the object rules the operation out; undefined where it can still happen. */
+/** FENCED where the object rules it out; undefined where it can still happen. */
 const definite = (reading: Reading): FenceOutcome | undefined => {
   if (reading.outcome === 'NOT_FOUND') return undefined;
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
 /**
- * A create without a kept reference was never confirmed: the confirm comes after it. But a log that was
- * put back to an older state has lost the reference, so what Stripe's search knows is asked first.
+ * The confirm comes after the reference is kept. A restored log may have lost it, so search is
+ * asked first.
  */
 const fenceUnopened = async (
   call: StripeCall,
@@ -63,14 +62,14 @@ const fenceUnopened = async (
   return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
 };
 
-/** A cancel that fails is no outcome: what the PaymentIntent is afterwards decides. */
+/** A cancel that fails is no outcome: the PaymentIntent decides. */
 const cancelUnlessDone = async (
   call: StripeCall,
   about: OperationQuestion,
   reference: string,
 ): Promise<FenceOutcome> => {
   const question = { ...about, reference };
-  // An authorization that was approved is not to be released: it is looked at first.
+  // First, so that an approved authorization is not released.
   const before = definite(await find(call, question));
   if (before !== undefined) return before;
   await call.send(cancelAsFence(question.operationId, reference));
@@ -95,8 +94,8 @@ const isOurUpdate = (response: StripeResponse, operationId: string, reference: s
 };
 
 /**
- * The operation itself has the key, and left no trace: its request, sent again to the byte, can only
- * be replayed, which tells what became of it. A stored 5xx is known to nobody.
+ * The operation itself has the key and left no trace: its request, to the byte, can only be
+ * replayed, which tells what became of it.
  */
 const replayed = async (
   call: StripeCall,
@@ -112,7 +111,6 @@ const replayed = async (
   return definite(readResponse(response, question, reference)) ?? mismatch;
 };
 
-/** What a 200 to the request of a capture, void or refund says; Unknown for every other response. */
 export const readResponse = (
   response: StripeResponse,
   question: OperationQuestion,
@@ -126,7 +124,6 @@ export const readResponse = (
   return intent === undefined ? undecided(response) : readChange(intent, question, reference);
 };
 
-/** The question of a capture, void or refund. */
 export type FollowUpQuestion = OperationQuestion & { kind: 'CAPTURE' | 'VOID' | 'REFUND' };
 
 const takeItsKey = async (
@@ -143,7 +140,6 @@ const takeItsKey = async (
   return (await look()) ?? FENCED;
 };
 
-/** Fences a capture, void or refund of the PaymentIntent `reference`. */
 const fenceFollowUp = async (
   call: StripeCall,
   question: FollowUpQuestion,
@@ -156,14 +152,13 @@ const fenceFollowUp = async (
   if (ageMs < KEY_AGE_MS_MAX) return takeItsKey(call, question, reference);
   if (ageMs < TRACELESS_AGE_MS_MIN) return unknown('key_too_old');
   const seen = await call.send(getIntent(reference));
-  // In another account there is no trace of what was done in this one.
+  // Another account shows no trace of what was done in this one.
   return intentOf(seen)?.id === reference ? FENCED : undecided(seen);
 };
 
-const isFollowUp = (question: OperationQuestion): question is FollowUpQuestion =>
+export const isFollowUp = (question: OperationQuestion): question is FollowUpQuestion =>
   question.kind !== 'AUTHORIZE' && question.kind !== 'SALE';
 
-/** Fences an operation unless it was carried out already; then its outcome. */
 export const fence = async (
   call: StripeCall,
   question: OperationQuestion,

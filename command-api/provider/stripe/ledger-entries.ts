@@ -1,6 +1,6 @@
 /**
- * Which entries of the ledger Stripe's objects are, and the cursors by which it goes on. What happened to
- * a PaymentIntent stands at the time when it was opened, a refund at its own.
+ * Stripe's objects as ledger entries. What happened to a PaymentIntent is listed at the time when
+ * it was opened, a refund at its own.
  */
 import type { LedgerEntry } from '../port.ts';
 import { declinedBy, isExpired, isRelease, wasCharged } from './read.ts';
@@ -8,25 +8,27 @@ import { ABANDONED } from './requests.ts';
 import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 
 /** `second.kind.id.part`: the entry after which the ledger goes on. */
-export type Place = { second: number; name: string };
+export type LedgerPlace = { second: number; name: string };
 
 /** Undefined for the start. Throws Error for a cursor of another ledger. */
-export const placeOf = (cursor: string | null): Place | undefined => {
+export const placeOf = (cursor: string | null): LedgerPlace | undefined => {
   if (cursor === null) return undefined;
   const [second = '', ...name] = cursor.split('.');
   if (!/^[0-9]{1,12}$/.test(second)) throw new Error('the cursor is none of this ledger');
   return { second: Number(second), name: name.join('.') };
 };
 
-/** When the object of an entry was made, in seconds since 1970. */
+/** In seconds since 1970. */
 export const secondOf = ({ cursor }: LedgerEntry): number => Number(cursor.split('.')[0]);
 
-/** By their seconds; a stable sort keeps the order of Stripe's own lists within one. */
+/** A stable sort keeps the order of Stripe's own lists within a second. */
 export const inOrder = (entries: readonly LedgerEntry[]): LedgerEntry[] =>
   entries.toSorted((a, b) => secondOf(a) - secondOf(b));
 
-/** The entries that come after a place, of a list that is oldest first. */
-export const afterPlace = (entries: LedgerEntry[], { second, name }: Place): LedgerEntry[] => {
+export const afterPlace = (
+  entries: LedgerEntry[],
+  { second, name }: LedgerPlace,
+): LedgerEntry[] => {
   const at = entries.findIndex(({ cursor }) => cursor === `${second}.${name}`);
   return at < 0 ? entries.filter((entry) => secondOf(entry) >= second) : entries.slice(at + 1);
 };
@@ -41,7 +43,7 @@ const base = (
   providerReference: id,
 });
 
-/** The create of a PaymentIntent as far as it moved money or was declined. */
+/** As far as it moved money or was declined. */
 const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
   const operationId = intent.metadata?.operationId;
   // Made elsewhere, by the Dashboard for one.
@@ -55,7 +57,7 @@ const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
   return [{ ...entry, ...declinedBy(error) }];
 };
 
-/** What became of it afterwards: a capture and a void exclude each other. */
+/** A capture and a void exclude each other. */
 const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
   const { captureOperationId, voidOperationId } = intent.metadata ?? {};
   const approved = { ...base(intent, '1'), outcome: 'APPROVED' } as const;
@@ -69,15 +71,13 @@ const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
   return [{ ...approved, operationId: voidOperationId, kind: 'VOID', amount: intent.amount }];
 };
 
-/** What became of a PaymentIntent, its create first. */
 export const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
   ...createEntry(intent),
   ...changeEntry(intent),
 ];
 
 /**
- * A refund of one of our payments that was made elsewhere: by Stripe's own id, as the log has it
- * (PaymentRefundObserved). Also one that failed since: the log keeps that it was made.
+ * By Stripe's id, as in the log (PaymentRefundObserved). Also one that failed since: it was made.
  */
 const elsewhereEntry = (made: RefundWithIntent): LedgerEntry[] => {
   const { payment_intent: intent, id: operationId, amount } = made;
@@ -88,7 +88,6 @@ const elsewhereEntry = (made: RefundWithIntent): LedgerEntry[] => {
   return [{ ...entry, outcome: 'APPROVED' }];
 };
 
-/** A refund, of ours or of one of our payments. */
 export const refundEntry = (made: RefundWithIntent): LedgerEntry[] => {
   const { operationId } = made.metadata ?? {};
   if (operationId === undefined) return elsewhereEntry(made);

@@ -1,32 +1,73 @@
 /**
- * Stripe's accounts as one ledger, oldest first. Stripe lists newest first and has no dense sequence, so
- * it is read in windows of creation time that are halved until one fits in memory. What happened to a
- * PaymentIntent stands at the time when it was opened, a refund at its own.
+ * Stripe's accounts as one ledger, oldest first. Stripe lists newest first without a sequence, so
+ * it is read in windows of creation time that are halved until one fits in memory.
  */
 import type { LedgerEntry, LedgerPage } from '../port.ts';
+import type { StripeResponse } from './client.ts';
 import {
   afterPlace,
   inOrder,
   intentEntries,
-  type Place,
+  type LedgerPlace,
   placeOf,
   refundEntry,
+  secondOf,
 } from './ledger-entries.ts';
 import {
-  type Book,
-  CLOCKS_S_MAX,
-  eachBook,
-  FIRST_SECOND,
-  intents,
-  readPage,
-  refunds,
-  type Send,
-} from './ledger-pages.ts';
-import { listIntents, listRefunds, type StripeRequest, type Window } from './requests.ts';
+  LIST_PAGE,
+  listIntents,
+  listRefunds,
+  type StripeRequest,
+  type Window,
+} from './requests.ts';
+import { listOf, paymentIntent, refundWithIntent } from './shapes.ts';
 
-/** Objects of one window that are held at once; about 5 MB. */
+/** No PaymentIntent is older. In seconds since 1970. */
+const FIRST_SECOND = Date.UTC(2018, 0, 1) / 1_000;
+/** Stripe's clock may be ahead by so much, and a window that ended so long ago is complete. */
+const CLOCKS_S_MAX = 60;
+const BOOKS_AT_ONCE = 8;
+
+type Send = (request: StripeRequest) => Promise<StripeResponse>;
+/** An account that is read; `name` for its errors. */
+type Book = { send: Send; name: string | undefined };
+
+const intents = listOf(paymentIntent);
+const refunds = listOf(refundWithIntent);
+
+const readPage = async <T>(
+  send: Send,
+  request: StripeRequest,
+  shape: { parse(body: unknown): T },
+): Promise<T> => {
+  const response = await send(request);
+  if ('sent' in response) throw new Error(`the provider's ledger: ${response.reason}`);
+  if (response.status !== 200) throw new Error(`the provider's ledger: status ${response.status}`);
+  return shape.parse(response.body);
+};
+
+const readBook = async <T>({ send, name }: Book, read: (send: Send) => Promise<T>): Promise<T> => {
+  try {
+    return await read(send);
+  } catch (error) {
+    throw name === undefined ? error : new Error(`${Object(error).message} (${name})`);
+  }
+};
+
+/** Throws Error with the name of the account. */
+async function* eachBook<T>(
+  books: readonly Book[],
+  read: (send: Send) => Promise<T>,
+): AsyncGenerator<T> {
+  for (let next = 0; next < books.length; next += BOOKS_AT_ONCE) {
+    const some = books.slice(next, next + BOOKS_AT_ONCE);
+    yield* await Promise.all(some.map((book) => readBook(book, read)));
+  }
+}
+
+/** Objects of one window; about 5 MB. */
 const WINDOW_MAX = 500;
-/** All objects of a window, oldest first; undefined where there are more than fit. */
+/** Oldest first; undefined where there are more than fit. */
 const readAll = async <T extends { id: string }>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
@@ -41,7 +82,6 @@ const readAll = async <T extends { id: string }>(
   }
 };
 
-/** The entries of a window in one account; undefined where it holds too much. */
 const entriesOfBook = async (send: Send, window: Window): Promise<LedgerEntry[] | undefined> => {
   const [opened, made] = await Promise.all([
     readAll(send, (after) => listIntents(window, after), intents),
@@ -52,7 +92,6 @@ const entriesOfBook = async (send: Send, window: Window): Promise<LedgerEntry[] 
   return [...opened.flatMap(intentEntries), ...made.flatMap(refundEntry)];
 };
 
-/** The entries of a window in all accounts, oldest first; undefined where it holds too much. */
 const entriesOf = async (
   books: readonly Book[],
   window: Window,
@@ -66,16 +105,13 @@ const entriesOf = async (
   return inOrder(entries);
 };
 
-/**
- * What a reader remembers between two pages: how long a window fitted last, and the entries of the
- * last one, so that a page does not cost another search.
- */
+/** How long a window fitted last, and its entries, so that a page does not cost another search. */
 export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
 
-const isWithin = ({ from, to }: Window, { second }: Place): boolean =>
+const isWithin = ({ from, to }: Window, { second }: LedgerPlace): boolean =>
   second >= from && second < to;
 
-/** The window that begins at a place, as long as the last one that fitted, or shorter. */
+/** As long as the last window that fitted, or shorter. */
 const readFrom = async (
   books: readonly Book[],
   memory: LedgerMemory,
@@ -95,7 +131,6 @@ const readFrom = async (
   }
 };
 
-/** A page of the ledger after a cursor. Throws where Stripe cannot be read. */
 export const readLedger = async (
   books: readonly Book[],
   memory: LedgerMemory,
@@ -127,4 +162,78 @@ export const readLedger = async (
     // A rejected capture, void or refund leaves nothing behind.
     declines: 'not kept',
   };
+};
+
+/** Of a list in which little is ours; one after the other, they take some seconds. */
+const PAGES_MAX = 2_000 / LIST_PAGE;
+
+/** Oldest first; complete for the last `limit` entries from the second `from` on. */
+type End = { entries: LedgerEntry[]; from: number };
+
+/** It is in no log until it is noticed: it does not make the log an older one. */
+const isOurs = (entry: LedgerEntry): boolean => entry.operationId !== entry.providerReference;
+
+/** `limit` of them or more, or all since `from`. */
+const endOfList = async <T extends { id: string; created: number }>(
+  send: Send,
+  pageOf: (after: string | undefined) => StripeRequest,
+  shape: { parse(body: unknown): { data: T[]; has_more: boolean } },
+  entriesOf: (object: T) => LedgerEntry[],
+  { from, limit }: { from: number; limit: number },
+): Promise<End> => {
+  // Not the objects, of which there may be 20 MB in each account.
+  let last: Pick<T, 'id' | 'created'> | undefined;
+  const entries: LedgerEntry[] = [];
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const { data, has_more } = await readPage(send, pageOf(last?.id), shape);
+    last = data.at(-1) ?? last;
+    entries.unshift(...data.toReversed().flatMap(entriesOf).filter(isOurs));
+    if (!has_more || data.length === 0 || entries.length >= limit) return { entries, from };
+  }
+  // The last second that was read may go on on the next page.
+  return { entries, from: (last?.created ?? from) + 1 };
+};
+
+const endOfBook = async (send: Send, window: Window, limit: number): Promise<End> => {
+  const opened = await endOfList(
+    send,
+    (after) => listIntents(window, after),
+    intents,
+    intentEntries,
+    { from: window.from, limit },
+  );
+  // Before the last `limit` entries of PaymentIntents no refund is among the last of both.
+  const oldest = opened.entries.at(-limit);
+  const since = { ...window, from: oldest === undefined ? opened.from : secondOf(oldest) };
+  const made = await endOfList(send, (after) => listRefunds(since, after), refunds, refundEntry, {
+    from: opened.from,
+    limit,
+  });
+  const entries = inOrder([...opened.entries, ...made.entries]);
+  return { entries, from: Math.max(opened.from, made.from) };
+};
+
+/**
+ * Oldest first. Throws Error where Stripe fails, or no object of an account's last 2,000 is ours.
+ */
+export const readLedgerEnd = async (
+  books: readonly Book[],
+  after: string | null,
+  limit: number,
+  nowMs: number,
+): Promise<LedgerEntry[]> => {
+  const place = placeOf(after);
+  const first = place?.second ?? FIRST_SECOND;
+  const window = { from: first, to: Math.floor(nowMs / 1_000) + CLOCKS_S_MAX };
+  const all: LedgerEntry[] = [];
+  let from = first;
+  for await (const end of eachBook(books, (send) => endOfBook(send, window, limit))) {
+    all.push(...end.entries);
+    from = Math.max(from, end.from);
+  }
+  const whole = inOrder(all).filter((entry) => secondOf(entry) >= from);
+  const entries = place === undefined ? whole : afterPlace(whole, place);
+  if (entries.length === 0 && from > first)
+    throw new Error("the end of the provider's ledger was not found");
+  return entries.slice(-limit);
 };

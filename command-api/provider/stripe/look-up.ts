@@ -1,13 +1,11 @@
 /**
- * What came of an operation, asked without the card and by reads that Stripe keeps consistent
- * (retrieve and list). Search is behind by up to an hour, so it only finds a lost id and decides
- * nothing.
+ * What came of an operation, by reads that Stripe keeps consistent. Search is up to an hour behind:
+ * it only finds a lost id and decides nothing.
  */
 import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
 import { type StripeCall, undecided } from './call.ts';
 import type { StripeResponse } from './client.ts';
-import { refundsOf } from './lists.ts';
 import {
   errorOf,
   intentOf,
@@ -19,22 +17,26 @@ import {
   readRefund,
   unknown,
 } from './read.ts';
-import { getIntent, searchIntent } from './requests.ts';
-import { paymentIntent, type Refund } from './shapes.ts';
+import {
+  getIntent,
+  LIST_PAGE,
+  listDisputes,
+  listRefunds,
+  type StripeRequest,
+  searchIntent,
+} from './requests.ts';
+import { type Dispute, dispute, listOf, paymentIntent, type Refund, refund } from './shapes.ts';
 
 const REFERENCE = /^pi_[A-Za-z0-9_]{1,60}$/;
 const OPERATION_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** An id of a PaymentIntent; undefined for the reference of another provider, and for all else. */
+/** Undefined for another provider's reference. */
 export const intentReference = (reference: unknown): string | undefined =>
   typeof reference === 'string' && REFERENCE.test(reference) ? reference : undefined;
 
 const found = z.object({ data: z.array(paymentIntent) });
 
-/**
- * The PaymentIntent that an operation id opened, by search: undefined where Stripe shows none, or does
- * not search for this account (400, 403); `unknown` where it could not be asked.
- */
+/** By search; undefined where Stripe shows none, or does not search for this account (400, 403). */
 export const searchFor = async (
   call: StripeCall,
   operationId: string,
@@ -51,10 +53,7 @@ export const searchFor = async (
   return own.length > 1 ? mismatch : own[0]?.id;
 };
 
-/**
- * The PaymentIntent of the authorization that a capture, void or refund belongs to: from the log,
- * else by search, which finds what is an hour old. Undefined where Stripe shows none.
- */
+/** From the log, else by search, which finds what is an hour old. */
 export const authorizationOf = async (
   call: StripeCall,
   {
@@ -68,15 +67,48 @@ export const authorizationOf = async (
   return typeof hit === 'string' ? hit : undefined;
 };
 
-/**
- * Stripe has no object of that name in this account. It decides nothing: the payment may have been made
- * in an account that its merchant had before.
- */
+/** Decides nothing: the payment may have been made in an account that its merchant had before. */
 export const MISSING = unknown('missing');
 export const isMissing = (response: StripeResponse): boolean =>
   !('sent' in response) && response.status === 404 && errorOf(response) !== undefined;
 
-/** What a create came to; without a kept reference the confirm was never sent. */
+/** More than one payment may have operations. */
+const PAGES_MAX = Math.ceil(5_000 / LIST_PAGE) + 1;
+
+const allOf = async <T extends { id: string }>(
+  call: StripeCall,
+  pageOf: (after: string | undefined) => StripeRequest,
+  shape: z.ZodType<{ data: T[]; has_more: boolean }>,
+  isEnough: (page: readonly T[]) => boolean = () => false,
+): Promise<T[] | Unknown> => {
+  const all: T[] = [];
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const response = await call.send(pageOf(all.at(-1)?.id));
+    if ('sent' in response || response.status !== 200) return undecided(response);
+    const list = shape.safeParse(response.body).data;
+    if (list === undefined) return unknown('malformed');
+    all.push(...list.data);
+    if (!list.has_more || isEnough(list.data)) return all;
+    if (list.data.length === 0) return unknown('malformed');
+  }
+  return unknown('too_many');
+};
+
+const refunds = listOf(refund);
+const disputes = listOf(dispute);
+
+/** At least to the page that is enough. */
+export const refundsOf = (
+  call: StripeCall,
+  reference: string,
+  isEnough?: (page: readonly Refund[]) => boolean,
+): Promise<Refund[] | Unknown> =>
+  allOf(call, (after) => listRefunds({ reference }, after), refunds, isEnough);
+
+export const disputesOf = (call: StripeCall, reference: string): Promise<Dispute[] | Unknown> =>
+  allOf(call, (after) => listDisputes(reference, after), disputes);
+
+/** Without a kept reference the confirm was never sent. */
 const findCreate = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
   const reference = intentReference(question.reference);
   if (reference === undefined)
@@ -110,7 +142,6 @@ const findRefund = async (
   return own === undefined ? NOT_FOUND : readRefund(own, question, reference);
 };
 
-/** What Stripe shows of an operation now. `reference` is that of the authorization's PaymentIntent. */
 export const findFollowUp = (
   call: StripeCall,
   question: OperationQuestion,
@@ -120,7 +151,6 @@ export const findFollowUp = (
     ? findRefund(call, question, reference)
     : findChange(call, question, reference);
 
-/** What Stripe shows of an operation now. */
 export const find = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
   if (question.kind === 'AUTHORIZE' || question.kind === 'SALE') return findCreate(call, question);
   const reference = await authorizationOf(call, question);
@@ -129,7 +159,6 @@ export const find = async (call: StripeCall, question: OperationQuestion): Promi
     : findFollowUp(call, question, reference);
 };
 
-/** Whether an error says that the Idempotency-Key has been used for another request. */
 export const isKeyTaken = (response: Parameters<typeof errorOf>[0]): boolean => {
   if ('sent' in response || response.status !== 400) return false;
   const body = idempotencyError.safeParse(response.body);

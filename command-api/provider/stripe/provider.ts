@@ -1,31 +1,51 @@
 /** Stripe behind the port of providers: one deadline over all requests of a call. */
-import type { OperationQuestion, Provider, ProviderOperation } from '../port.ts';
-import { accountOf, accountOfNotice, allAccounts, type StripeAccounts } from './accounts.ts';
+import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperation } from '../port.ts';
 import { NOT_SENT, type StripeCall } from './call.ts';
-import { type StripeAccount, startDeadline, stripeClient } from './client.ts';
-import { describeToken } from './describe-token.ts';
+import { describeToken } from './card-tokens.ts';
+import { createPace, type StripeAccount, startDeadline, stripeClient } from './client.ts';
 import { execute } from './execute.ts';
 import { fence } from './fence.ts';
-import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later.ts';
-import { type LedgerMemory, readLedger } from './ledger.ts';
-import { readLedgerEnd } from './ledger-end.ts';
+import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
+import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
-import { createPace } from './pace.ts';
 import type { StripeRequest } from './requests.ts';
 
+type StripeAccounts = {
+  installation: StripeAccount;
+  merchants?: ReadonlyMap<string, StripeAccount>;
+};
+
+const accountOf = (
+  { installation, merchants }: StripeAccounts,
+  merchantId: string,
+): StripeAccount => merchants?.get(merchantId) ?? installation;
+
+const accountOfNotice = (
+  accounts: StripeAccounts,
+  { merchantId, account }: NoticeOrigin,
+): StripeAccount | undefined => {
+  if (merchantId !== undefined) return accountOf(accounts, merchantId);
+  if (account === undefined) return accounts.installation;
+  return allAccounts(accounts).find((one) => one.account === account);
+};
+
+/** Each once, the installation's first. */
+const allAccounts = ({ installation, merchants }: StripeAccounts): StripeAccount[] => {
+  const all = [installation, ...(merchants?.values() ?? [])];
+  const nameOf = ({ secretKey, account }: StripeAccount) => `${secretKey} ${account ?? ''}`;
+  return [...new Map(all.map((one) => [nameOf(one), one])).values()];
+};
+
 export type StripeProviderOptions = {
-  /** Base address; that it is https is the settings' to check. */
   url: string;
   version: string;
   connectTimeoutMs: number;
-  /** One call of the port, all its requests included; of the ledger each request. */
+  /** For one call of the port, all its requests included; for each request to the ledger. */
   timeoutMs: number;
   accounts: StripeAccounts;
-  /** Stripe's test tokens are sent for the known test numbers. */
   testTokens: boolean;
-  /** Creates, and each kind of follow-up, a second in each account; 0 is off. */
+  /** Creates, and each kind of follow-up, in each account; 0 is off. */
   perSecondMax: number;
-  /** Wall clock in milliseconds. */
   nowMs?: () => number;
 };
 
@@ -33,11 +53,10 @@ const LEDGER_PAGE_MAX = 100;
 /** A money request is not begun with less than this part of the deadline left. */
 const CONFIRM_PART_MIN = 0.2;
 
-/** What a merchant's own account says of itself, the key and the rate for two, names it in the log. */
+/** A merchant's own account is named in the log. */
 const named = <T extends object>(result: T, { name }: StripeAccount): T =>
   name !== undefined && 'reason' in result ? { ...result, account: name } : result;
 
-/** Opens the driver; nothing is connected yet. */
 export const stripeProvider = (options: StripeProviderOptions): Provider => {
   const { timeoutMs, accounts, nowMs = Date.now } = options;
   const client = stripeClient(options);
@@ -75,11 +94,11 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
   const lookUp = (question: OperationQuestion) =>
     withinOf(question, async (call) => {
       const found = await find(call, question);
-      // That it cannot happen any more is the fence's to say.
+      // Only the fence may say that it cannot happen any more.
       return found.outcome === 'IMPOSSIBLE' ? { outcome: 'NOT_FOUND' as const } : found;
     });
 
-  /** A page may need some requests to each account: each of them has a deadline of its own. */
+  /** A page may need several requests to each account: each has its own deadline. */
   const books = allAccounts(accounts).map((account) => ({
     name: account.name,
     send: async (request: StripeRequest) => {

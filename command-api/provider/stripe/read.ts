@@ -1,6 +1,6 @@
 /**
- * What Stripe's objects and errors say about an operation. Whatever is not exactly about this very
- * operation is Unknown. An error's text never goes on: it can hold the last digits of a card.
+ * What Stripe's objects and errors say about an operation. An error's text never goes on: it can
+ * hold the last digits of a card.
  */
 import {
   type Approved,
@@ -26,18 +26,16 @@ import {
 
 /** It was not carried out, and as the object is now it never can be. */
 export type Impossible = { outcome: 'IMPOSSIBLE' };
-/** What an object says of an operation. */
 export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
 
 export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
 const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
-/** Stripe holds something else than what was asked about. */
 export const mismatch = unknown(MISMATCH);
 
 type Codes = Pick<StripeError, 'code' | 'decline_code'>;
 
-/** A decline in our words; `number` is the card number that the call carried, if any. */
+/** `number` is the card number that the call carried, if any. */
 export const declinedBy = ({ code, decline_code }: Codes, number?: string): Declined => {
   const own = decline_code ?? code ?? '';
   return {
@@ -47,26 +45,25 @@ export const declinedBy = ({ code, decline_code }: Codes, number?: string): Decl
   };
 };
 
-/** The error of a response with a status of 400 or above; undefined where it is none of Stripe's. */
 export const errorOf = (response: StripeResponse): StripeError | undefined =>
   'sent' in response ? undefined : errorBody.safeParse(response.body).data?.error;
 
-/** The PaymentIntent or the refund of a 200; undefined for everything else. */
+/** Undefined for everything but a 200. */
+export const bodyOf = (response: StripeResponse): unknown =>
+  'sent' in response || response.status !== 200 ? undefined : response.body;
 export const intentOf = (response: StripeResponse): PaymentIntent | undefined =>
-  'sent' in response || response.status !== 200
-    ? undefined
-    : paymentIntent.safeParse(response.body).data;
+  paymentIntent.safeParse(bodyOf(response)).data;
 export const refundOf = (response: StripeResponse): Refund | undefined =>
-  'sent' in response || response.status !== 200 ? undefined : refund.safeParse(response.body).data;
+  refund.safeParse(bodyOf(response)).data;
 
 const isIn = (currency: string, question: OperationQuestion): boolean =>
   currency.toUpperCase() === question.currency;
 
-/** Whether the issuer ever approved: true also after the hold was released again. */
+/** The issuer approved once: true also after the hold was released again. */
 export const wasCharged = ({ latest_charge: charge }: PaymentIntent): boolean =>
   typeof charge === 'object' && charge !== null && charge.status === 'succeeded';
 
-/** Stripe's own words for a cancel that nobody asked for. */
+/** Stripe's words for its own cancel. */
 const BY_ITSELF: readonly unknown[] = ['automatic', 'expired'];
 
 /** Only a hold that the issuer had given, and that Stripe itself released, ran out. */
@@ -75,14 +72,11 @@ export const isExpired = (intent: PaymentIntent): boolean =>
   wasCharged(intent) &&
   BY_ITSELF.includes(intent.cancellation_reason);
 
-/** Under no operation of ours: it was made in the Dashboard, or is what a capture of part released. */
+/** Under no operation of ours: made in the Dashboard, or released by a capture of part. */
 export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
   metadata?.operationId === undefined;
 
-/**
- * What a capture of part released may stand among the refunds, under no operation of ours: it gave
- * nothing back that had been taken.
- */
+/** A capture of part may be listed as a refund of the rest, which had never been taken. */
 export const isRelease = (
   made: Pick<Refund, 'metadata' | 'amount'>,
   { amount, amount_received: received }: Pick<PaymentIntent, 'amount' | 'amount_received'>,
@@ -90,8 +84,8 @@ export const isRelease = (
   isElsewhere(made) && received != null && received > 0 && made.amount === amount - received;
 
 /**
- * A canceled intent with a charge was authorized and released later. Where our own fence released it
- * (`abandoned`), no merchant ever heard of an approval: it counts as never carried out.
+ * Canceled with a charge, it was authorized and released later. Where our own fence released it
+ * (`abandoned`), no merchant heard of an approval: it was never carried out.
  */
 const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading => {
   // A charge that was not expanded may have succeeded.
@@ -100,7 +94,6 @@ const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading 
   return isReleasedLater ? approved : IMPOSSIBLE;
 };
 
-/** What a PaymentIntent says of the AUTHORIZE or SALE that opened it. */
 export const readCreate = (intent: PaymentIntent, question: OperationQuestion): Reading => {
   const isOurs =
     intent.metadata?.operationId === question.operationId &&
@@ -149,7 +142,6 @@ const readVoid = (intent: PaymentIntent, question: OperationQuestion): Reading =
   return intent.status === 'succeeded' ? IMPOSSIBLE : stillPossible(intent);
 };
 
-/** What the response to a capture or a void says of it: the PaymentIntent of its authorization. */
 export const readChange = (
   intent: PaymentIntent,
   question: OperationQuestion,
@@ -159,10 +151,7 @@ export const readChange = (
   return question.kind === 'CAPTURE' ? readCapture(intent, question) : readVoid(intent, question);
 };
 
-/**
- * What the PaymentIntent of an authorization, when it is looked at, says of a capture or a void of it.
- * Whoever canceled it in the Dashboard made it void, but not Stripe itself, nor another void of ours.
- */
+/** A cancel in the Dashboard made it void, but not Stripe's own, nor another void of ours. */
 export const readFound = (
   intent: PaymentIntent,
   question: OperationQuestion,
@@ -170,17 +159,14 @@ export const readFound = (
 ): Reading => {
   const reading = readChange(intent, question, reference);
   if (question.kind !== 'VOID' || reading.outcome !== 'APPROVED') return reading;
-  // A cancel of ours has a reason of its own, so this void was not carried out.
+  // Our cancel has another reason, so this void was not carried out.
   if (isExpired(intent)) return IMPOSSIBLE;
   const { voidOperationId: name = question.operationId } = intent.metadata ?? {};
   // The name of an earlier void may have come late, over that of this one: its key tells.
   return name === question.operationId ? reading : NOT_FOUND;
 };
 
-/**
- * What a refund says of the operation that made it. Stripe calls it `pending` until the card's bank
- * has taken it; it can fail later, which is an event of its own.
- */
+/** Stripe calls it `pending` until the card's bank has taken it; it can fail later. */
 export const readRefund = (
   made: Refund,
   question: OperationQuestion,

@@ -1,15 +1,13 @@
 /**
- * Each request to Stripe as data: path, form, Idempotency-Key. A key works at one endpoint only, so
- * each endpoint has its own suffix, and the operation id alone is the key of the one request that
- * moves money.
+ * A key works at one endpoint only, so each endpoint has its suffix; the operation id alone is the
+ * key of the one request that moves money.
  */
 import type { CardInput } from '../../../shared/payment/card.ts';
-import type { ProviderOperation } from '../port.ts';
+import type { OperationQuestion, ProviderOperation } from '../port.ts';
 
 export type StripeRequest = {
   method: 'GET' | 'POST';
   path: string;
-  /** Of the form of a POST, of the query of a GET. */
   params: Readonly<Record<string, string>>;
   idempotencyKey?: string;
 };
@@ -20,8 +18,8 @@ type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 const SUFFIX_MAX = 10;
 
 /**
- * The part of a descriptor that Stripe takes: Latin without `< > \ ' " *`, at least one letter, cut.
- * Undefined where nothing is left: it would be an error, and the payment would fail by it.
+ * Latin without `< > \ ' " *`, at least one letter; undefined where nothing is left, for sent it
+ * would fail the payment.
  */
 export const suffixOf = (descriptor: string | undefined): string | undefined => {
   const kept = (descriptor ?? '')
@@ -50,7 +48,7 @@ const post = (
 
 const intentPath = (reference: string): string => `/v1/payment_intents/${reference}`;
 
-/** Opens the PaymentIntent: no card, not confirmed, so that nothing can move. */
+/** No card, not confirmed: nothing can move. */
 export const openIntent = (operation: Create): StripeRequest =>
   post('/v1/payment_intents', `${operation.operationId}-open`, {
     amount: String(operation.amount),
@@ -63,7 +61,7 @@ export const openIntent = (operation: Create): StripeRequest =>
     statement_descriptor_suffix: suffixOf(operation.descriptor),
   });
 
-/** Turns a card into a PaymentMethod. Stored by Stripe alone; no key, so that no hash of it is kept. */
+/** Only Stripe stores it; no key, so that no hash of it is kept. */
 export const makePaymentMethod = (card: CardInput): StripeRequest =>
   post('/v1/payment_methods', undefined, {
     type: 'card',
@@ -82,16 +80,16 @@ export const confirmIntent = (
 ): StripeRequest =>
   post(`${intentPath(reference)}/confirm`, operationId, {
     payment_method: paymentMethod,
-    // Server to server there is nobody to authenticate: without it the intent would wait for one.
+    // Server to server no shopper can authenticate: without it the intent would wait for one.
     error_on_requires_action: 'true',
     'expand[0]': 'latest_charge',
   });
 
-/** Names the void on its PaymentIntent, because a cancel takes no metadata: for the ledger. */
+/** A cancel takes no metadata: the ledger finds the void by this name. */
 export const nameVoid = (operationId: string, reference: string): StripeRequest =>
   post(intentPath(reference), `${operationId}-name`, { 'metadata[voidOperationId]': operationId });
 
-/** A capture, void or refund; the same bytes each time, so that Stripe can replay its response. */
+/** The same bytes each time, so that Stripe can replay its response. */
 export const followUpRequest = (
   { operationId, paymentId, kind, amount }: FollowUpOf,
   reference: string,
@@ -116,21 +114,18 @@ export const followUpRequest = (
     'metadata[paymentId]': paymentId,
   });
 };
-type FollowUpOf = {
-  operationId: string;
-  paymentId: string;
+type FollowUpOf = Pick<OperationQuestion, 'operationId' | 'paymentId' | 'amount'> & {
   kind: 'CAPTURE' | 'VOID' | 'REFUND';
-  amount: number;
 };
 
-/** The fence of a create: a canceled intent can never be confirmed. Only a fence says `abandoned`. */
+/** A canceled intent can never be confirmed. Only a fence says `abandoned`. */
 export const cancelAsFence = (operationId: string, reference: string): StripeRequest =>
   post(`${intentPath(reference)}/cancel`, `${operationId}-fence`, {
     cancellation_reason: ABANDONED,
   });
 export const ABANDONED = 'abandoned';
 
-/** The fence of a follow-up: takes its Idempotency-Key for an update that moves nothing. */
+/** Takes the Idempotency-Key of a follow-up for an update that moves nothing. */
 export const takeKey = (operationId: string, reference: string): StripeRequest =>
   post(intentPath(reference), operationId, { 'metadata[fencedOperationId]': operationId });
 
@@ -143,7 +138,6 @@ const get = (path: string, params: Record<string, string> = {}): StripeRequest =
 export const getIntent = (reference: string): StripeRequest =>
   get(intentPath(reference), { 'expand[0]': 'latest_charge' });
 
-/** Stripe's search is up to an hour behind, so it finds what is old and decides nothing. */
 export const searchIntent = (operationId: string): StripeRequest =>
   get('/v1/payment_intents/search', { query: `metadata['operationId']:'${operationId}'` });
 
@@ -151,7 +145,6 @@ export const getPaymentMethod = (token: string): StripeRequest =>
   get(`/v1/payment_methods/${token}`);
 
 export const LIST_PAGE = 100;
-/** A page of refunds, newest first. */
 export const listRefunds = (
   of: { reference: string } | Window,
   after: string | undefined,
@@ -162,10 +155,8 @@ export const listRefunds = (
       : { ...created(of), 'expand[0]': 'data.payment_intent' }),
     ...page(after),
   });
-/** A page of the disputes of a PaymentIntent, newest first. */
 export const listDisputes = (reference: string, after: string | undefined): StripeRequest =>
   get('/v1/disputes', { payment_intent: reference, ...page(after) });
-/** A page of PaymentIntents, newest first. */
 export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
   get('/v1/payment_intents', {
     ...created(window),

@@ -48,7 +48,7 @@ export const refund = z.object({
 });
 export type Refund = z.infer<typeof refund>;
 
-/** With its PaymentIntent, as far as it says whose it is: one made in the Dashboard does not itself. */
+/** A refund made in the Dashboard does not say whose it is: its PaymentIntent does. */
 export const refundWithIntent = refund.extend({
   payment_intent: z
     .union([z.string(), z.object({ amount, amount_received: amount.nullish(), metadata })])

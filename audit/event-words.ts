@@ -1,4 +1,4 @@
-/** What an event says beside its type, in words: the same on the command line, in the console, for programs. */
+/** What an event says beside its type, in words: for the command line, the console and programs. */
 import type { PaymentEventType } from '../shared/payment/payment-events.ts';
 import type { AuditEvent } from './contract.ts';
 
@@ -9,7 +9,7 @@ const NEVER_CARRIED_OUT: readonly unknown[] = ['NOT_SENT', 'FENCED'];
 const given = (text: unknown, as: (text: unknown) => string): string[] =>
   text === undefined ? [] : [as(text)];
 
-/** What operators said for an outcome, which is not what the provider said (gaps §16). */
+/** What operators said for an outcome, which the provider did not say (gaps §16). */
 export const byHand = (resolution: unknown): string => {
   const { evidence, requestedBy, requestEvidence } = Object(resolution);
   const request = [
@@ -19,7 +19,7 @@ export const byHand = (resolution: unknown): string => {
   return `by hand: "${evidence}"${request === '' ? '' : `, ${request}`}`;
 };
 
-/** What an event says of the outcome beside its type, and who says it. */
+/** And who says it. */
 const outcomeOf = ({ outcome, evidence, failureCode, resolution }: Data): string[] => {
   if (NEVER_CARRIED_OUT.includes(outcome)) return [`never carried out: ${outcome}`];
   if (evidence !== undefined) return [`by hand: ${outcome}, "${evidence}"`];

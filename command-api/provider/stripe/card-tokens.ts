@@ -1,4 +1,3 @@
-/** Which card a PaymentMethod of Stripe (`pm_…`) stands for. */
 import type { CardBrand } from '../../../shared/payment/card.ts';
 import type { TokenDescription } from '../port.ts';
 import { type StripeCall, undecided } from './call.ts';
@@ -18,7 +17,7 @@ const BRANDS: Readonly<Record<string, CardBrand>> = {
   unionpay: 'UNIONPAY',
 };
 
-/** Reads a PaymentMethod: NOT_FOUND for one that Stripe does not know, or that is no card. */
+/** The card of a PaymentMethod (`pm_…`): NOT_FOUND where Stripe knows none, or it is no card. */
 export const describeToken = async (call: StripeCall, token: string): Promise<TokenDescription> => {
   if (!TOKEN.test(token)) return { outcome: 'NOT_FOUND' };
   const response = await call.send(getPaymentMethod(token));
@@ -40,3 +39,25 @@ export const describeToken = async (call: StripeCall, token: string): Promise<To
     ...(iin != null && /^[0-9]{6}([0-9]{2})?$/.test(iin) && { bin: iin }),
   };
 };
+
+/** With Stripe's test tokens in place of its test numbers no permission for raw cards is needed. */
+const TOKENS: Readonly<Record<string, string>> = {
+  '4242424242424242': 'pm_card_visa',
+  '5555555555554444': 'pm_card_mastercard',
+  '378282246310005': 'pm_card_amex',
+  '6011111111111117': 'pm_card_discover',
+  '3056930009020004': 'pm_card_diners',
+  '3566002020360505': 'pm_card_jcb',
+  '6200000000000005': 'pm_card_unionpay',
+  '4000000000000002': 'pm_card_visa_chargeDeclined',
+  '4000000000009995': 'pm_card_visa_chargeDeclinedInsufficientFunds',
+  '4000000000009987': 'pm_card_visa_chargeDeclinedLostCard',
+  '4000000000009979': 'pm_card_visa_chargeDeclinedStolenCard',
+  '4000000000000069': 'pm_card_chargeDeclinedExpiredCard',
+  '4000000000000127': 'pm_card_chargeDeclinedIncorrectCvc',
+  '4000000000000119': 'pm_card_chargeDeclinedProcessingError',
+  '4000002760003184': 'pm_card_authenticationRequired',
+};
+
+export const testTokenOf = (number: string): string | undefined =>
+  Object.hasOwn(TOKENS, number) ? TOKENS[number] : undefined;

@@ -1,13 +1,9 @@
-/**
- * What Stripe says of a payment later (gaps §15): that its authorization ran out, refunds that bounced
- * or were made in the Dashboard, disputes. All of it is read from Stripe's objects as they are now.
- */
+/** What became of a payment later (gaps §15), read from Stripe's objects as they are now. */
 import type { LaterResult } from '../../../shared/payment/outcome.ts';
 import type { LaterResults, NotFound, PaymentQuestion, Unknown } from '../port.ts';
 import { cleanCode } from '../provider-code.ts';
 import { type StripeCall, undecided } from './call.ts';
-import { disputesOf, refundsOf } from './lists.ts';
-import { intentReference, isMissing } from './look-up.ts';
+import { disputesOf, intentReference, isMissing, refundsOf } from './look-up.ts';
 import { declinedBy, intentOf, isElsewhere, isExpired, isRelease, mismatch } from './read.ts';
 import { getIntent } from './requests.ts';
 import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
@@ -26,7 +22,7 @@ const failedLater = (operationId: string, { failure_reason }: Refund): LaterResu
   return { kind: 'REFUND_FAILED', operationId, failureCode, providerFailureCode };
 };
 
-/** Of refunds as Stripe lists them; what bounced comes first, because it can be refunded again. */
+/** What bounced comes first, because it can be refunded again. */
 const refundResults = (
   refunds: readonly Refund[],
   intent: PaymentIntent,
@@ -46,10 +42,7 @@ const refundResults = (
   return [...bounced, ...elsewhere.reverse()];
 };
 
-/**
- * An inquiry (`warning_…`) and a dispute that was prevented take no money, and a refund ends them: they
- * are none here.
- */
+/** An inquiry (`warning_…`) and a prevented dispute take no money: they are none here. */
 const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
   needs_response: 'OPEN',
   under_review: 'OPEN',
@@ -64,7 +57,6 @@ const disputeResults = ({ id, amount, reason, status }: Dispute): LaterResult[] 
   return [{ kind: 'DISPUTE', disputeId: id, amount, reason: why, status: shown }];
 };
 
-/** Refunds and disputes of a PaymentIntent that took money. */
 const resultsOfCaptured = async (
   call: StripeCall,
   question: PaymentQuestion,
@@ -83,7 +75,7 @@ const resultsOfCaptured = async (
   return found(...refundResults(refunds, intent, question), ...disputes.flatMap(disputeResults));
 };
 
-/** All that has become of a payment; without a kept reference nothing is asked. */
+/** Without a kept reference nothing is asked. */
 export const laterResults = async (
   call: StripeCall,
   question: PaymentQuestion,
@@ -102,7 +94,6 @@ export const laterResults = async (
   return intent.status === 'succeeded' ? resultsOfCaptured(call, question, intent) : found();
 };
 
-/** The payment that a PaymentIntent was opened for, by the metadata that it was opened with. */
 export const paymentOf = async (
   call: StripeCall,
   reference: string,
