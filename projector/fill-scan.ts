@@ -2,7 +2,9 @@
  * The loop of a rebuild, which fills new read models from the log. Where log and read models are files it
  * runs as a scan in the thread of the log (shared/event-store/scan-log.ts), so that no request waits for it.
  */
+import { decodeForm } from '../shared/event-store/decode-form.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
+import { readPatiently } from '../shared/event-store/read-page.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
 import type { OpenGeneration } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
@@ -20,7 +22,7 @@ export const NOT_READ = { applied: () => {}, starting: () => {}, lost: () => {} 
 export type Filled = { events: number; at: Position | null; until: Position | null };
 
 export type FillOptions = {
-  store: Pick<LogReader, 'readAll'>;
+  store: Pick<LogReader, 'stored'>;
   projection: Projection;
   /** The served checkpoint. It moves meanwhile, perhaps as fast as the loop. */
   checkpoint(): Promise<Position | null>;
@@ -37,15 +39,16 @@ export async function* fill({
   projection,
   checkpoint,
   page,
-  signal,
+  signal = new AbortController().signal,
 }: FillOptions): AsyncGenerator<Filled, void> {
   let taken = page;
-  while (taken === page && !signal?.aborted) {
+  while (taken === page && !signal.aborted) {
     const from = projection.checkpoint();
     const until = await checkpoint();
-    const events = from === until ? [] : await store.readAll(from, page, until);
-    if (events.length > 0) await projection.events(events);
-    taken = events.length;
+    const forms =
+      from === until ? [] : await readPatiently(store.stored, signal, from, page, until);
+    if (forms.length > 0) await projection.events(forms.map(decodeForm));
+    taken = forms.length;
     yield { events: projection.counts().events, at: projection.checkpoint(), until };
   }
 }

@@ -5,7 +5,6 @@
 import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { LogReader } from './port.ts';
-import type { Share } from './shares.ts';
 
 /** A scan of a log, which a module exports as `scan` (shared/runtime/scan.ts). */
 export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
@@ -43,31 +42,5 @@ export async function* scanLog<Y, R>(
     return yield* scan === undefined ? scanHere<Y, R>(store, order) : scan<Y, R>(order, thread);
   } catch (error) {
     throw asPromised(error);
-  }
-}
-
-/**
- * Runs a scan in `of` threads at once, each for a share (shares.ts) that `orderOf` orders. Yields what
- * each of them yielded, round by round, and ends with the round in which the first of them ends: the
- * results of those that ended in it; the others are stopped. Throws as `scanLog`.
- */
-export async function* scanShares<Y, R>(
-  store: LogReader,
-  of: number,
-  orderOf: (share: Share) => ScanOrder,
-): AsyncGenerator<Y[], R[]> {
-  const shares = Array.from({ length: of }, (_, index) =>
-    scanLog<Y, R>(store, orderOf({ index, of }), index),
-  );
-  try {
-    for (;;) {
-      const steps = await Promise.all(shares.map((one) => one.next()));
-      const ended = steps.filter((step) => step.done === true);
-      if (ended.length > 0) return ended.map(({ value }) => value);
-      yield steps.map(({ value }) => value as Y);
-    }
-  } finally {
-    // One that is in the middle of a step ends it first.
-    await Promise.all(shares.map((one) => one.return(undefined as R)));
   }
 }
