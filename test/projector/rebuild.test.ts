@@ -5,6 +5,7 @@ import type { ComparisonProgress } from '../../projector/compare-all.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
@@ -225,11 +226,27 @@ for (const driver of readModelDrivers) {
     });
 
     test('an engine that fails in the middle fails the rebuild, and the old ones are served', async () => {
-      const failing = { ...store, readAll: () => Promise.reject(new Error('out of reach')) };
+      const readAll = () => Promise.reject(new Error('out of reach'));
+      const failing = { ...store, stored: { ...store.stored, readAll } };
       const hold = <T>(step: () => Promise<T>) => step();
       await expect(rebuild({ store: failing, readModels, logger: silent, hold })).rejects.toThrow(
         'out of reach',
       );
+      await expectWhole();
+    });
+
+    test('a rebuild goes on where the event store does not respond to one read', async () => {
+      let reads = 0;
+      const readAll: typeof store.stored.readAll = (...page) => {
+        reads += 1;
+        return reads === 1
+          ? Promise.reject(new StoreUnavailable('a new leader is elected'))
+          : store.stored.readAll(...page);
+      };
+      const flaky = { ...store, stored: { ...store.stored, readAll } };
+      const hold = <T>(step: () => Promise<T>) => step();
+      const { equal } = await rebuild({ store: flaky, readModels, logger: silent, hold });
+      expect({ equal, reads: reads > 1 }).toEqual({ equal: true, reads: true });
       await expectWhole();
     });
 
