@@ -1,7 +1,7 @@
 /** The settings of a process, as they are once they have been read (load-config.ts). */
 import type { CardBrand } from '../payment/card.ts';
-import type { MerchantSettings } from './merchants.ts';
-import type { ParsedSettings, PROVIDERS, SASL_MECHANISMS } from './settings.ts';
+import type { MerchantSettings } from './settings/merchants.ts';
+import type { ParsedSettings, PROVIDERS, SASL_MECHANISMS } from './settings/table.ts';
 
 /**
  * `embedded`: everything in one process. `provider`: the simulated provider in a process of its own.

@@ -19,27 +19,11 @@ import {
   merchantsOf,
   PROJECT_DIR,
   sealingKeyFileOf,
-} from './config-files.ts';
-import { effectiveSettings } from './effective-settings.ts';
-import { eventStoreAddressProblems } from './event-store-address.ts';
-import type { MerchantSettings } from './merchants.ts';
-import { withSecretFiles } from './secret-files.ts';
-import {
-  MAX_AMOUNT_DEFAULT,
-  MAX_OPERATIONS_DEFAULT,
-  type ParsedSettings,
-  RECOVERY_DELAYS_MS_DEFAULT,
-  SEAL_EVENTS_MAX_DEFAULT,
-  SEAL_INTERVAL_MS_DEFAULT,
-  SECRET_SETTINGS,
-  STRIPE_API_URL_DEFAULT,
-  STRIPE_API_VERSION_DEFAULT,
-  settingsSchema,
-  TOPIC_PREFIX_DEFAULT,
-  TRACES_NAME_DEFAULT,
-  TRACES_RATIO_DEFAULT,
-  VERIFY_INTERVAL_MS_DEFAULT,
-} from './settings.ts';
+} from './settings/config-files.ts';
+import { effectiveSettings } from './settings/effective.ts';
+import { eventStoreAddressProblems } from './settings/event-store-address.ts';
+import { withSecretFiles } from './settings/files.ts';
+import type { MerchantSettings } from './settings/merchants.ts';
 import {
   distributedProblems,
   isLiveKey,
@@ -55,7 +39,23 @@ import {
   timesOf,
   tokenProblems,
   warningsOf,
-} from './settings-problems.ts';
+} from './settings/problems.ts';
+import {
+  MAX_AMOUNT_DEFAULT,
+  MAX_OPERATIONS_DEFAULT,
+  type ParsedSettings,
+  RECOVERY_DELAYS_MS_DEFAULT,
+  SEAL_EVENTS_MAX_DEFAULT,
+  SEAL_INTERVAL_MS_DEFAULT,
+  SECRET_SETTINGS,
+  STRIPE_API_URL_DEFAULT,
+  STRIPE_API_VERSION_DEFAULT,
+  settingsSchema,
+  TOPIC_PREFIX_DEFAULT,
+  TRACES_NAME_DEFAULT,
+  TRACES_RATIO_DEFAULT,
+  VERIFY_INTERVAL_MS_DEFAULT,
+} from './settings/table.ts';
 
 type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
 

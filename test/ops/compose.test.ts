@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
 import type { Mode } from '../../shared/runtime/config.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { settings } from '../../shared/runtime/settings.ts';
+import { settings } from '../../shared/runtime/settings/table.ts';
 import { ROOT } from '../support/service.ts';
 
 type Service = {

@@ -1,13 +1,13 @@
 /** What is read from the files that settings name. No function throws: a file that cannot be read is a problem. */
 import { join, resolve } from 'node:path';
-import type { MerchantAccount, TokenKeys } from './config.ts';
+import type { MerchantAccount, TokenKeys } from '../config.ts';
 import { readMerchantAccounts } from './merchant-accounts.ts';
 import { type MerchantSettings, readJsonFile, readMerchants, readText } from './merchants.ts';
-import type { ParsedSettings } from './settings.ts';
-import { providerKindOf } from './settings-problems.ts';
+import { providerKindOf } from './problems.ts';
+import type { ParsedSettings } from './table.ts';
 
 /** Relative settings are resolved from here. */
-export const PROJECT_DIR = join(import.meta.dirname, '../..');
+export const PROJECT_DIR = join(import.meta.dirname, '../../..');
 
 /** Absolute. */
 export const dataDirOf = (parsed: ParsedSettings): string =>

@@ -1,7 +1,7 @@
 /** The settings of single merchants, from the file that `MERCHANTS_FILE` names. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { CARD_BRANDS } from '../payment/card.ts';
+import { CARD_BRANDS } from '../../payment/card.ts';
 
 const fileName = z.string().min(1).max(4096).optional();
 const rate = z.int().min(0).max(1_000_000).optional();

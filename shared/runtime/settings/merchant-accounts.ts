@@ -3,11 +3,11 @@
  * the installation's key acts for, or a secret key in a file of its own.
  */
 import { resolve } from 'node:path';
-import type { MerchantAccount } from './config.ts';
+import type { MerchantAccount } from '../config.ts';
+import { contentOf } from './files.ts';
 import type { MerchantSettings } from './merchants.ts';
-import { contentOf } from './secret-files.ts';
-import { settings } from './settings.ts';
-import { isLiveKey } from './settings-problems.ts';
+import { isLiveKey } from './problems.ts';
+import { settings } from './table.ts';
 
 type Read<T> = { value: T } | { problem: string };
 

@@ -2,10 +2,10 @@
  * Rules over several settings, and over the mode of the process. Each function returns its problems,
  * one line each that names a setting; load-config.ts reports them with all others.
  */
-import type { DistributedMode, Mode } from './config.ts';
-import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
+import type { DistributedMode, Mode } from '../config.ts';
+import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
 import { providerNameAt } from './provider-name.ts';
-import { type ParsedSettings, PLAINTEXT_ENGINES } from './settings.ts';
+import { type ParsedSettings, PLAINTEXT_ENGINES } from './table.ts';
 
 const SECRET_BYTES_MIN = 32;
 const isShort = (secret: string | undefined): boolean =>

@@ -4,8 +4,8 @@
  */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { CARD_BRANDS } from '../payment/card.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
+import { CARD_BRANDS } from '../../payment/card.ts';
+import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
 import { isProviderName } from './provider-name.ts';
 
 /** The largest amount of gaps §3, in minor units. */

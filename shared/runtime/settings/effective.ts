@@ -4,9 +4,9 @@
  * default is described in words, the value here is the one that the process works with.
  */
 import { join } from 'node:path';
-import type { Config, EffectiveSetting } from './config.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
-import { SECRET_SETTINGS, settings } from './settings.ts';
+import type { Config, EffectiveSetting } from '../config.ts';
+import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
+import { SECRET_SETTINGS, settings } from './table.ts';
 
 const NOT_SET = 'not set';
 const CREDENTIALS = /^([a-z+]+:\/\/)[^/?#]*@/i;
