@@ -1,25 +1,54 @@
-/**
- * Secrets that are given as files: `X_FILE` names a file that holds the value of the setting `X`
- * (docs/settings.md), so that a secret stands in no environment and no process list.
- */
+/** Reads the files that settings name. No function throws; a problem is one line without the setting's name. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { SECRET_SETTINGS } from './table.ts';
 
-const BYTES_MAX = 64 * 1024;
+/** Takes note of a problem. */
+export type Report = (problem: string) => undefined;
+
+const PROJECT_DIR = join(import.meta.dirname, '../../..');
+
+/** A relative path of a setting counts from the project's folder. */
+export const pathOf = (setting: string): string => resolve(PROJECT_DIR, setting);
+
+const unreadable = (error: unknown): string => {
+  const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+  return `names a file that cannot be read (${code})`;
+};
+
+export const readText = (file: string, report: Report): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    return report(unreadable(error));
+  }
+};
+
+/** A JSON file with its text. No problem quotes the content or the parser's message, which may show a secret. */
+export const readJson = (
+  file: string,
+  report: Report,
+): { value: unknown; text: string } | undefined => {
+  const text = readText(file, report);
+  if (text === undefined) return undefined;
+  try {
+    return { value: JSON.parse(text), text };
+  } catch {
+    return report('names a file that is not JSON');
+  }
+};
+
+const SECRET_BYTES_MAX = 64 * 1024;
 const OTHERS = 0o077;
 
-/**
- * A line without the setting's name where others than its owner can read a file, by its mode; undefined
- * where they cannot.
- */
 const readableProblem = (mode: number): string | undefined => {
   if ((mode & OTHERS) === 0) return undefined;
   const octal = (mode & 0o777).toString(8).padStart(4, '0');
   return `names a file that others can read (mode ${octal}); it must be 0600`;
 };
 
-/** The same of a file that may still be made. Never throws. */
+/** The problem of a file whose mode lets others than its owner read it; undefined for one that is not there. */
 export const readableByOthers = (file: string): string | undefined => {
   try {
     return readableProblem(statSync(file).mode);
@@ -28,50 +57,43 @@ export const readableByOthers = (file: string): string | undefined => {
   }
 };
 
-/** The content of a secret's file. Never throws; `problem` is a line without the setting's name. */
-export const contentOf = (file: string): { value: string } | { problem: string } => {
+/** The content of a secret's file, without one line break at its end. */
+export const readSecret = (file: string, report: Report): string | undefined => {
   try {
     const { mode, size } = statSync(file);
     const problem = readableProblem(mode);
-    if (problem !== undefined) return { problem };
-    if (size > BYTES_MAX) return { problem: `names a file of more than ${BYTES_MAX} bytes` };
+    if (problem !== undefined) return report(problem);
+    if (size > SECRET_BYTES_MAX)
+      return report(`names a file of more than ${SECRET_BYTES_MAX} bytes`);
     const bytes = readFileSync(file);
-    // What is no text would be read as one sign for each wrong byte: different secrets become one.
-    if (!isUtf8(bytes)) return { problem: 'names a file that is not UTF-8 text' };
+    // Decoding replaces each wrong byte by the same sign, which would make different secrets equal.
+    if (!isUtf8(bytes)) return report('names a file that is not UTF-8 text');
     const value = bytes.toString().replace(/\r?\n$/, '');
-    return value.trim() === '' ? { problem: 'names an empty file' } : { value };
+    return value.trim() === '' ? report('names an empty file') : value;
   } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    return { problem: `names a file that cannot be read (${code})` };
+    return report(unreadable(error));
   }
 };
 
 /**
- * The environment with the content of each secret's file in the place of `X`; `names` are the
- * settings that are secrets. A relative path counts from `folder`, one line break at the end does not
- * count. Never throws: each problem is a line that names the setting, and `failed` holds the secrets
- * that have one.
+ * The environment with the content of the file `X_FILE` in the place of each secret `X`, so that a
+ * secret stands in no environment and no process list. `failed` are the secrets that have a problem.
  */
 export const withSecretFiles = (
   env: NodeJS.ProcessEnv,
-  names: readonly string[],
-  folder: string,
 ): { env: NodeJS.ProcessEnv; problems: string[]; failed: string[] } => {
   const whole = { ...env };
   const problems: string[] = [];
-  const failed: string[] = [];
-  for (const name of names) {
+  const failed = SECRET_SETTINGS.filter((name) => {
     const file = env[`${name}_FILE`];
-    if (file === undefined) continue;
-    const read =
+    if (file === undefined) return false;
+    const report: Report = (problem) => void problems.push(`${name}_FILE ${problem}`);
+    const value =
       env[name] === undefined
-        ? contentOf(resolve(folder, file))
-        : { problem: `must not be set together with ${name}` };
-    if ('value' in read) whole[name] = read.value;
-    else {
-      problems.push(`${name}_FILE ${read.problem}`);
-      failed.push(name);
-    }
-  }
+        ? readSecret(pathOf(file), report)
+        : report(`must not be set together with ${name}`);
+    whole[name] = value ?? env[name];
+    return value === undefined;
+  });
   return { env: whole, problems, failed };
 };
