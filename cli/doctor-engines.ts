@@ -6,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Provider } from '../command-api/provider/port.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
+import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { unchangedAddress } from './stopped-file.ts';
 
 /** Of one engine, or of the provider. */

@@ -10,7 +10,7 @@ import type { LogStatus, ParkedList } from '../projector/contract.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { DelivererStatus } from '../projector/webhooks/deliverer-status.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
+import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { placeOf as breakText } from './breaks.ts';
 import { givenToken, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';

@@ -3,10 +3,10 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { dirname, join } from 'node:path';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
-import { shownSetting } from '../shared/runtime/effective-settings.ts';
 import { isFileLocked } from '../shared/runtime/file-lock.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
-import { SECRET_SETTINGS, settingsTable } from '../shared/runtime/settings.ts';
+import { shownSetting } from '../shared/runtime/settings/effective.ts';
+import { SECRET_SETTINGS, settingsTable } from '../shared/runtime/settings/table.ts';
 
 /** The settings of this shell that are set, without a check. */
 const givenSettings = (env: NodeJS.ProcessEnv): EffectiveSetting[] =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Config } from '../../shared/runtime/config.ts';
-import { withoutSecrets } from '../../shared/runtime/effective-settings.ts';
+import { withoutSecrets } from '../../shared/runtime/settings/effective.ts';
 
 export const ServiceSettings = z
   .object({

@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { type HeadFile, publicKeyOf } from '../../shared/event-store/seals.ts';
-import { readableByOthers } from '../../shared/runtime/secret-files.ts';
+import { readableByOthers } from '../../shared/runtime/settings/files.ts';
 import type { RecordedSeal } from './append.ts';
 import { lastKeyOf, rejectUnsealed, sealsOf } from './check.ts';
 import {

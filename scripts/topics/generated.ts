@@ -11,7 +11,7 @@ import {
   publicState,
 } from '../../projector/event-feed/schemas.ts';
 import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
-import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
+import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 
 const MEANINGS: Record<MessageType, string> = {
   PaymentCreated: 'A payment was requested; the provider has not been called yet.',

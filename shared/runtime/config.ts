@@ -1,15 +1,17 @@
-/** The settings of a process, as they are once they have been read (load-config.ts). */
-import type { CardBrand } from '../payment/card.ts';
-import type { MerchantSettings } from './merchants.ts';
-import type { ParsedSettings, PROVIDERS, SASL_MECHANISMS } from './settings.ts';
-
-/**
- * `embedded`: everything in one process. `provider`: the simulated provider in a process of its own.
- * The others are the three processes of docs/several-processes.md; each may run more than once.
- */
-export type Mode = 'embedded' | 'provider' | DistributedMode;
-/** A process that shares its engines with others. */
-export type DistributedMode = 'command-api' | 'query-api' | 'projector';
+/** The settings of a process, once they have been parsed (load-config.ts). */
+import {
+  isLiveKey,
+  type Mode,
+  PORTS,
+  providerKindOf,
+  providerNamesOf,
+  ratesOf,
+  timesOf,
+} from './settings/defaults.ts';
+import { pathOf } from './settings/files.ts';
+import type { MerchantAccount, Merchants } from './settings/merchants.ts';
+import { warningsOf } from './settings/problems.ts';
+import type { ParsedSettings } from './settings/table.ts';
 
 /** The source of the keys that verify tokens (gaps §10). */
 export type TokenKeys =
@@ -19,43 +21,6 @@ export type TokenKeys =
   /** The ES256 key pair in the data folder, made on first use. */
   | { kind: 'local'; folder: string };
 
-export type KafkaSecurity = {
-  /** Undefined: plain text. `ca` holds certificates in PEM; undefined: Node's own list. */
-  tls: { ca: string | undefined } | undefined;
-  /** Undefined: no login. Holds a password: never log it. */
-  sasl:
-    | { mechanism: (typeof SASL_MECHANISMS)[number]; username: string; password: string }
-    | undefined;
-};
-
-/** A token bucket: `perSecond` 0 is off; `burst` is its size in requests. */
-export type RateLimit = { perSecond: number; burst: number };
-
-/** The rules of one merchant: its own settings, else the installation's. */
-export type MerchantRules = {
-  /** In minor units; a higher amount is a BUSINESS_RULE_VIOLATION (gaps §3). */
-  maxAmount: number;
-  /** Undefined: every brand, unknown ones included (gaps §3). */
-  acceptedBrands: readonly CardBrand[] | undefined;
-  merchantReference: 'allow' | 'unique';
-  rateLimit: RateLimit;
-};
-
-export type StripeSettings = {
-  secretKey: string;
-  live: boolean;
-  url: string;
-  version: string;
-  account: string | undefined;
-  testTokens: boolean;
-  /** Of each kind of operation; 0: no limit of our own. */
-  perSecondMax: number;
-  /** The secrets that sign webhooks, one or two; none: webhooks are not taken. */
-  webhookSecrets: readonly string[];
-  /** Merchants with an account of their own, by id. */
-  merchants: ReadonlyMap<string, MerchantAccount>;
-};
-
 /** One setting; the value of a secret is hidden, that of an unset one is `not set`. */
 export type EffectiveSetting = {
   name: string;
@@ -63,102 +28,153 @@ export type EffectiveSetting = {
   origin: 'environment' | 'file' | 'default';
 };
 
-/** One merchant's own account of Stripe. Holds secrets: never log it. */
-export type MerchantAccount = {
-  /** The installation's, or the merchant's own. */
-  secretKey: string;
-  /** With the installation's key alone. */
-  account: string | undefined;
-  /** The secrets that sign the notices of the merchant's own account, one or two. */
-  webhookSecrets: readonly string[];
+/** What was read from the files that settings name. */
+export type SettingsFiles = {
+  keys: TokenKeys;
+  merchants: Merchants;
+  accounts: ReadonlyMap<string, MerchantAccount>;
+  /** Certificates in PEM. */
+  kafkaCa: string | undefined;
 };
 
-/** All settings of a process, with defaults filled in. Names that end in Ms are milliseconds. */
-export type Config = {
+/** A token bucket: `perSecond` 0 is off; `burst`, by default twice the rate, is its size in requests. */
+const rateLimit = (perSecond = 0, burst = perSecond * 2) => ({ perSecond, burst });
+
+const kafkaOf = (parsed: ParsedSettings, ca: string | undefined) => {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username } = parsed;
+  const { KAFKA_BROKERS: brokers, KAFKA_SASL_PASSWORD: password } = parsed;
+  if (brokers === undefined) return undefined;
+  return {
+    brokers,
+    topicPrefix: parsed.KAFKA_TOPIC_PREFIX,
+    /** Undefined: plain text. Without `ca`: Node's own list. */
+    tls: parsed.KAFKA_TLS ? { ca } : undefined,
+    /** Holds a password: never log it. */
+    sasl:
+      mechanism === undefined || username === undefined || password === undefined
+        ? undefined
+        : { mechanism, username, password },
+  };
+};
+
+/** Undefined: another provider. Holds secrets: never log it. */
+const stripeOf = (parsed: ParsedSettings, merchants: SettingsFiles['accounts']) => {
+  const { STRIPE_SECRET_KEY: secretKey } = parsed;
+  if (providerKindOf(parsed) !== 'stripe' || secretKey === undefined) return undefined;
+  const live = isLiveKey(secretKey);
+  return {
+    secretKey,
+    live,
+    url: parsed.STRIPE_API_URL,
+    version: parsed.STRIPE_API_VERSION,
+    account: parsed.STRIPE_ACCOUNT,
+    testTokens: parsed.STRIPE_TEST_TOKENS ?? !live,
+    /** Of each kind of operation; 0: no limit of our own. */
+    perSecondMax: parsed.STRIPE_CREATES_PER_SECOND,
+    /** The secrets that sign webhooks, one or two; none: webhooks are rejected. */
+    webhookSecrets: parsed.STRIPE_WEBHOOK_SECRET ?? [],
+    merchants,
+  };
+};
+
+const tracesOf = ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+  OTEL_SERVICE_NAME: serviceName,
+  OTEL_TRACES_SAMPLER_ARG: ratio,
+}: ParsedSettings) => (endpoint === undefined ? undefined : { endpoint, serviceName, ratio });
+
+/** All settings but `effective`, with defaults filled in. Names that end in Ms are milliseconds. */
+export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFiles) => {
+  const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
+  const rates = ratesOf(mode);
+  const { SEALING_KEY_FILE: sealingKey } = parsed;
+  return {
+    mode,
+    host: parsed.HOST,
+    port: parsed.PORT ?? PORTS[mode],
+    /** Absolute. */
+    dataDir: pathOf(parsed.DATA_DIR),
+    logLevel: parsed.LOG_LEVEL,
+    /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
+    eventStoreDbUrl: parsed.EVENTSTOREDB_URL,
+    /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
+    mongoUrl: parsed.MONGODB_URL,
+    /** Undefined: nothing is published. */
+    kafka: kafkaOf(parsed, files.kafkaCa),
+    tokens: {
+      keys: files.keys,
+      issuer: parsed.JWT_ISSUER,
+      audience: parsed.JWT_AUDIENCE,
+      /** The first of these claims that is present names the merchant. */
+      merchantClaims: parsed.JWT_MERCHANT_CLAIM ?? ['merchant_id', 'client_id', 'sub'],
+      /** Undefined: all that the kind of key allows. */
+      algorithms: parsed.JWT_ALGORITHMS,
+    },
+    provider: {
+      kind: providerKindOf(parsed),
+      /** The first one is stored with each intent; the others mean the same provider in older events. */
+      names: providerNamesOf(parsed),
+      /** With `http` alone. */
+      url: parsed.PROVIDER_URL,
+      token: parsed.PROVIDER_TOKEN,
+      ...providerTimes,
+    },
+    stripe: stripeOf(parsed, files.accounts),
+    requestBudgetMs,
+    recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS,
+    reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS,
+    maxInFlight: parsed.MAX_IN_FLIGHT,
+    seals: {
+      /** Absolute; undefined: in the data folder. */
+      keyFile: sealingKey === undefined ? undefined : pathOf(sealingKey),
+      eventsMax: parsed.SEAL_EVENTS_MAX,
+      everyMs: parsed.SEAL_INTERVAL_MS,
+    },
+    verifyEveryMs: parsed.VERIFY_INTERVAL_MS,
+    maxOperationsPerPayment: parsed.MAX_OPERATIONS_PER_PAYMENT,
+    /** Per address, for requests without a valid token (gaps §11). */
+    unauthenticatedRateLimit: rateLimit(
+      parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND ?? rates.unauthenticated,
+    ),
+    /** Undefined: the secret in the data folder, made on first start (gaps §8). */
+    idempotencySecret: parsed.IDEMPOTENCY_SECRET,
+    /** An older secret whose hashes are still recognised (ADR-0105). */
+    idempotencySecretPrevious: parsed.IDEMPOTENCY_SECRET_PREVIOUS,
+    webhooks: {
+      /** Undefined: the secret in the data folder, made on first start. */
+      secret: parsed.WEBHOOK_SECRET,
+      allowedNetworks: parsed.WEBHOOK_ALLOWED_NETWORKS ?? [],
+    },
+    /** Undefined: no traces. */
+    traces: tracesOf(parsed),
+    /** The rules of a merchant that the merchants' file does not name. */
+    rules: {
+      maxAmount: parsed.MAX_AMOUNT,
+      /** Undefined: every brand, unknown ones included (gaps §3). */
+      acceptedBrands: parsed.ACCEPTED_BRANDS,
+      merchantReference: parsed.MERCHANT_REFERENCE,
+      rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND ?? rates.merchant, parsed.RATE_LIMIT_BURST),
+    },
+    merchants: files.merchants,
+    /** One line each, for the banner. */
+    warnings: warningsOf(parsed),
+  };
+};
+
+export type Config = ReturnType<typeof configOf> & {
   /** Every setting with its origin, for operators; secrets are hidden. */
   effective: readonly EffectiveSetting[];
-  mode: Mode;
-  host: string;
-  port: number;
-  /** Absolute. A relative setting is resolved from the project's folder. */
-  dataDir: string;
-  logLevel: NonNullable<ParsedSettings['LOG_LEVEL']>;
-  /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
-  eventStoreDbUrl: string | undefined;
-  /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
-  mongoUrl: string | undefined;
-  /** Undefined: nothing is published. Each broker is `host:port`. */
-  kafka: ({ brokers: readonly string[]; topicPrefix: string } & KafkaSecurity) | undefined;
-  tokens: {
-    keys: TokenKeys;
-    issuer: string | undefined;
-    audience: string | undefined;
-    /** The first of these claims that is present names the merchant. */
-    merchantClaims: string[];
-    /** Undefined: all that the kind of key allows. */
-    algorithms: string[] | undefined;
-  };
-  provider: {
-    kind: (typeof PROVIDERS)[number];
-    /** The first one is stored with each intent; the others mean the same provider in older events. */
-    names: readonly string[];
-    /** With `http` alone. */
-    url: string | undefined;
-    token: string | undefined;
-    /** Never above `timeoutMs`. */
-    connectTimeoutMs: number;
-    timeoutMs: number;
-  };
-  /** Undefined: another provider. Holds secrets: never log it. */
-  stripe: StripeSettings | undefined;
-  requestBudgetMs: number;
-  recoveryDelaysMs: readonly number[];
-  /** 0: the log is compared with the ledger only when somebody requests it. */
-  reconcileIntervalMs: number;
-  maxInFlight: number;
-  /** Operations on one payment, its create included (gaps §18). */
-  maxOperationsPerPayment: number;
-  /** `keyFile` is absolute; undefined: in the data folder. A seal after so many events or so long. */
-  seals: { keyFile: string | undefined; eventsMax: number; everyMs: number };
-  /** Between two verifications of the whole log; 0: none but those that somebody starts. */
-  verifyEveryMs: number;
-  /** Per address, for requests without a valid token (gaps §11). */
-  unauthenticatedRateLimit: RateLimit;
-  /** Undefined: the secret in the data folder, made on first start (gaps §8). */
-  idempotencySecret: string | undefined;
-  /** An older secret whose hashes are still recognised (ADR-0105). */
-  idempotencySecretPrevious: string | undefined;
-  webhooks: {
-    /** Undefined: the secret in the data folder, made on first start. */
-    secret: string | undefined;
-    /** Networks that messages may be sent to although they are not public, as `10.0.0.0/8`. */
-    allowedNetworks: readonly string[];
-  };
-  /** Undefined: no traces. `endpoint` is the collector's base address, `ratio` the share that is kept. */
-  traces: { endpoint: string; serviceName: string; ratio: number } | undefined;
-  /** The rules of a merchant that the merchants' file does not name. */
-  rules: MerchantRules;
-  merchants: ReadonlyMap<string, MerchantSettings>;
-  /** One line each, for the banner. */
-  warnings: readonly string[];
 };
 
-/** A token bucket; its burst is twice its rate where none is given. */
-export const rateLimit = (perSecond = 0, burst = perSecond * 2): RateLimit => ({
-  perSecond,
-  burst,
-});
-
 /** The rules of a merchant. With a rate of its own and no burst, its burst is twice that rate. */
-export const merchantRules = (config: Config, merchantId: string): MerchantRules => {
+export const merchantRules = (config: Config, merchantId: string): Config['rules'] => {
   const own = config.merchants.get(merchantId);
   if (own === undefined) return config.rules;
-  const { maxAmount, acceptedBrands, merchantReference } = config.rules;
-  const general = config.rules.rateLimit;
+  const { rateLimit: general, ...rules } = config.rules;
   return {
-    maxAmount: own.maxAmount ?? maxAmount,
-    acceptedBrands: own.acceptedBrands ?? acceptedBrands,
-    merchantReference: own.merchantReference ?? merchantReference,
+    maxAmount: own.maxAmount ?? rules.maxAmount,
+    acceptedBrands: own.acceptedBrands ?? rules.acceptedBrands,
+    merchantReference: own.merchantReference ?? rules.merchantReference,
     rateLimit:
       own.rateLimitPerSecond === undefined
         ? rateLimit(general.perSecond, own.rateLimitBurst ?? general.burst)

@@ -1,188 +1,54 @@
 /**
- * The environment, parsed once (docs/settings.md). With any wrong setting the process does not
- * start: every problem is listed, each line names its setting, and none repeats a value that may be
- * a secret.
+ * The environment, parsed once (docs/settings.md). With any wrong setting the process does not start:
+ * every problem is listed, each line names its setting, and none repeats a value that may be a secret.
  */
-import {
-  type Config,
-  type KafkaSecurity,
-  type Mode,
-  rateLimit,
-  type StripeSettings,
-  type TokenKeys,
-} from './config.ts';
-import {
-  accountsOf,
-  dataDirOf,
-  kafkaCaOf,
-  keysOf,
-  merchantsOf,
-  PROJECT_DIR,
-  sealingKeyFileOf,
-} from './config-files.ts';
-import { effectiveSettings } from './effective-settings.ts';
-import { eventStoreAddressProblems } from './event-store-address.ts';
-import type { MerchantSettings } from './merchants.ts';
-import { withSecretFiles } from './secret-files.ts';
-import {
-  MAX_AMOUNT_DEFAULT,
-  MAX_OPERATIONS_DEFAULT,
-  type ParsedSettings,
-  RECOVERY_DELAYS_MS_DEFAULT,
-  SEAL_EVENTS_MAX_DEFAULT,
-  SEAL_INTERVAL_MS_DEFAULT,
-  SECRET_SETTINGS,
-  STRIPE_API_URL_DEFAULT,
-  STRIPE_API_VERSION_DEFAULT,
-  settingsSchema,
-  TOPIC_PREFIX_DEFAULT,
-  TRACES_NAME_DEFAULT,
-  TRACES_RATIO_DEFAULT,
-  VERIFY_INTERVAL_MS_DEFAULT,
-} from './settings.ts';
-import {
-  distributedProblems,
-  isLiveKey,
-  kafkaProblems,
-  plaintextProblems,
-  providerKindOf,
-  providerNamesOf,
-  providerProblems,
-  rateProblems,
-  ratesOf,
-  secretProblems,
-  stripeProblems,
-  timesOf,
-  tokenProblems,
-  warningsOf,
-} from './settings-problems.ts';
+import { type Config, configOf, type SettingsFiles, type TokenKeys } from './config.ts';
+import { type Mode, providerKindOf } from './settings/defaults.ts';
+import { effectiveSettings } from './settings/effective.ts';
+import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
+import { readMerchantAccounts, readMerchants } from './settings/merchants.ts';
+import { engineProblems, modeProblems, tokenProblems } from './settings/problems.ts';
+import { type ParsedSettings, parseSettings } from './settings/table.ts';
 
-type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
+type Result<T> = { ok: true; config: T } | { ok: false; problems: string[] };
 
-const RECONCILE_INTERVAL_MS_DEFAULT = 3_600_000;
-const PORTS: Record<Mode, number> = {
-  embedded: 8080,
-  'command-api': 8081,
-  'query-api': 8082,
-  projector: 8083,
-  provider: 8090,
+const isPublicKey = (key: unknown): key is Record<string, unknown> =>
+  typeof key === 'object' && key !== null && 'kty' in key && !('d' in key) && !('k' in key);
+
+const readKeys = (path: string, report: Report): TokenKeys | undefined => {
+  const read = readJson(path, report);
+  if (read === undefined) return undefined;
+  const keys = (read.value as { keys?: unknown } | null)?.keys;
+  return Array.isArray(keys) && keys.length > 0 && keys.every(isPublicKey)
+    ? { kind: 'jwks-file', path, jwks: { keys } }
+    : report('must name a JWK set of public keys');
 };
 
-const isBlank = (value: string | undefined) => value === undefined || value.trim() === '';
-const withoutBlanks = (env: NodeJS.ProcessEnv) =>
-  Object.fromEntries(Object.entries(env).filter(([, value]) => !isBlank(value)));
+const keysOf = (parsed: ParsedSettings, report: Report): TokenKeys | undefined => {
+  const { JWT_SECRET: secret, JWT_JWKS_URL: url, JWT_JWKS_FILE: file } = parsed;
+  if (secret !== undefined) return { kind: 'secret', secret };
+  if (url !== undefined) return { kind: 'jwks-url', url };
+  return file === undefined
+    ? { kind: 'local', folder: pathOf(parsed.DATA_DIR) }
+    : readKeys(pathOf(file), report);
+};
 
-const saslOf = ({
-  KAFKA_SASL_MECHANISM: mechanism,
-  KAFKA_SASL_USERNAME: username,
-  KAFKA_SASL_PASSWORD: password,
-}: ParsedSettings): KafkaSecurity['sasl'] =>
-  mechanism === undefined || username === undefined || password === undefined
-    ? undefined
-    : { mechanism, username, password };
+const kafkaCaOf = ({ KAFKA_CA_FILE: file }: ParsedSettings, report: Report) => {
+  const pem = file === undefined ? undefined : readText(pathOf(file), report);
+  if (pem?.includes('-----BEGIN CERTIFICATE-----') === false)
+    report('must name a file with certificates in PEM');
+  return pem;
+};
 
-const STRIPE_PER_SECOND_DEFAULT = 25;
-
-const stripeOf = (
+/** The keys of merchants are read by a process that talks to Stripe alone: no other one needs them. */
+const accountsOf = (
   parsed: ParsedSettings,
-  merchants: StripeSettings['merchants'],
-): StripeSettings | undefined => {
-  const { STRIPE_SECRET_KEY: secretKey } = parsed;
-  if (providerKindOf(parsed) !== 'stripe' || secretKey === undefined) return undefined;
-  const live = isLiveKey(secretKey);
-  return {
-    secretKey,
-    live,
-    url: parsed.STRIPE_API_URL ?? STRIPE_API_URL_DEFAULT,
-    version: parsed.STRIPE_API_VERSION ?? STRIPE_API_VERSION_DEFAULT,
-    account: parsed.STRIPE_ACCOUNT,
-    testTokens: (parsed.STRIPE_TEST_TOKENS ?? String(!live)) === 'true',
-    perSecondMax: parsed.STRIPE_CREATES_PER_SECOND ?? STRIPE_PER_SECOND_DEFAULT,
-    webhookSecrets: parsed.STRIPE_WEBHOOK_SECRET ?? [],
-    merchants,
-  };
-};
-
-const tracesOf = ({
-  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-  OTEL_SERVICE_NAME: serviceName = TRACES_NAME_DEFAULT,
-  OTEL_TRACES_SAMPLER_ARG: ratio = TRACES_RATIO_DEFAULT,
-}: ParsedSettings): Config['traces'] =>
-  endpoint === undefined ? undefined : { endpoint, serviceName, ratio };
-
-/** What was read from the files that settings name. */
-type Files = {
-  keys: TokenKeys;
-  merchants: ReadonlyMap<string, MerchantSettings>;
-  accounts: StripeSettings['merchants'];
-  kafkaCa: string | undefined;
-};
-
-const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
-  const { keys, merchants } = files;
-  const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
-  const rates = ratesOf(mode);
-  return {
-    effective: [],
-    mode,
-    host: parsed.HOST ?? '127.0.0.1',
-    port: parsed.PORT ?? PORTS[mode],
-    dataDir: dataDirOf(parsed),
-    logLevel: parsed.LOG_LEVEL ?? 'info',
-    eventStoreDbUrl: parsed.EVENTSTOREDB_URL,
-    mongoUrl: parsed.MONGODB_URL,
-    kafka: parsed.KAFKA_BROKERS && {
-      brokers: parsed.KAFKA_BROKERS,
-      topicPrefix: parsed.KAFKA_TOPIC_PREFIX ?? TOPIC_PREFIX_DEFAULT,
-      tls: parsed.KAFKA_TLS === 'true' ? { ca: files.kafkaCa } : undefined,
-      sasl: saslOf(parsed),
-    },
-    tokens: {
-      keys,
-      issuer: parsed.JWT_ISSUER,
-      audience: parsed.JWT_AUDIENCE,
-      merchantClaims: parsed.JWT_MERCHANT_CLAIM ?? ['merchant_id', 'client_id', 'sub'],
-      algorithms: parsed.JWT_ALGORITHMS,
-    },
-    provider: {
-      kind: providerKindOf(parsed),
-      names: providerNamesOf(parsed),
-      url: parsed.PROVIDER_URL,
-      token: parsed.PROVIDER_TOKEN,
-      ...providerTimes,
-    },
-    stripe: stripeOf(parsed, files.accounts),
-    requestBudgetMs,
-    recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
-    reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS ?? RECONCILE_INTERVAL_MS_DEFAULT,
-    maxInFlight: parsed.MAX_IN_FLIGHT ?? 2048,
-    seals: {
-      keyFile: sealingKeyFileOf(parsed),
-      eventsMax: parsed.SEAL_EVENTS_MAX ?? SEAL_EVENTS_MAX_DEFAULT,
-      everyMs: parsed.SEAL_INTERVAL_MS ?? SEAL_INTERVAL_MS_DEFAULT,
-    },
-    verifyEveryMs: parsed.VERIFY_INTERVAL_MS ?? VERIFY_INTERVAL_MS_DEFAULT,
-    maxOperationsPerPayment: parsed.MAX_OPERATIONS_PER_PAYMENT ?? MAX_OPERATIONS_DEFAULT,
-    unauthenticatedRateLimit: rateLimit(
-      parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND ?? rates.unauthenticated,
-    ),
-    idempotencySecret: parsed.IDEMPOTENCY_SECRET,
-    idempotencySecretPrevious: parsed.IDEMPOTENCY_SECRET_PREVIOUS,
-    webhooks: {
-      secret: parsed.WEBHOOK_SECRET,
-      allowedNetworks: parsed.WEBHOOK_ALLOWED_NETWORKS ?? [],
-    },
-    traces: tracesOf(parsed),
-    rules: {
-      maxAmount: parsed.MAX_AMOUNT ?? MAX_AMOUNT_DEFAULT,
-      acceptedBrands: parsed.ACCEPTED_BRANDS,
-      merchantReference: parsed.MERCHANT_REFERENCE ?? 'allow',
-      rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND ?? rates.merchant, parsed.RATE_LIMIT_BURST),
-    },
-    merchants,
-    warnings: warningsOf(parsed),
-  };
-};
+  merchants: SettingsFiles['merchants'],
+  report: Report,
+) =>
+  providerKindOf(parsed) === 'stripe' && parsed.STRIPE_SECRET_KEY !== undefined
+    ? readMerchantAccounts(merchants, parsed.STRIPE_SECRET_KEY, report)
+    : new Map();
 
 const deepFreeze = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
@@ -192,35 +58,27 @@ const deepFreeze = <T>(value: T): T => {
   return value;
 };
 
-const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
-  const keys = keysOf(parsed);
-  const { merchants, problems: merchantProblems } = merchantsOf(parsed);
-  const { accounts, problems: accountProblems } = accountsOf(parsed, merchants);
-  const { kafkaCa, problems: caProblems } = kafkaCaOf(parsed);
-  const { EVENTSTOREDB_URL: url } = parsed;
-  const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
-  const problems = [
-    ...addressProblems.map((problem) => `EVENTSTOREDB_URL ${problem}`),
-    ...providerProblems(parsed),
-    ...stripeProblems(parsed),
-    ...plaintextProblems(parsed),
-    ...kafkaProblems(parsed),
-    ...caProblems,
-    ...tokenProblems(parsed),
-    ...('problem' in keys ? [keys.problem] : []),
-    ...rateProblems(mode, parsed),
-    ...distributedProblems(mode, parsed),
-    ...secretProblems(mode, parsed),
-    ...merchantProblems,
-    ...accountProblems,
-  ];
-  if (problems.length > 0 || 'problem' in keys) return { ok: false, problems };
-  const files = { keys: keys.keys, merchants, accounts, kafkaCa };
-  return { ok: true, config: deepFreeze(configOf(mode, parsed, files)) };
+type Parsed = Result<ReturnType<typeof configOf>>;
+
+const configFrom = (mode: Mode, parsed: ParsedSettings): Parsed => {
+  const problems = engineProblems(parsed);
+  const reportFor =
+    (name: string): Report =>
+    (problem) =>
+      void problems.push(`${name} ${problem}`);
+  const kafkaCa = kafkaCaOf(parsed, reportFor('KAFKA_CA_FILE'));
+  problems.push(...tokenProblems(parsed));
+  const keys = keysOf(parsed, reportFor('JWT_JWKS_FILE'));
+  problems.push(...modeProblems(mode, parsed));
+  const ofMerchants = reportFor('MERCHANTS_FILE');
+  const merchants = readMerchants(parsed.MERCHANTS_FILE, ofMerchants);
+  const accounts = accountsOf(parsed, merchants, ofMerchants);
+  if (problems.length > 0 || keys === undefined) return { ok: false, problems };
+  return { ok: true, config: configOf(mode, parsed, { keys, merchants, accounts, kafkaCa }) };
 };
 
-const parse = (env: NodeJS.ProcessEnv, mode: Mode): ConfigResult => {
-  const read = settingsSchema.safeParse(env);
+const parse = (env: NodeJS.ProcessEnv, mode: Mode): Parsed => {
+  const read = parseSettings(env);
   if (read.success) return configFrom(mode, read.data);
   const problems = read.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`);
   // The valid settings are still checked against each other, so that one start lists every problem.
@@ -230,35 +88,35 @@ const parse = (env: NodeJS.ProcessEnv, mode: Mode): ConfigResult => {
   return { ok: false, problems: [...problems, ...furtherProblems(rest, invalid)] };
 };
 
-/** What is judged by another setting too, without naming it: nothing can be said while that is invalid. */
+/** A rule about one of the right also reads the one on the left, without naming it. */
 const JUDGED_BY: Readonly<Record<string, readonly string[]>> = {
   PROVIDER: ['PROVIDER_URL', 'PROVIDER_TIMEOUT_MS'],
   JWT_SECRET: ['JWT_ALGORITHMS'],
   JWT_JWKS_URL: ['JWT_ALGORITHMS'],
 };
 
-/** Without the invalid settings the rest may seem incomplete: such a line would be wrong. */
-const furtherProblems = (rest: ConfigResult, invalid: readonly string[]): string[] => {
+/** Without the invalid settings the rest may seem incomplete: a line about one of them would be wrong. */
+const furtherProblems = (rest: Parsed, invalid: readonly string[]): string[] => {
   if (rest.ok) return [];
   const unknown = new Set(invalid.flatMap((name) => [name, ...(JUDGED_BY[name] ?? [])]));
   const namesOf = (line: string) => line.match(/\b[A-Z][A-Z_]+\b/g) ?? [];
   return rest.problems.filter((line) => !namesOf(line).some((name) => unknown.has(name)));
 };
 
-const withEffective = (read: ConfigResult, env: NodeJS.ProcessEnv): ConfigResult => {
-  if (!read.ok) return read;
-  const effective = effectiveSettings(env, read.config);
-  return { ok: true, config: deepFreeze({ ...read.config, effective }) };
-};
+const isBlank = (value: string | undefined) => value === undefined || value.trim() === '';
 
 /**
  * Parses the environment for a mode. An empty text counts as unset; a secret may stand in the file
  * that `X_FILE` names. Never throws: each problem, an unreadable file included, is one line in
  * `problems` that names its setting.
  */
-export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): ConfigResult => {
-  const given = withSecretFiles(withoutBlanks(env), SECRET_SETTINGS, PROJECT_DIR);
+export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): Result<Config> => {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => !isBlank(value)));
+  const given = withSecretFiles(set);
   const read = parse(given.env, mode);
-  if (given.failed.length === 0) return withEffective(read, env);
-  return { ok: false, problems: [...given.problems, ...furtherProblems(read, given.failed)] };
+  if (given.failed.length > 0)
+    return { ok: false, problems: [...given.problems, ...furtherProblems(read, given.failed)] };
+  if (!read.ok) return read;
+  const { config } = read;
+  return { ok: true, config: deepFreeze({ ...config, effective: effectiveSettings(env, config) }) };
 };

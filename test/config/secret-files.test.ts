@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { SECRET_SETTINGS } from '../../shared/runtime/settings.ts';
+import { SECRET_SETTINGS } from '../../shared/runtime/settings/table.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-secrets-'));
 afterAll(() => rmSync(folder, { recursive: true }));

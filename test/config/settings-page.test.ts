@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { settingsTable } from '../../shared/runtime/settings.ts';
+import { settingsTable } from '../../shared/runtime/settings/table.ts';
 
 test('docs/settings.md shows the table of settings by which the environment is parsed', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/settings.md'), 'utf8');

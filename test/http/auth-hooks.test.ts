@@ -28,7 +28,7 @@ describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route'
     rates: { merchant?: Rate; address?: Rate } = {},
     settings = sharedSecret,
   ) => {
-    const log = { flat: () => undefined, error: () => undefined } as unknown as Log;
+    const log = { info: () => undefined, error: () => undefined } as unknown as Log;
     app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
     const authHooks = createAuthHooks({
       authenticator: await createAuthenticator(settings),

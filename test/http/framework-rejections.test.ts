@@ -111,7 +111,7 @@ const start = async ({
   const own: Line[] = [];
   lines = own;
   const write = (line: Line) => own.push(line);
-  const log = { debug: write, info: write, error: write, flat: write } as unknown as Log;
+  const log = { debug: write, info: write, error: write } as unknown as Log;
   const metrics = createMetrics();
   app = buildApp({ log, metrics, maxInFlight, arrivalMs, stalledMs });
   addRoutes();

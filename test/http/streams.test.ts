@@ -8,7 +8,7 @@ import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';
 
-const silent = { flat: () => undefined } as unknown as Log;
+const silent = { info: () => undefined } as unknown as Log;
 
 const LIMITS = { openMax: 5, ownMax: 2, keepAliveMs: 1000, stalledMs: 1000 };
 
@@ -87,7 +87,7 @@ describe('A5: open streams', () => {
 test('a stream that breaks off in the middle is a line of the log', async () => {
   const lines: Record<string, unknown>[] = [];
   const write = (line: Record<string, unknown>) => lines.push(line);
-  const log = { error: write, flat: () => undefined } as unknown as Log;
+  const log = { error: write, info: () => undefined } as unknown as Log;
   app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
   const streams = createStreams(app, LIMITS);
   app.get<{ Querystring: { at: string } }>('/broken', ({ query }, reply) => {

@@ -27,7 +27,6 @@ const log = {
   ...silent,
   debug: note,
   info: note,
-  flat: note,
   warn: note,
   error: note,
 } as unknown as Log;

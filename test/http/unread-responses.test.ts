@@ -26,7 +26,7 @@ const start = async (stalledMs = 60_000): Promise<void> => {
   const own: Line[] = [];
   lines = own;
   const write = (line: Line) => own.push(line);
-  const log = { debug: write, info: write, error: write, flat: write } as unknown as Log;
+  const log = { debug: write, info: write, error: write } as unknown as Log;
   app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100, stalledMs });
   app.addHook('onRequest', (request, _reply, done) => {
     const merchantId = String(request.headers.merchant);

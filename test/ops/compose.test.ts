@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
-import type { Mode } from '../../shared/runtime/config.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { settings } from '../../shared/runtime/settings.ts';
+import type { Mode } from '../../shared/runtime/settings/defaults.ts';
+import { settings } from '../../shared/runtime/settings/table.ts';
 import { ROOT } from '../support/service.ts';
 
 type Service = {

@@ -9,7 +9,7 @@ import type {
   ProviderOperationKind,
 } from '../../command-api/provider/port.ts';
 import { stripeProvider } from '../../command-api/provider/stripe/provider.ts';
-import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings.ts';
+import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { authorize, followUp } from './provider-operations.ts';
 import type { Books } from './stripe-double/books.ts';
 import { FAULTS, type Step, type StripeFaultName, stripeDouble } from './stripe-double/server.ts';

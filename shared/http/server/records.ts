@@ -37,7 +37,7 @@ const record = (
   };
   // A monitor asks every few seconds: only a health check that fails is worth a line.
   if (route.startsWith('/health/') && status < 400) log.debug(fields, 'request');
-  else log.flat(fields, 'request');
+  else log.info(fields, 'request');
 };
 
 /** Records the request once its connection knows how it ended. */

@@ -19,7 +19,7 @@ import { paymentIntent } from '../../../command-api/provider/stripe/shapes.ts';
 import {
   STRIPE_API_URL_DEFAULT,
   STRIPE_API_VERSION_DEFAULT,
-} from '../../../shared/runtime/settings.ts';
+} from '../../../shared/runtime/settings/table.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
 import { type LoggedProvider, withLog } from '../../support/logged-provider.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';

@@ -18,7 +18,7 @@ import {
   refund,
   refundWithIntent,
 } from '../../../command-api/provider/stripe/shapes.ts';
-import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings.ts';
+import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings/table.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
 

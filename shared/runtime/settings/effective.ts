@@ -1,12 +1,11 @@
 /**
- * Which value of each setting is in effect in a process, and where it comes from, with every secret
- * hidden: what an operator is shown (`GET /ops/v1/settings`, `payments doctor`). Where a setting's
- * default is described in words, the value here is the one that the process works with.
+ * The value of each setting that is in effect in a process and where it comes from, with every secret
+ * hidden: for operators (`GET /ops/v1/settings`, `payments doctor`).
  */
 import { join } from 'node:path';
-import type { Config, EffectiveSetting } from './config.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
-import { SECRET_SETTINGS, settings } from './settings.ts';
+import type { Config, EffectiveSetting } from '../config.ts';
+import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
+import { settings } from './table.ts';
 
 const NOT_SET = 'not set';
 const CREDENTIALS = /^([a-z+]+:\/\/)[^/?#]*@/i;
@@ -22,23 +21,24 @@ export const shownSetting = (name: string, value: string, isSecret: boolean): st
   return isSecret ? `hidden (${Buffer.byteLength(value)} bytes)` : value;
 };
 
-const algorithmsOf = ({ tokens: { algorithms, keys } }: Config): string =>
-  (algorithms ?? (keys.kind === 'secret' ? [SECRET_ALGORITHM] : PUBLIC_KEY_ALGORITHMS)).join(',');
+type Known = Omit<Config, 'effective'>;
 
 const secretPlace =
   (file: string) =>
-  ({ mode, dataDir }: Config): string =>
+  ({ mode, dataDir }: Known): string =>
     mode === 'embedded' ? `hidden (in ${join(dataDir, file)})` : NOT_SET;
 
-/** The settings whose default is told in words, or depends on others. */
-const DEFAULTS: { [Name in keyof typeof settings]?: (config: Config) => string | number } = {
+/** The settings whose default the table tells in words. */
+const DEFAULTS: { [Name in keyof typeof settings]?: (config: Known) => string | number } = {
   PORT: ({ port }) => port,
   DATA_DIR: ({ dataDir }) => dataDir,
   PROVIDER: ({ provider }) => provider.kind,
   PROVIDER_TIMEOUT_MS: ({ provider }) => provider.timeoutMs,
   REQUEST_BUDGET_MS: ({ requestBudgetMs }) => requestBudgetMs,
   STRIPE_TEST_TOKENS: ({ stripe }) => String(stripe?.testTokens ?? NOT_SET),
-  JWT_ALGORITHMS: algorithmsOf,
+  JWT_MERCHANT_CLAIM: ({ tokens }) => tokens.merchantClaims.join(','),
+  JWT_ALGORITHMS: ({ tokens: { keys } }) =>
+    (keys.kind === 'secret' ? [SECRET_ALGORITHM] : PUBLIC_KEY_ALGORITHMS).join(','),
   ACCEPTED_BRANDS: () => 'all',
   RATE_LIMIT_PER_SECOND: ({ rules }) => rules.rateLimit.perSecond,
   RATE_LIMIT_BURST: ({ rules }) => rules.rateLimit.burst,
@@ -47,26 +47,24 @@ const DEFAULTS: { [Name in keyof typeof settings]?: (config: Config) => string |
   WEBHOOK_SECRET: secretPlace('webhook.secret'),
 };
 
-type Name = keyof typeof settings;
-
-/** The table's default where it is a value and no description of one. */
-const tableDefault = (name: Name): string => {
-  const { defaultText, schema } = settings[name];
-  const isValue = defaultText !== 'none' && !/\s/.test(defaultText);
-  return isValue && schema.safeParse(defaultText).success ? defaultText : NOT_SET;
-};
-
-const effectiveSetting = (env: NodeJS.ProcessEnv, config: Config, name: Name): EffectiveSetting => {
-  const isSecret = SECRET_SETTINGS.includes(name);
+const effectiveSetting = (
+  env: NodeJS.ProcessEnv,
+  config: Known,
+  name: keyof typeof settings,
+): EffectiveSetting => {
+  const { isSecret, hasDefault, defaultText } = settings[name];
   const value = env[name]?.trim() ?? '';
   if (value !== '') {
     return { name, value: shownSetting(name, value, isSecret), origin: 'environment' };
   }
   const file = isSecret ? (env[`${name}_FILE`]?.trim() ?? '') : '';
   if (file !== '') return { name, value: `hidden (in ${file})`, origin: 'file' };
-  return { name, value: String(DEFAULTS[name]?.(config) ?? tableDefault(name)), origin: 'default' };
+  const byDefault = DEFAULTS[name]?.(config) ?? (hasDefault ? defaultText : NOT_SET);
+  return { name, value: String(byDefault), origin: 'default' };
 };
 
 /** Every setting as it is in effect with `config`, which was parsed from `env`. */
-export const effectiveSettings = (env: NodeJS.ProcessEnv, config: Config): EffectiveSetting[] =>
-  (Object.keys(settings) as Name[]).map((name) => effectiveSetting(env, config, name));
+export const effectiveSettings = (env: NodeJS.ProcessEnv, config: Known): EffectiveSetting[] =>
+  (Object.keys(settings) as (keyof typeof settings)[]).map((name) =>
+    effectiveSetting(env, config, name),
+  );

@@ -4,7 +4,7 @@
  * but a host, an option's name or a file's path, for it may hold a password.
  */
 import { X509Certificate } from 'node:crypto';
-import { readText } from './merchants.ts';
+import { type Report, readText } from './files.ts';
 
 type Option = 'number' | 'boolean' | 'file' | 'text';
 
@@ -54,19 +54,24 @@ const userProblem = (user: string | undefined, isSecure: boolean): string | unde
   }
 };
 
-const fileProblem = (name: string, file: string): string | undefined => {
-  const read = readText(file);
-  if ('problem' in read) return `has a ${name}, which ${read.problem}`;
-  if (name === 'userKeyFile') return undefined;
+const isCertificate = (pem: string): boolean => {
   try {
-    new X509Certificate(read.text);
-    return undefined;
+    return new X509Certificate(pem) !== undefined;
   } catch {
-    return `has a ${name}, which holds no certificate in PEM`;
+    return false;
   }
 };
 
-const optionProblem = (pair: string): string | undefined => {
+const fileProblems = (name: string, file: string): string[] => {
+  const problems: string[] = [];
+  const report: Report = (problem) => void problems.push(`has a ${name}, which ${problem}`);
+  const pem = readText(file, report);
+  if (pem !== undefined && name !== 'userKeyFile' && !isCertificate(pem))
+    report('holds no certificate in PEM');
+  return problems;
+};
+
+const optionProblems = (pair: string): string | string[] => {
   const [given = '', ...rest] = pair.split('=');
   const value = rest.join('=');
   const name = OPTION_NAMES.find((known) => flat(known) === flat(given));
@@ -76,7 +81,7 @@ const optionProblem = (pair: string): string | undefined => {
   if (kind === 'number' && !/^\d+$/.test(value)) return `has a ${name} that is no whole number`;
   if (kind === 'boolean' && !/^(true|false)$/.test(value))
     return `has ${name} neither true nor false`;
-  return kind === 'file' ? fileProblem(name, decodeURIComponent(value)) : undefined;
+  return kind === 'file' ? fileProblems(name, decodeURIComponent(value)) : [];
 };
 
 /**
@@ -91,6 +96,6 @@ export const eventStoreAddressProblems = (url: string): string[] => {
   return [
     userProblem(user, isSecure),
     ...hosts.split(',').map(hostProblem),
-    ...options.map(optionProblem),
+    ...options.flatMap(optionProblems),
   ].filter((problem) => problem !== undefined);
 };

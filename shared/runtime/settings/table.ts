@@ -1,52 +1,31 @@
 /**
- * The one table of settings: name, default, meaning and form of each. docs/settings.md shows the
- * same table, and test/config/settings-page.test.ts compares the two. load-config.ts reads it.
+ * The one table of settings: name, default, meaning, form and the text of a problem. docs/settings.md
+ * shows the same table, and test/config/settings-page.test.ts compares the two.
  */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { CARD_BRANDS } from '../payment/card.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
+import { CARD_BRANDS } from '../../payment/card.ts';
+import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
 import { isProviderName } from './provider-name.ts';
 
-/** The largest amount of gaps §3, in minor units. */
-export const MAX_AMOUNT_DEFAULT = 99_999_999;
-/** How many operations one payment may have (gaps §18). */
-export const MAX_OPERATIONS_DEFAULT = 1_000;
-/** Of so many operations a payment's document and messages are still far below what engines take. */
-const MAX_OPERATIONS_HIGHEST = 5_000;
-/** The retry schedule of gaps §7, in milliseconds; after its last step recovery tries hourly. */
-export const RECOVERY_DELAYS_MS_DEFAULT = [
-  1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
-];
-/** Who can carry out payments. */
-export const PROVIDERS = ['simulator', 'http', 'stripe'] as const;
 /** Stripe's address, and the version of its API whose fields the driver reads. */
 export const STRIPE_API_URL_DEFAULT = 'https://api.stripe.com';
 export const STRIPE_API_VERSION_DEFAULT = '2026-10-28.endive';
-/** The prefix of the topics' names. */
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
-/** How many events are written between two seals of the log at most, and for how long, in milliseconds. */
-export const SEAL_EVENTS_MAX_DEFAULT = 10_000;
-export const SEAL_INTERVAL_MS_DEFAULT = 3_600_000;
-/** The name of the service in traces, and the share of traces that is kept. */
-export const TRACES_NAME_DEFAULT = 'payments';
-export const TRACES_RATIO_DEFAULT = 0.1;
-/** Between two verifications of the whole log, in milliseconds. */
-export const VERIFY_INTERVAL_MS_DEFAULT = DAY_MS;
 // A timer of Node holds 24.8 days, and the wait is made a tenth longer at random.
 const INTERVAL_MS_HIGHEST = 20 * DAY_MS;
-
+// With more operations a payment's document and messages come near what engines take.
+const MAX_OPERATIONS_HIGHEST = 5_000;
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
-/** How a client can log in to Kafka. */
-export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const;
 /** The engines that `PLAINTEXT_ALLOWED` can name. */
 export const PLAINTEXT_ENGINES = ['eventstoredb', 'mongodb', 'kafka', 'jwks'] as const;
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 // Messages are our own texts and never hold the value, which may be a secret.
 const checked = (holds: (value: string) => boolean, error: string) =>
   z.string().refine(holds, { error, abort: true });
+
+const matching = (pattern: RegExp, error: string) => checked((value) => pattern.test(value), error);
 
 const wholeNumber = (min: number, max: number, unit = '') => {
   const error = `must be a whole number ${unit === '' ? '' : `of ${unit} `}from ${min} to ${max}`;
@@ -59,8 +38,15 @@ const split = (value: string) => value.split(',').map((item) => item.trim());
 const listOf = (holds: (item: string) => boolean, error: string) =>
   checked((value) => split(value).every(holds), error).transform(split);
 
-const oneOf = <T extends string>(values: readonly T[]) =>
+const listAmong = <T extends string>(values: readonly T[]) => {
+  const isOne = (item: string): item is T => (values as readonly string[]).includes(item);
+  const list = listOf(isOne, `must be a comma list of ${values.join(', ')}`);
+  return list.transform((items) => items.filter(isOne));
+};
+
+const oneOf = <const T extends string>(...values: readonly T[]) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
+const flag = oneOf('true', 'false').transform((value) => value === 'true');
 
 const isHttpUrl = (value: string) => /^https?:\/\//i.test(value) && URL.canParse(value);
 const hasNoCredentials = (value: string) =>
@@ -69,14 +55,12 @@ const httpUrl = checked(isHttpUrl, 'must be an http or https address').refine(ha
   error: 'must not hold a user name or a password',
 });
 
-const oneLine = checked((value) => !/\p{Cc}/u.test(value), 'must not hold control characters');
+const oneLine = matching(/^\P{Cc}*$/u, 'must not hold control characters');
 const file = oneLine;
 const delayMs = (item: string) =>
   /^[0-9]{1,8}$/.test(item) && Number(item) >= 1 && Number(item) <= DAY_MS;
 const isEventStoreUrl = (value: string) =>
   /^esdb(\+discover)?:\/\/[^/?#]+/i.test(value) && !/\s/.test(value);
-const isMongoUrl = (value: string) =>
-  /^mongodb(\+srv)?:\/\/[^/?#]+\/[A-Za-z0-9_-]{1,38}(\?|$)/.test(value);
 const isBroker = (item: string) =>
   /^[A-Za-z0-9._-]{1,255}:[0-9]{1,5}$/.test(item) || /^\[[0-9a-f:]+\]:[0-9]{1,5}$/i.test(item);
 
@@ -86,30 +70,35 @@ const isNetwork = (item: string) => {
   return rest.length === 0 && /^[0-9]{1,3}$/.test(prefix) && Number(prefix) <= bits;
 };
 
+/** A setting whose default is parsed as if it were set. */
 const setting = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
   defaultText,
   meaning,
-  schema: schema.optional(),
+  schema,
+  hasDefault: true,
   isSecret: false,
+});
+
+/** A setting that is undefined where it is not set; `defaultText` says what holds then. */
+const optional = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
+  ...setting(defaultText, meaning, schema.optional()),
+  hasDefault: false,
 });
 
 /** A setting that is a secret, or may hold one: `X_FILE` can give it as a file. */
 const secret = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
-  ...setting(defaultText, meaning, schema),
+  ...optional(defaultText, meaning, schema),
   isSecret: true,
 });
 
-/** Every setting by its name in the environment. An unset one, or an empty text, is undefined. */
+/** Every setting by its name in the environment. */
 export const settings = {
   HOST: setting(
     '127.0.0.1',
     'the address it listens on',
-    checked(
-      (value) => /^[A-Za-z0-9.:_%-]{1,255}$/.test(value),
-      'must be a host name or an address',
-    ),
+    matching(/^[A-Za-z0-9.:_%-]{1,255}$/, 'must be a host name or an address'),
   ),
-  PORT: setting(
+  PORT: optional(
     '8080; each by itself: command API 8081, query API 8082, projector 8083, provider 8090',
     'the port it listens on; 0 takes a free one',
     wholeNumber(0, 65_535),
@@ -127,12 +116,12 @@ export const settings = {
   MONGODB_URL: secret(
     'none',
     '`mongodb://…`, database name in the path: read models go there',
-    checked(
-      isMongoUrl,
+    matching(
+      /^mongodb(\+srv)?:\/\/[^/?#]+\/[A-Za-z0-9_-]{1,38}(\?|$)/,
       'must be an address with a database name, such as mongodb://localhost:27017/payments',
     ),
   ),
-  KAFKA_BROKERS: setting(
+  KAFKA_BROKERS: optional(
     'none',
     'comma list of `host:port`: events and states are published',
     listOf(isBroker, 'must be a comma list of host:port'),
@@ -140,51 +129,48 @@ export const settings = {
   KAFKA_TOPIC_PREFIX: setting(
     TOPIC_PREFIX_DEFAULT,
     'topics `<prefix>.events.v1`, `<prefix>.state.v1`, `<prefix>.seals.v1`',
-    checked(
-      (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
+    matching(
+      /^[A-Za-z0-9._-]{1,200}$/,
       'must be 1 to 200 characters of A-Z, a-z, 0-9, dot, _ and -',
     ),
   ),
-  KAFKA_TLS: setting('false', '`true`: the brokers are reached over TLS', oneOf(['true', 'false'])),
-  KAFKA_CA_FILE: setting(
+  KAFKA_TLS: setting('false', '`true`: the brokers are reached over TLS', flag),
+  KAFKA_CA_FILE: optional(
     "Node's own list",
     "the certificates, in PEM, that the brokers' are signed by; with `KAFKA_TLS`",
     file,
   ),
-  KAFKA_SASL_MECHANISM: setting(
+  KAFKA_SASL_MECHANISM: optional(
     'none',
     'how this service logs in to Kafka: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`',
-    oneOf(SASL_MECHANISMS),
+    oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'),
   ),
-  KAFKA_SASL_USERNAME: setting('none', 'with `KAFKA_SASL_MECHANISM`', oneLine),
+  KAFKA_SASL_USERNAME: optional('none', 'with `KAFKA_SASL_MECHANISM`', oneLine),
   KAFKA_SASL_PASSWORD: secret('none', 'with `KAFKA_SASL_MECHANISM`', z.string()),
-  PLAINTEXT_ALLOWED: setting(
+  PLAINTEXT_ALLOWED: optional(
     'none',
     'comma list of engines (`eventstoredb`, `mongodb`, `kafka`, `jwks`) that may be reached without TLS on hosts other than loopback; else refused',
-    checked(
-      (value) => split(value).every(isPlaintextEngine),
-      `must be a comma list of ${PLAINTEXT_ENGINES.join(', ')}`,
-    ).transform((value) => split(value).filter(isPlaintextEngine)),
+    listAmong(PLAINTEXT_ENGINES),
   ),
   JWT_SECRET: secret(
     'none',
     'HS256 shared secret; under 32 bytes: a warning, refused in the three-process mode',
     z.string(),
   ),
-  JWT_JWKS_URL: setting(
+  JWT_JWKS_URL: optional(
     'none',
     'where the public keys of an issuer are; needs `JWT_ISSUER` and `JWT_AUDIENCE`',
     httpUrl,
   ),
-  JWT_JWKS_FILE: setting('none', 'a file with the public keys of an issuer (a JWK set)', file),
-  JWT_ISSUER: setting('none', '`iss` of every token, checked when set', oneLine),
-  JWT_AUDIENCE: setting('none', '`aud` of every token, checked when set', oneLine),
-  JWT_MERCHANT_CLAIM: setting(
+  JWT_JWKS_FILE: optional('none', 'a file with the public keys of an issuer (a JWK set)', file),
+  JWT_ISSUER: optional('none', '`iss` of every token, checked when set', oneLine),
+  JWT_AUDIENCE: optional('none', '`aud` of every token, checked when set', oneLine),
+  JWT_MERCHANT_CLAIM: optional(
     'merchant_id,client_id,sub',
     'which claim names the merchant, the first one present; with `JWT_JWKS_URL` name the claim of your issuer, else the start warns',
     listOf((item) => /^[\x21-\x7e]{1,64}$/.test(item), 'must be a comma list of claim names'),
   ),
-  JWT_ALGORITHMS: setting(
+  JWT_ALGORITHMS: optional(
     'by key kind',
     'comma list of allowed algorithms; `none` is refused',
     listOf((item) => item.toLowerCase() !== 'none', 'must not allow none').refine(
@@ -192,17 +178,17 @@ export const settings = {
       { error: `must be a comma list of ${ALGORITHMS.join(', ')}` },
     ),
   ),
-  PROVIDER: setting(
+  PROVIDER: optional(
     'http where `PROVIDER_URL` is set, else simulator',
     'who carries out payments: `simulator`, `http` (a provider that speaks provider.md) or `stripe`',
-    oneOf(PROVIDERS),
+    oneOf('simulator', 'http', 'stripe'),
   ),
-  PROVIDER_URL: setting(
+  PROVIDER_URL: optional(
     'none',
     'base address of a provider that speaks provider.md, https unless its host is loopback; unset: the simulator runs in this process; required by a command API of its own',
     httpUrl,
   ),
-  PROVIDER_SAME_AS: setting(
+  PROVIDER_SAME_AS: optional(
     'none',
     'comma list of earlier names of the provider that is set, as events have them (`simulator`, `stripe`, `http:host/path`): for the same provider at another address',
     listOf(
@@ -213,19 +199,19 @@ export const settings = {
   PROVIDER_TOKEN: secret(
     'none',
     'bearer token for the provider',
-    checked((value) => /^[\x21-\x7e]+$/.test(value), 'must be visible ASCII without spaces'),
+    matching(/^[\x21-\x7e]+$/, 'must be visible ASCII without spaces'),
   ),
   PROVIDER_ALLOW_HTTP: setting(
     'false',
     '`true` allows a plain http provider on a host that is not loopback',
-    oneOf(['true', 'false']),
+    flag,
   ),
   PROVIDER_CONNECT_TIMEOUT_MS: setting(
     '1000',
     'one provider call: until it is connected',
     wholeNumber(1, 600_000, 'milliseconds'),
   ),
-  PROVIDER_TIMEOUT_MS: setting(
+  PROVIDER_TIMEOUT_MS: optional(
     '5000; with Stripe 25000',
     'one provider call in all; not above `REQUEST_BUDGET_MS`',
     wholeNumber(1, 600_000, 'milliseconds'),
@@ -233,12 +219,12 @@ export const settings = {
   STRIPE_SECRET_KEY: secret(
     'none',
     'with `PROVIDER=stripe`: `sk_test_…`, `rk_test_…`, or a live one with `STRIPE_LIVE`',
-    checked(
-      (value) => /^(sk|rk)_(test|live)_[A-Za-z0-9_]{1,250}$/.test(value),
+    matching(
+      /^(sk|rk)_(test|live)_[A-Za-z0-9_]{1,250}$/,
       'must be a secret or restricted key of Stripe (sk_test_, rk_test_, sk_live_ or rk_live_)',
     ),
   ),
-  STRIPE_LIVE: setting('false', '`true` allows a live key: money moves', oneOf(['true', 'false'])),
+  STRIPE_LIVE: setting('false', '`true` allows a live key: money moves', flag),
   STRIPE_API_URL: setting(
     STRIPE_API_URL_DEFAULT,
     "Stripe's address; https unless its host is loopback",
@@ -247,23 +233,20 @@ export const settings = {
   STRIPE_API_VERSION: setting(
     STRIPE_API_VERSION_DEFAULT,
     'the version of its API that is requested; the one that this driver was written for',
-    checked(
-      (value) => /^[0-9]{4}-[0-9]{2}-[0-9]{2}(\.[a-z]{1,32})?$/.test(value),
+    matching(
+      /^[0-9]{4}-[0-9]{2}-[0-9]{2}(\.[a-z]{1,32})?$/,
       'must be a version of the API of Stripe such as 2026-10-28.endive',
     ),
   ),
-  STRIPE_ACCOUNT: setting(
+  STRIPE_ACCOUNT: optional(
     'none',
     'the connected account that payments are made for (`Stripe-Account`)',
-    checked(
-      (value) => /^acct_[A-Za-z0-9]{1,64}$/.test(value),
-      'must be the id of an account of Stripe (acct_)',
-    ),
+    matching(/^acct_[A-Za-z0-9]{1,64}$/, 'must be the id of an account of Stripe (acct_)'),
   ),
-  STRIPE_TEST_TOKENS: setting(
+  STRIPE_TEST_TOKENS: optional(
     'true with a test key',
     "`true`: Stripe's own test numbers are sent as its test tokens, which need no permission for raw cards",
-    oneOf(['true', 'false']),
+    flag,
   ),
   STRIPE_CREATES_PER_SECOND: setting(
     '25',
@@ -278,13 +261,13 @@ export const settings = {
       'must be a signing secret of Stripe (whsec_)',
     ).refine((items) => items.length <= 2, { error: 'must hold two secrets at most' }),
   ),
-  REQUEST_BUDGET_MS: setting(
+  REQUEST_BUDGET_MS: optional(
     '10000; with Stripe 30000',
     'one request, waits included',
     wholeNumber(1, 600_000, 'milliseconds'),
   ),
   RECOVERY_DELAYS_MS: setting(
-    RECOVERY_DELAYS_MS_DEFAULT.join(','),
+    '1000,2000,5000,10000,30000,60000,300000,900000',
     'the retry schedule of recovery: the wait before each attempt, then hourly',
     listOf(delayMs, `must be a comma list of milliseconds from 1 to ${DAY_MS}`).transform((items) =>
       items.map(Number),
@@ -296,35 +279,32 @@ export const settings = {
     wholeNumber(0, DAY_MS, 'milliseconds'),
   ),
   MAX_AMOUNT: setting(
-    String(MAX_AMOUNT_DEFAULT),
+    '99999999',
     'the largest amount in minor units; BUSINESS_RULE_VIOLATION above',
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
   ),
-  ACCEPTED_BRANDS: setting(
+  ACCEPTED_BRANDS: optional(
     'all',
     'comma list, for example `VISA,MASTERCARD`',
-    checked(
-      (value) => split(value).every(isBrand),
-      `must be a comma list of ${CARD_BRANDS.join(', ')}`,
-    ).transform((value) => split(value).filter(isBrand)),
+    listAmong(CARD_BRANDS),
   ),
   MERCHANT_REFERENCE: setting(
     'allow',
     'may a reference repeat; `unique`: it names one payment that is not FAILED',
-    oneOf(['allow', 'unique'] as const),
+    oneOf('allow', 'unique'),
   ),
-  MERCHANTS_FILE: setting('none', 'JSON by merchant id, see below', file),
-  RATE_LIMIT_PER_SECOND: setting(
+  MERCHANTS_FILE: optional('none', 'JSON by merchant id, see below', file),
+  RATE_LIMIT_PER_SECOND: optional(
     '0 (three processes: 1000)',
     'requests per merchant; 0 is off',
     wholeNumber(0, 1_000_000),
   ),
-  RATE_LIMIT_BURST: setting(
+  RATE_LIMIT_BURST: optional(
     'twice the rate',
     'requests of one merchant at once',
     wholeNumber(0, 1_000_000),
   ),
-  RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: setting(
+  RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: optional(
     '0 (three processes: 50)',
     'per address (IPv6: per /64), requests without a valid token; 0 is off',
     wholeNumber(0, 1_000_000),
@@ -334,28 +314,24 @@ export const settings = {
     'requests at once, from the check of the token until the response is out; of more than 128 one merchant has half at most; above it 503 with `Retry-After`',
     wholeNumber(1, 1_000_000),
   ),
-  SEALING_KEY_FILE: setting(
+  SEALING_KEY_FILE: optional(
     'made in `DATA_DIR`, with a warning',
     'Ed25519 key (PEM) that seals heads of the log, made where the file is missing; a file that others can read (mode above 0600) is taken with a warning; with the setting, the signed head of the log is kept beside it, each second while anything is written, in `<file>.head`; on a volume that the log is not on. In several processes the projector reads it, the same key in each; without it nothing is sealed',
     file,
   ),
-  SEAL_EVENTS_MAX: setting(
-    String(SEAL_EVENTS_MAX_DEFAULT),
-    'a seal after so many events',
-    wholeNumber(1, 1_000_000_000),
-  ),
+  SEAL_EVENTS_MAX: setting('10000', 'a seal after so many events', wholeNumber(1, 1_000_000_000)),
   SEAL_INTERVAL_MS: setting(
-    String(SEAL_INTERVAL_MS_DEFAULT),
+    '3600000',
     'a seal after so long where anything was written',
     wholeNumber(100, INTERVAL_MS_HIGHEST, 'milliseconds'),
   ),
   VERIFY_INTERVAL_MS: setting(
-    String(VERIFY_INTERVAL_MS_DEFAULT),
+    '86400000',
     'between two scheduled verifications of the whole log, the first some minutes after a start; 0 is off',
     wholeNumber(0, INTERVAL_MS_HIGHEST, 'milliseconds'),
   ),
   MAX_OPERATIONS_PER_PAYMENT: setting(
-    String(MAX_OPERATIONS_DEFAULT),
+    '1000',
     'operations on one payment, its create and failed ones included; the next is 422 of its operation; the same in every process',
     wholeNumber(1, MAX_OPERATIONS_HIGHEST),
   ),
@@ -374,36 +350,36 @@ export const settings = {
     'the signing secrets of all webhook endpoints are derived from it; every process of one installation has the same; belongs into the backup; 32 bytes at least',
     z.string(),
   ),
-  WEBHOOK_ALLOWED_NETWORKS: setting(
+  WEBHOOK_ALLOWED_NETWORKS: optional(
     'none',
     'comma list of networks (`10.0.0.0/8`) that webhooks may be sent to although they are not public, there over http too',
     listOf(isNetwork, 'must be a comma list of networks such as 10.0.0.0/8'),
   ),
-  OTEL_EXPORTER_OTLP_ENDPOINT: setting(
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(
     'none',
     'base address of a collector (`http://localhost:4318`): traces go there over OTLP/HTTP; without it nothing of them is loaded',
     httpUrl,
   ),
   OTEL_SERVICE_NAME: setting(
-    TRACES_NAME_DEFAULT,
+    'payments',
     'the name of this service in traces',
-    checked(
-      (value) => /^[A-Za-z0-9._-]{1,100}$/.test(value),
+    matching(
+      /^[A-Za-z0-9._-]{1,100}$/,
       'must be 1 to 100 characters of A-Z, a-z, 0-9, dot, _ and -',
     ),
   ),
   OTEL_TRACES_SAMPLER_ARG: setting(
-    String(TRACES_RATIO_DEFAULT),
+    '0.1',
     'the share of traces that is kept, from 0 to 1; the same in every process',
-    checked(
-      (value) => /^(0|1|0?\.[0-9]{1,9}|1\.0{1,9})$/.test(value),
+    matching(
+      /^(0|1|0?\.[0-9]{1,9}|1\.0{1,9})$/,
       'must be a number from 0 to 1 such as 0.1',
     ).transform(Number),
   ),
   LOG_LEVEL: setting(
     'info',
     'JSON lines on stdout; to `DATA_DIR/service.log` when stdout is a terminal',
-    oneOf(LOG_LEVELS),
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   ),
 };
 
@@ -417,21 +393,18 @@ export const SECRET_SETTINGS: readonly string[] = Object.entries(settings)
   .filter(([, { isSecret }]) => isSecret)
   .map(([name]) => name);
 
-function isPlaintextEngine(value: string): value is (typeof PLAINTEXT_ENGINES)[number] {
-  return (PLAINTEXT_ENGINES as readonly string[]).includes(value);
-}
-
-/** True for a brand that a merchant can accept (gaps §3). */
-function isBrand(value: string): value is (typeof CARD_BRANDS)[number] {
-  return (CARD_BRANDS as readonly string[]).includes(value);
-}
-
 type Settings = typeof settings;
-const schemas = Object.fromEntries(
-  Object.entries(settings).map(([name, row]) => [name, row.schema]),
-) as { [Name in keyof Settings]: Settings[Name]['schema'] };
+const rows = Object.entries(settings);
+const schema = z.object(
+  Object.fromEntries(rows.map(([name, row]) => [name, row.schema])) as {
+    [Name in keyof Settings]: Settings[Name]['schema'];
+  },
+);
+const defaults = Object.fromEntries(
+  rows.flatMap(([name, { hasDefault, defaultText }]) => (hasDefault ? [[name, defaultText]] : [])),
+);
 
-/** All settings at once, each parsed or undefined. */
-export const settingsSchema = z.object(schemas);
-/** The settings by name, each parsed, or undefined where it is not set. */
-export type ParsedSettings = z.infer<typeof settingsSchema>;
+/** Parses all settings at once; one that is not set has its default, or is undefined. */
+export const parseSettings = (env: NodeJS.ProcessEnv) => schema.safeParse({ ...defaults, ...env });
+
+export type ParsedSettings = z.infer<typeof schema>;

@@ -1,0 +1,53 @@
+/** Values that depend on the mode of the process or on more than one setting. */
+import { providerNameAt } from './provider-name.ts';
+import type { ParsedSettings } from './table.ts';
+
+/**
+ * `embedded`: everything in one process. `provider`: the simulated provider in a process of its own.
+ * The others are the three processes of docs/several-processes.md; each may run more than once.
+ */
+export type Mode = 'embedded' | 'provider' | 'command-api' | 'query-api' | 'projector';
+
+/** Whether a process shares its engines with others. */
+export const isDistributed = (mode: Mode): boolean => mode !== 'embedded' && mode !== 'provider';
+
+export const PORTS: Record<Mode, number> = {
+  embedded: 8080,
+  'command-api': 8081,
+  'query-api': 8082,
+  projector: 8083,
+  provider: 8090,
+};
+
+/** Rate limits are on for the several processes and off for one on its own (gaps §11). */
+export const ratesOf = (mode: Mode) =>
+  isDistributed(mode)
+    ? { merchant: 1_000, unauthenticated: 50 }
+    : { merchant: 0, unauthenticated: 0 };
+
+export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
+  PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
+
+/**
+ * The names of the provider, first the one that new events get (ADR-0247). Another address is another
+ * provider unless `PROVIDER_SAME_AS` says that it is the same.
+ */
+export const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
+  const { PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
+  return [address === undefined ? providerKindOf(parsed) : providerNameAt(address), ...sameAs];
+};
+
+/** Time limits in milliseconds. A connection never takes longer than a call. */
+export const timesOf = (parsed: ParsedSettings) => {
+  // A call to Stripe is two round trips, the second one to the issuer.
+  const isStripe = providerKindOf(parsed) === 'stripe';
+  const timeoutMs = parsed.PROVIDER_TIMEOUT_MS ?? (isStripe ? 25_000 : 5_000);
+  return {
+    timeoutMs,
+    connectTimeoutMs: Math.min(parsed.PROVIDER_CONNECT_TIMEOUT_MS, timeoutMs),
+    requestBudgetMs: parsed.REQUEST_BUDGET_MS ?? (isStripe ? 30_000 : 10_000),
+  };
+};
+
+/** Whether a key of Stripe moves money, in place of its test mode. */
+export const isLiveKey = (key: string): boolean => /^(sk|rk)_live_/.test(key);

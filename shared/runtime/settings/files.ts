@@ -1,0 +1,99 @@
+/** Reads the files that settings name. No function throws; a problem is one line without the setting's name. */
+import { isUtf8 } from 'node:buffer';
+import { readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { SECRET_SETTINGS } from './table.ts';
+
+/** Takes note of a problem. */
+export type Report = (problem: string) => undefined;
+
+const PROJECT_DIR = join(import.meta.dirname, '../../..');
+
+/** A relative path of a setting counts from the project's folder. */
+export const pathOf = (setting: string): string => resolve(PROJECT_DIR, setting);
+
+const unreadable = (error: unknown): string => {
+  const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+  return `names a file that cannot be read (${code})`;
+};
+
+export const readText = (file: string, report: Report): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    return report(unreadable(error));
+  }
+};
+
+/** A JSON file with its text. No problem quotes the content or the parser's message, which may show a secret. */
+export const readJson = (
+  file: string,
+  report: Report,
+): { value: unknown; text: string } | undefined => {
+  const text = readText(file, report);
+  if (text === undefined) return undefined;
+  try {
+    return { value: JSON.parse(text), text };
+  } catch {
+    return report('names a file that is not JSON');
+  }
+};
+
+const SECRET_BYTES_MAX = 64 * 1024;
+const OTHERS = 0o077;
+
+const readableProblem = (mode: number): string | undefined => {
+  if ((mode & OTHERS) === 0) return undefined;
+  const octal = (mode & 0o777).toString(8).padStart(4, '0');
+  return `names a file that others can read (mode ${octal}); it must be 0600`;
+};
+
+/** The problem of a file whose mode lets others than its owner read it; undefined for one that is not there. */
+export const readableByOthers = (file: string): string | undefined => {
+  try {
+    return readableProblem(statSync(file).mode);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The content of a secret's file, without one line break at its end. */
+export const readSecret = (file: string, report: Report): string | undefined => {
+  try {
+    const { mode, size } = statSync(file);
+    const problem = readableProblem(mode);
+    if (problem !== undefined) return report(problem);
+    if (size > SECRET_BYTES_MAX)
+      return report(`names a file of more than ${SECRET_BYTES_MAX} bytes`);
+    const bytes = readFileSync(file);
+    // Decoding replaces each wrong byte by the same sign, which would make different secrets equal.
+    if (!isUtf8(bytes)) return report('names a file that is not UTF-8 text');
+    const value = bytes.toString().replace(/\r?\n$/, '');
+    return value.trim() === '' ? report('names an empty file') : value;
+  } catch (error) {
+    return report(unreadable(error));
+  }
+};
+
+/**
+ * The environment with the content of the file `X_FILE` in the place of each secret `X`, so that a
+ * secret stands in no environment and no process list. `failed` are the secrets that have a problem.
+ */
+export const withSecretFiles = (
+  env: NodeJS.ProcessEnv,
+): { env: NodeJS.ProcessEnv; problems: string[]; failed: string[] } => {
+  const whole = { ...env };
+  const problems: string[] = [];
+  const failed = SECRET_SETTINGS.filter((name) => {
+    const file = env[`${name}_FILE`];
+    if (file === undefined) return false;
+    const report: Report = (problem) => void problems.push(`${name}_FILE ${problem}`);
+    const value =
+      env[name] === undefined
+        ? readSecret(pathOf(file), report)
+        : report(`must not be set together with ${name}`);
+    whole[name] = value ?? env[name];
+    return value === undefined;
+  });
+  return { env: whole, problems, failed };
+};

@@ -1,0 +1,179 @@
+/** The settings of single merchants, from the file that `MERCHANTS_FILE` names. */
+import { z } from 'zod';
+import { CARD_BRANDS } from '../../payment/card.ts';
+import { isLiveKey } from './defaults.ts';
+import { pathOf, type Report, readJson, readSecret } from './files.ts';
+import { settings } from './table.ts';
+
+const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error }).optional();
+};
+const ACCOUNT = { error: 'must be the id of an account of Stripe (acct_)' };
+const PATH = { error: 'must be the path of a file' };
+const fileName = z.string(PATH).min(1, PATH).max(4096, PATH).optional();
+const rate = wholeNumber(0, 1_000_000);
+const BRANDS = { error: `must be a list of ${CARD_BRANDS.join(', ')}, and hold at least one` };
+
+const merchantSettings = z.strictObject({
+  maxAmount: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  acceptedBrands: z.array(z.enum(CARD_BRANDS, BRANDS), BRANDS).min(1, BRANDS).optional(),
+  merchantReference: z.enum(['allow', 'unique'], { error: 'must be allow or unique' }).optional(),
+  rateLimitPerSecond: rate,
+  rateLimitBurst: rate,
+  stripeAccount: z
+    .string(ACCOUNT)
+    .regex(/^acct_[A-Za-z0-9]{1,64}$/, ACCOUNT)
+    .optional(),
+  stripeSecretKeyFile: fileName,
+  stripeWebhookSecretFile: fileName,
+});
+/** One merchant's own settings; for a field left out the installation's setting applies. */
+type MerchantSettings = z.infer<typeof merchantSettings>;
+export type Merchants = ReadonlyMap<string, MerchantSettings>;
+const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
+
+const problemOf = ({ code, path, message, ...issue }: z.core.$ZodIssue): string => {
+  const [merchant, field] = path.map(String);
+  if (merchant === undefined) return 'must hold a JSON object with merchant ids as keys';
+  if (code === 'unrecognized_keys' && 'keys' in issue) {
+    return `${merchant} has unknown fields: ${issue.keys.join(', ')}`;
+  }
+  if (field === undefined) return `${merchant} must be an object of settings`;
+  return `${merchant}.${field} ${message}`;
+};
+
+type Entry = [id: string, own: MerchantSettings];
+
+const zeroBurstProblems = (merchants: readonly Entry[]): string[] =>
+  merchants
+    .filter(([, own]) => own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
+    .map(([id]) => `${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
+
+/** Two spellings of one id are the same merchant, because a name counts in one form (gaps §10). */
+const repeatedProblems = (merchants: readonly Entry[]): string[] =>
+  merchants
+    .filter(([id], at) => merchants.findIndex(([other]) => other === id) < at)
+    .map(([id]) => `${id} stands there twice, composed and decomposed`);
+
+/** A name of an object, or where an object or a list begins or ends, in a text that is JSON. */
+const MARKS = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
+
+/** What the parser accepts silently: of a name that stands there twice it takes the later. */
+const unseenProblems = (json: string): string[] => {
+  const problems: string[] = [];
+  const open: Set<string>[] = [];
+  for (const [mark, quoted, colon] of json.matchAll(MARKS)) {
+    if (quoted === undefined) {
+      if (mark === '{' || mark === '[') open.push(new Set());
+      else open.pop();
+    } else if (colon !== undefined) {
+      const name: string = JSON.parse(quoted);
+      if (name === '__proto__') problems.push('__proto__ can be no name there');
+      if (open.at(-1)?.has(name)) problems.push(`${name} stands there twice`);
+      open.at(-1)?.add(name);
+    }
+  }
+  return problems;
+};
+
+/** Names that no merchant can have: their settings would never apply. */
+const nameProblems = (value: unknown): string[] =>
+  Object.keys(Object(value)).flatMap((id) => {
+    if (id === '') return 'has an entry without the id of a merchant';
+    if (id === '*') return '* is no merchant: in a token it stands for all of them';
+    return id === id.trim() ? [] : `${JSON.stringify(id)} has spaces around the id of the merchant`;
+  });
+
+const readEntries = (file: string, report: Report): Entry[] => {
+  const read = readJson(file, report);
+  if (read === undefined) return [];
+  const problems = new Set([...unseenProblems(read.text), ...nameProblems(read.value)]);
+  const parsed = merchantsFile.safeParse(read.value);
+  if (problems.size === 0 && parsed.success)
+    return Object.entries(parsed.data).map(([id, own]) => [id.normalize('NFC'), own]);
+  const wrong = problems.size > 0 ? problems : new Set(parsed.error?.issues.map(problemOf));
+  for (const problem of wrong) report(problem);
+  return [];
+};
+
+/** Reads and checks the merchants' file; empty where it is not set or has a problem. */
+export const readMerchants = (file: string | undefined, report: Report): Merchants => {
+  const entries = file === undefined ? [] : readEntries(pathOf(file), report);
+  for (const problem of [...zeroBurstProblems(entries), ...repeatedProblems(entries)])
+    report(problem);
+  return new Map(entries);
+};
+
+/** One merchant's own account of Stripe. Holds secrets: never log it. */
+export type MerchantAccount = {
+  /** The installation's, or the merchant's own. */
+  secretKey: string;
+  /** A connected account, with the installation's key alone. */
+  account: string | undefined;
+  /** The secrets that sign the notices of the merchant's own account, one or two. */
+  webhookSecrets: readonly string[];
+};
+
+/** A merchant's secret, by the schema of the setting that it replaces. */
+const readOwn = <T>(
+  file: string | undefined,
+  schema: z.ZodType<T | undefined>,
+  wording: string,
+  report: Report,
+): T | undefined => {
+  const content = file === undefined ? undefined : readSecret(pathOf(file), report);
+  if (content === undefined) return undefined;
+  return schema.safeParse(content).data ?? report(wording);
+};
+
+const readAccount = (
+  own: MerchantSettings,
+  installationKey: string,
+  reportFor: (field: string) => Report,
+): MerchantAccount => {
+  const report = reportFor('.stripeSecretKeyFile');
+  const ownKey = readOwn(
+    own.stripeSecretKeyFile,
+    settings.STRIPE_SECRET_KEY.schema,
+    'must hold a secret or restricted key of Stripe',
+    report,
+  );
+  // With a test key among live ones a shop would give goods away; with a live one among test keys it would sell.
+  if (ownKey !== undefined && isLiveKey(ownKey) !== isLiveKey(installationKey))
+    report('must hold a key of the mode of STRIPE_SECRET_KEY, test or live');
+  const webhookSecrets = readOwn(
+    own.stripeWebhookSecretFile,
+    settings.STRIPE_WEBHOOK_SECRET.schema,
+    'must hold a signing secret of Stripe (whsec_), or two, by a comma',
+    reportFor('.stripeWebhookSecretFile'),
+  );
+  return {
+    secretKey: ownKey ?? installationKey,
+    account: own.stripeAccount,
+    webhookSecrets: webhookSecrets ?? [],
+  };
+};
+
+/** Reads the accounts of all merchants that have one of their own; no problem shows a secret. */
+export const readMerchantAccounts = (
+  merchants: Merchants,
+  installationKey: string,
+  report: Report,
+): ReadonlyMap<string, MerchantAccount> => {
+  const accounts = new Map<string, MerchantAccount>();
+  for (const [id, own] of merchants) {
+    const reportFor =
+      (field: string): Report =>
+      (problem) =>
+        report(`${id}${field} ${problem}`);
+    const { stripeAccount, stripeSecretKeyFile, stripeWebhookSecretFile } = own;
+    if (stripeAccount !== undefined && stripeSecretKeyFile !== undefined)
+      report(`${id} must not have both stripeAccount and stripeSecretKeyFile`);
+    if (stripeWebhookSecretFile !== undefined && stripeSecretKeyFile === undefined)
+      report(`${id}.stripeWebhookSecretFile must stand beside stripeSecretKeyFile`);
+    if (stripeAccount !== undefined || stripeSecretKeyFile !== undefined)
+      accounts.set(id, readAccount(own, installationKey, reportFor));
+  }
+  return accounts;
+};

@@ -1,0 +1,246 @@
+/** Rules over several settings and the mode of the process; load-config.ts reports all problems together. */
+import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
+import {
+  isDistributed,
+  isLiveKey,
+  type Mode,
+  providerKindOf,
+  ratesOf,
+  timesOf,
+} from './defaults.ts';
+import { eventStoreAddressProblems } from './event-store-address.ts';
+import { type ParsedSettings, PLAINTEXT_ENGINES } from './table.ts';
+
+type Rule = readonly [isBroken: boolean, problem: string];
+
+const problemsOf = (rules: readonly Rule[]): string[] =>
+  rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
+
+const SECRET_BYTES_MIN = 32;
+const isShort = (secret: string | undefined): boolean =>
+  secret !== undefined && Buffer.byteLength(secret) < SECRET_BYTES_MIN;
+
+const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
+/** Whether an address is plain http to another machine (docs/provider.md). */
+const isPlainHttp = (url: string | undefined): boolean => {
+  if (url === undefined) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol !== 'https:' && !LOOPBACK.test(hostname);
+};
+
+/** The timeout must fit the request budget, and card numbers must not travel in the clear. */
+const providerRules = (parsed: ParsedSettings): Rule[] => {
+  const { PROVIDER: provider, PROVIDER_URL: url, PROVIDER_ALLOW_HTTP: allowsHttp } = parsed;
+  const { timeoutMs, requestBudgetMs } = timesOf(parsed);
+  return [
+    [
+      timeoutMs > requestBudgetMs,
+      `PROVIDER_TIMEOUT_MS (${timeoutMs}) must not be above REQUEST_BUDGET_MS (${requestBudgetMs})`,
+    ],
+    [
+      isPlainHttp(url) && !allowsHttp,
+      'PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)',
+    ],
+    [provider === 'http' && url === undefined, 'PROVIDER_URL must be set with PROVIDER=http'],
+    [
+      provider !== undefined && provider !== 'http' && url !== undefined,
+      `PROVIDER_URL must not be set with PROVIDER=${provider}`,
+    ],
+  ];
+};
+
+/** With PROVIDER=stripe there is a key, and a key that moves money only where STRIPE_LIVE allows it. */
+const stripeRules = (parsed: ParsedSettings): Rule[] => {
+  if (providerKindOf(parsed) !== 'stripe') return [];
+  const { STRIPE_SECRET_KEY: key } = parsed;
+  const isLive = key !== undefined && isLiveKey(key);
+  return [
+    [key === undefined, 'STRIPE_SECRET_KEY must be set with PROVIDER=stripe'],
+    [
+      isLive && !parsed.STRIPE_LIVE,
+      'STRIPE_SECRET_KEY is a live key: money would move (set STRIPE_LIVE=true)',
+    ],
+    [
+      isLive && parsed.STRIPE_TEST_TOKENS === true,
+      'STRIPE_TEST_TOKENS must not be true with a live key',
+    ],
+    [isPlainHttp(parsed.STRIPE_API_URL), 'STRIPE_API_URL must be https'],
+  ];
+};
+
+/** Whether one of these hosts is another machine; `%2F` begins the path of a socket file. */
+const isElsewhere = (hosts: readonly string[]): boolean =>
+  !hosts
+    .map((host) => host.replace(/:\d+$/, ''))
+    .every((host) => LOOPBACK.test(host) || host.startsWith('%2F'));
+
+/** The hosts of an address, which may name several. */
+const hostsOf = (url: string): string[] =>
+  (url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '').split(',');
+
+const parameterOf = (url: string, ...names: string[]): string | undefined => {
+  const parameters = new URLSearchParams(url.split('?')[1]);
+  const [, value] = [...parameters].find(([name]) => names.includes(name.toLowerCase())) ?? [];
+  return value?.toLowerCase();
+};
+
+const isMongoPlain = (url: string): boolean => {
+  const tls = parameterOf(url, 'tls', 'ssl');
+  return (
+    isElsewhere(hostsOf(url)) && (/^mongodb\+srv:/i.test(url) ? tls === 'false' : tls !== 'true')
+  );
+};
+
+/** What travels in plain text to another host can be read and changed on its way. */
+const plaintextRules = (parsed: ParsedSettings): Rule[] => {
+  const { EVENTSTOREDB_URL: esdb, MONGODB_URL: mongo, KAFKA_BROKERS: brokers = [] } = parsed;
+  const engines: Record<(typeof PLAINTEXT_ENGINES)[number], readonly [boolean, string, string]> = {
+    eventstoredb: [
+      esdb !== undefined && parameterOf(esdb, 'tls') === 'false' && isElsewhere(hostsOf(esdb)),
+      'EVENTSTOREDB_URL',
+      'leave out tls=false',
+    ],
+    mongodb: [mongo !== undefined && isMongoPlain(mongo), 'MONGODB_URL', 'add tls=true'],
+    kafka: [!parsed.KAFKA_TLS && isElsewhere(brokers), 'KAFKA_BROKERS', 'set KAFKA_TLS=true'],
+    jwks: [isPlainHttp(parsed.JWT_JWKS_URL), 'JWT_JWKS_URL', 'use https'],
+  };
+  return PLAINTEXT_ENGINES.map((engine) => {
+    const [isPlain, setting, withTls] = engines[engine];
+    const isAllowed = parsed.PLAINTEXT_ALLOWED?.includes(engine) === true;
+    return [
+      isPlain && !isAllowed,
+      `${setting} must use TLS on a host other than loopback: ${withTls}, or set PLAINTEXT_ALLOWED=${engine}`,
+    ];
+  });
+};
+
+const KAFKA_LOGIN = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
+
+/** Kafka's login is whole or absent, and its authorities are of use with TLS alone. */
+const kafkaRules = (parsed: ParsedSettings): Rule[] => {
+  const missing = KAFKA_LOGIN.filter((name) => parsed[name] === undefined);
+  return [
+    [
+      missing.length > 0 && missing.length < KAFKA_LOGIN.length,
+      `${missing.join(', ')} must be set with the other settings of Kafka's login`,
+    ],
+    [
+      parsed.KAFKA_CA_FILE !== undefined && !parsed.KAFKA_TLS,
+      'KAFKA_TLS must be true with KAFKA_CA_FILE',
+    ],
+  ];
+};
+
+/** What is wrong with the settings of engines and of the provider. */
+export const engineProblems = (parsed: ParsedSettings): string[] => {
+  const { EVENTSTOREDB_URL: url } = parsed;
+  const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
+  return [
+    ...addressProblems.map((problem) => `EVENTSTOREDB_URL ${problem}`),
+    ...problemsOf([
+      ...providerRules(parsed),
+      ...stripeRules(parsed),
+      ...plaintextRules(parsed),
+      ...kafkaRules(parsed),
+    ]),
+  ];
+};
+
+const KEY_SOURCES = ['JWT_SECRET', 'JWT_JWKS_URL', 'JWT_JWKS_FILE'] as const;
+
+const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
+  if (parsed.JWT_SECRET !== undefined) return [SECRET_ALGORITHM];
+  const hasPublicKeys = parsed.JWT_JWKS_URL !== undefined || parsed.JWT_JWKS_FILE !== undefined;
+  return hasPublicKeys ? PUBLIC_KEY_ALGORITHMS : [LOCAL_KEY_ALGORITHM];
+};
+
+/** One source of keys, algorithms that fit it, and issuer and audience where the source is a URL. */
+export const tokenProblems = (parsed: ParsedSettings): string[] => {
+  const sources = KEY_SOURCES.filter((name) => parsed[name] !== undefined);
+  const allowed = algorithmsAllowed(parsed);
+  // A public key must never serve as an HMAC secret, so the lists do not mix.
+  const hasForeign = parsed.JWT_ALGORITHMS?.some((name) => !allowed.includes(name)) === true;
+  const isByUrl = parsed.JWT_JWKS_URL !== undefined;
+  return problemsOf([
+    [sources.length > 1, `${sources.join(', ')} must not be set together`],
+    [
+      sources.length <= 1 && hasForeign,
+      `JWT_ALGORITHMS must be of ${allowed.join(', ')} with these keys`,
+    ],
+    [isByUrl && parsed.JWT_ISSUER === undefined, 'JWT_ISSUER must be set with JWT_JWKS_URL'],
+    [isByUrl && parsed.JWT_AUDIENCE === undefined, 'JWT_AUDIENCE must be set with JWT_JWKS_URL'],
+  ]);
+};
+
+/** Settings that the embedded mode has defaults for, and each of several processes must be given. */
+const distributedRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
+  if (!isDistributed(mode)) return [];
+  return [
+    [parsed.EVENTSTOREDB_URL === undefined, `EVENTSTOREDB_URL must be set for the ${mode}`],
+    [parsed.MONGODB_URL === undefined, `MONGODB_URL must be set for the ${mode}`],
+    [
+      mode === 'command-api' && providerKindOf(parsed) === 'simulator',
+      'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one',
+    ],
+    [
+      KEY_SOURCES.every((name) => parsed[name] === undefined),
+      `one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`,
+    ],
+    [
+      isShort(parsed.JWT_SECRET),
+      `JWT_SECRET must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`,
+    ],
+  ];
+};
+
+/**
+ * A process with a secret of its own would not recognise a key that another process has seen, would
+ * charge a repeated request again (gaps §8), and would sign webhooks by keys that merchants do not have.
+ */
+const secretRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
+  const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
+  const needsSecrets = mode !== 'provider' && isShared;
+  const own = ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'] as const;
+  const all = ['IDEMPOTENCY_SECRET', 'IDEMPOTENCY_SECRET_PREVIOUS', 'WEBHOOK_SECRET'] as const;
+  return [
+    ...all.map(
+      (name): Rule => [isShort(parsed[name]), `${name} must be at least ${SECRET_BYTES_MIN} bytes`],
+    ),
+    ...own.map(
+      (name): Rule => [
+        needsSecrets && parsed[name] === undefined,
+        `${name} must be set with EventStoreDB, to the same value in every process`,
+      ],
+    ),
+  ];
+};
+
+/** What is wrong with the settings for a process of this mode. */
+export const modeProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
+  const rate = parsed.RATE_LIMIT_PER_SECOND ?? ratesOf(mode).merchant;
+  return problemsOf([
+    [
+      parsed.RATE_LIMIT_BURST === 0 && rate > 0,
+      'RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set',
+    ],
+    ...distributedRules(mode, parsed),
+    ...secretRules(mode, parsed),
+  ]);
+};
+
+/** Settings that work but are unsafe or incomplete, one line each. */
+export const warningsOf = (parsed: ParsedSettings): string[] => {
+  const isByFile = parsed.JWT_JWKS_FILE !== undefined;
+  return problemsOf([
+    [isShort(parsed.JWT_SECRET), `JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes`],
+    [isByFile && parsed.JWT_ISSUER === undefined, 'JWT_ISSUER is not set, so it is not checked'],
+    [
+      isByFile && parsed.JWT_AUDIENCE === undefined,
+      'JWT_AUDIENCE is not set, so it is not checked',
+    ],
+    [
+      parsed.JWT_JWKS_URL !== undefined && parsed.JWT_MERCHANT_CLAIM === undefined,
+      'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed: the first of merchant_id, client_id and sub in a token; name the claim of your issuer',
+    ],
+  ]);
+};
