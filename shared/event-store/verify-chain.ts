@@ -10,7 +10,11 @@ import { formsLeft } from './forms-left.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 
 /** An event to verify, as a store or a file holds it; `P` is how its position is written. */
-export type Link<P = unknown> = Omit<StoredForm, 'position'> & { position: P };
+export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
+  position: P;
+  /** The hash of the event before it in its stream, null for none. */
+  hashBefore?: string | null;
+};
 
 /** The first event that does not fit, and why. */
 type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
@@ -251,9 +255,8 @@ export const storedCheck = (
       return reason;
     };
     return (form, named) => {
-      const { stream, revision, hashBefore } = form;
-      if (hashBefore !== undefined || revision === 0)
-        return checkAfter(form, hashBefore ?? null, named);
+      const { stream, revision } = form;
+      if (revision === 0) return checkAfter(form, null, named);
       const end = ends.get(stream);
       if (end?.revision === revision - 1)
         return checkAfter(form, end.hash || previousOf(form), named);

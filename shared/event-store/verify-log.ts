@@ -11,9 +11,11 @@ import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } f
 import { logHashes } from './chain.ts';
 import { unreadableAt } from './codec.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
-import type { Position, StoredForm, StoredForms } from './port.ts';
+import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
+import { type LogScan, scanLog } from './scan-log.ts';
 import { storedCheck } from './verify-chain.ts';
+import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
 
 const PAGE = 250;
@@ -148,3 +150,43 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   }
   return undefined;
 }
+
+/** What was verified, and what its seals came to. */
+export type SealedWalked = LogWalked & { seals: SealsFound };
+
+/**
+ * `walkLog` over a log whose seals are checked on the way. `also` comes after them, and so does `atEnd` after
+ * a seal that should have come and did not.
+ */
+export async function* walkSealed(
+  walk: LogWalk,
+  against: SealsAgainst,
+): AsyncGenerator<LogProgress, SealedWalked | undefined> {
+  const seals = sealsCheck(against);
+  const walked = yield* walkLog({
+    ...walk,
+    also: (form) => {
+      const inSeals = seals.reasonFor(form);
+      const reason = walk.also?.(form);
+      return inSeals ?? reason;
+    },
+    atEnd: () => [seals.missing() ?? [], walk.atEnd?.() ?? []].flat(),
+  });
+  return walked && { ...walked, seals: seals.found() };
+}
+
+type VerifyArgs = { end: Position | null; seals: SealsAgainst };
+
+export const verify: LogScan<VerifyArgs, LogProgress, SealedWalked | undefined> = (
+  { stored },
+  { end, seals },
+  { signal },
+) => walkSealed({ stored, guarantee: stored.guarantee, end, signal }, seals);
+
+/** Verifies everything up to `end`, by the chain that the store keeps, as a scan. Throws StoreUnavailable. */
+export const verifyWhole = (
+  store: LogReader,
+  args: VerifyArgs,
+  signal?: AbortSignal,
+): AsyncGenerator<LogProgress, SealedWalked | undefined> =>
+  scanLog(store, { module: import.meta.url, job: 'verify', args, signal });

@@ -119,13 +119,10 @@ export function appender(database: DatabaseSync, statements: Statements) {
 
   /** The stored rows when this very append has been stored before (its response was lost). */
   function repeatOf({ stream, revision, events }: AppendJob): AppendOutcome | undefined {
-    const found = statements.storedFrom.all(stream, revision, events.length) as unknown as [
-      string,
-      ...Row,
-    ][];
+    const rows = statements.storedFrom.all(stream, revision, events.length) as unknown as Row[];
     const same =
-      found.length === events.length && found.every(([id], index) => id === events[index]?.id);
-    return same ? { repeated: found.map(([, ...row]) => row) } : undefined;
+      rows.length === events.length && rows.every(([, , , id], at) => id === events[at]?.id);
+    return same ? { repeated: rows } : undefined;
   }
 
   const conflictOf = ({ stream }: AppendJob): AppendOutcome => ({

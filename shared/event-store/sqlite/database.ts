@@ -20,16 +20,8 @@ const [POSITION, REVISION] = [capped('e.position'), capped('e.revision')];
 
 const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
   ELSE (SELECT p.log_hash FROM events p WHERE p.position = e.position - 1) END`;
-const ROW = `${POSITION}, s.name, ${REVISION}, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
+const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
-
-const CHAIN_ROWS = `SELECT ${POSITION} AS position,
-    s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
-    e.log_hash AS logHash, e.text,
-    (SELECT b.hash FROM events b
-     WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore,
-    ${LOG_HASH_BEFORE} AS logHashBefore
-  FROM ${EVENTS}`;
 
 /** SQLite's extended result code, 0 for an error that is not SQLite's. */
 export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
@@ -122,7 +114,7 @@ export function prepareAll(database: DatabaseSync) {
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
     storedFrom: rows(
-      `SELECT e.id, ${ROW} FROM ${EVENTS} WHERE s.name = ? AND e.revision > ?
+      `SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? AND e.revision > ?
        ORDER BY e.revision LIMIT ?`,
     ),
     readStream: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
@@ -140,15 +132,14 @@ export function prepareAll(database: DatabaseSync) {
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
-    chain: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position`),
-    chainPage: database.prepare(
-      `${CHAIN_ROWS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
+    /** The events after a position as links (verify-chain.ts). */
+    chain: database.prepare(
+      `SELECT ${POSITION} AS position, s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
+         e.log_hash AS logHash, e.text,
+         (SELECT b.hash FROM events b
+          WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
+       FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position`,
     ),
-    leanPage: rows(
-      `SELECT ${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text
-       FROM ${EVENTS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
-    ),
-    chainOfStream: database.prepare(`${CHAIN_ROWS} WHERE s.name = ? ORDER BY e.revision`),
     endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
   };
 }

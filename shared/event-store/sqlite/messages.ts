@@ -2,7 +2,6 @@
  * The messages between the event store (event-store.ts) and the thread that owns its file (worker.ts).
  */
 import type { HashesAt } from '../port.ts';
-import type { Link } from '../verify-chain.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
 export type WorkerOptions = {
@@ -20,8 +19,8 @@ export type AppendJob = {
   events: { id: string; hash: string; text: string }[];
 };
 
-/** A stored event: position, stream, revision, hash, log hash, text, log hash of the row before it. */
-export type Row = [number, string, number, string, string, string, string | null];
+/** A stored event: position, stream, revision, id, hash, log hash, text, log hash of the row before it. */
+export type Row = [number, string, number, string, string, string, string, string | null];
 
 /** The rows of an append that was stored before, or why it conflicts. */
 export type OtherOutcome = { repeated: Row[] } | { conflict: string };
@@ -52,9 +51,6 @@ export type Calls = {
   readStream: { args: { stream: string }; response: Row[] };
   lastRevision: { args: { stream: string }; response: number | null };
   readAll: { args: PageArgs; response: Row[] };
-  /** Rows as they are stored, with all that their chains rest on. */
-  storedStream: { args: { stream: string }; response: Link<number>[] };
-  storedAll: { args: PageArgs; response: Link<number>[] };
   hashAt: { args: { position: number }; response: HashesAt | null };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; response: string | null };

@@ -118,10 +118,6 @@ function response(request: Exclude<Request, { name: 'close' }>): unknown {
       return statements.lastRevision.get(args.stream)?.revision ?? null;
     case 'readAll':
       return statements.readAll.all(args.after, args.upTo, args.limit);
-    case 'storedStream':
-      return statements.chainOfStream.all(args.stream);
-    case 'storedAll':
-      return statements.chainPage.all(args.after, args.upTo, args.limit);
     case 'hashAt':
       return statements.hashAt.get(args.position) ?? null;
     case 'timeAfter':
