@@ -13,7 +13,6 @@ export const BUSY_MS = 5000;
 
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;
-const SQLITE_CONSTRAINT = 19;
 const SQLITE_IOERR_WRITE = 778;
 
 const [POSITION, REVISION] = [capped('e.position'), capped('e.revision')];
@@ -39,10 +38,6 @@ export function failureOf(error: unknown, committing: boolean): Failure {
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
   return { kind: 'fatal', message, unknown: committing };
 }
-
-/** True where a row broke a constraint; the file is unharmed then. */
-export const isConstraint = (error: unknown): boolean =>
-  (codeOf(error) & 0xff) === SQLITE_CONSTRAINT;
 
 /** Opens the file, or makes it. Throws Error, and SQLite's errors, for a file that cannot be used. */
 export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
@@ -98,9 +93,6 @@ export function prepareAll(database: DatabaseSync) {
   return {
     begin: database.prepare('BEGIN IMMEDIATE'),
     commit: database.prepare('COMMIT'),
-    savepoint: database.prepare('SAVEPOINT append'),
-    release: database.prepare('RELEASE append'),
-    undo: database.prepare('ROLLBACK TO append'),
     end: database.prepare(
       'SELECT position, log_hash AS logHash FROM events ORDER BY position DESC LIMIT 1',
     ),
@@ -108,6 +100,7 @@ export function prepareAll(database: DatabaseSync) {
       `SELECT s.id, ${REVISION} AS revision, e.hash FROM ${EVENTS} WHERE s.name = ?
        ORDER BY e.revision DESC LIMIT 1`,
     ),
+    hasId: database.prepare('SELECT 1 FROM events WHERE id = ?'),
     addStream: database.prepare('INSERT INTO streams (name) VALUES (?) ON CONFLICT DO NOTHING'),
     addEvent: database.prepare(
       `INSERT INTO events (position, stream_id, revision, id, hash, log_hash, text)

@@ -16,7 +16,6 @@ import {
   prepareAll,
   type Statements,
 } from './database.ts';
-import { packOutcomes, unpackGroup } from './group-message.ts';
 import { notePlace } from './in-place.ts';
 import {
   type AppendJob,
@@ -111,7 +110,7 @@ function response(request: Exclude<Request, { name: 'close' }>): unknown {
   switch (name) {
     case 'append':
       if (stopped !== undefined) throw new Failed(stopped);
-      return packOutcomes(appendGroup(unpackGroup(args.group)));
+      return appendGroup(args.jobs);
     case 'readStream':
       return statements.readStream.all(args.stream);
     case 'lastRevision':
