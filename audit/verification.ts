@@ -5,11 +5,7 @@ import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-stor
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
-import {
-  type LogProgress,
-  type SealedWalked,
-  walkSealed,
-} from '../shared/event-store/verify-log.ts';
+import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
 import type { SealsAgainst, SealsFound } from '../shared/event-store/verify-seals.ts';
 import {
   missingPayments,
@@ -81,7 +77,7 @@ type AuditVerifyArgs = {
   seals: SealsAgainst;
 };
 
-type AuditWalked = SealedWalked & { keptHead: KeptHeadFound | undefined };
+type AuditWalked = LogWalked & { keptHead: KeptHeadFound | undefined };
 
 /** Undefined where it was stopped. Throws StoreUnavailable. */
 export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined> =
@@ -96,11 +92,12 @@ export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefin
           (await merchants.ofForm(form)) === only,
       }),
       also: kept.compare,
-      atEnd: () => [kept.missing() ?? []].flat(),
+      atEnd: kept.missing,
+      seals,
       end,
       signal,
     };
-    const walked = yield* walkSealed(walk, seals);
+    const walked = yield* walkLog(walk);
     return walked && { ...walked, keptHead: kept.result() };
   };
 

@@ -8,7 +8,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../shared/event-store/sqlite/event-store.ts';
-import { type SealedWalked, verifyWhole } from '../../../shared/event-store/verify-log.ts';
+import { type LogWalked, verifyWhole } from '../../../shared/event-store/verify-log.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { appendLives } from '../../support/many-payments.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -34,7 +34,7 @@ describe('scans of a SQLite log', () => {
     folder.remove();
   });
 
-  const verify = async (signal?: AbortSignal): Promise<SealedWalked | undefined> =>
+  const verify = async (signal?: AbortSignal): Promise<LogWalked | undefined> =>
     resultOf(verifyWhole(store, { end: await store.end(), seals: { log: 'log' } }, signal));
   const exported = (from = store) => exportTexts({ store: from, readModels }, exportArgs);
   const linesOf = async (texts: AsyncIterable<string>): Promise<number> => {
