@@ -12,7 +12,7 @@ import { AuditBreak } from './contract.ts';
 export const LINES_START = '0'.repeat(64);
 
 /** Stream and revision are those that the text names, where it is JSON. */
-export type ExportLine = Omit<StoredForm, 'id' | 'hashBefore' | 'logHashBefore'> & {
+export type ExportLine = Omit<StoredForm, 'id' | 'logHashBefore'> & {
   /** SHA-256 in hex over the chain value before it and the line up to here. */
   chain: string;
 };

@@ -3,7 +3,6 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
-import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
@@ -26,14 +25,12 @@ import {
   GUARANTEE_HEADER,
   scopeHeaders,
 } from './export-lines.ts';
-import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
 import type { KeptHead } from './kept-head.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
-import { scanCalls } from './merchants.ts';
-import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { readLastEventId, rejectFrom, rejectPosition, startOf } from './positions.ts';
+import { exportTexts, isLongPage, longPage } from './scans.ts';
 import { type LogVerification, removedFor, verifyLogForms } from './verification.ts';
 
 const VERIFYING = 'the log is being verified for another client; try again later';
@@ -75,10 +72,8 @@ const exportLog = async (
     .header(COMPLETENESS_HEADER, completeness)
     .header(GUARANTEE_HEADER, only === undefined ? await guaranteeOf(deps) : 'stream')
     .headers(scopeHeaders(await logIdOf(deps.store), only));
-  const args: ExportArgs = { requested: query, only };
-  const order = { module: EXPORT_SCAN, args, calls: scanCalls(deps) };
   return deps.streams.send(reply, NDJSON, async function* (signal) {
-    yield* scanLog<string, void>(deps.store, { ...order, signal });
+    yield* exportTexts(deps, { requested: query, only }, signal);
     if (completeness === 'range') return;
     const { breaks } = await removedFor(deps, only, false, signal);
     for (const broken of breaks) yield `${breakLine(broken)}\n`;
@@ -91,11 +86,10 @@ const sendPage = async (
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const { store: log, merchants } = deps;
-  const args: PageArgs = { requested: query, only: onlyOf(principal) };
+  const args = { requested: query, only: onlyOf(principal) };
   if (!isLongPage(args))
     return sendJson(reply, await logPage({ log, merchants }, query, args.only));
-  const order = { module: PAGE_SCAN, args, calls: scanCalls(deps) };
-  return reply.type(JSON_TYPE).send(await resultOf(scanLog<never, string>(log, order)));
+  return reply.type(JSON_TYPE).send(await longPage(deps, args));
 };
 
 async function* verification(deps: AuditDeps, options: LogVerification) {

@@ -5,8 +5,7 @@ import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-stor
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
-import type { LogProgress } from '../shared/event-store/verify-log.ts';
-import { type SealedWalked, walkSealed } from '../shared/event-store/verify-scan.ts';
+import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
 import type { SealsAgainst, SealsFound } from '../shared/event-store/verify-seals.ts';
 import {
   missingPayments,
@@ -78,10 +77,10 @@ type AuditVerifyArgs = {
   seals: SealsAgainst;
 };
 
-type AuditWalked = SealedWalked & { keptHead: KeptHeadFound | undefined };
+type AuditWalked = LogWalked & { keptHead: KeptHeadFound | undefined };
 
 /** Undefined where it was stopped. Throws StoreUnavailable. */
-export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined> =
+export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined> =
   async function* ({ stored }, { end, only, logId, known, seals }, { signal, call }) {
     const kept = keptHeadCheck(known, { logId, only });
     const merchants = createMerchantLookup({ stored }, readModelsOver(call));
@@ -93,11 +92,12 @@ export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined
           (await merchants.ofForm(form)) === only,
       }),
       also: kept.compare,
-      atEnd: () => [kept.missing() ?? []].flat(),
+      atEnd: kept.missing,
+      seals,
       end,
       signal,
     };
-    const walked = yield* walkSealed(walk, seals);
+    const walked = yield* walkLog(walk);
     return walked && { ...walked, keptHead: kept.result() };
   };
 
@@ -147,7 +147,7 @@ export async function* verifyLogForms(
   const kept = only === undefined ? deps.keptHeads() : undefined;
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
-  const order = { module: import.meta.url, args, calls: scanCalls(deps), signal };
+  const order = { module: import.meta.url, job: 'verify', args, calls: scanCalls(deps), signal };
   const steps = scanLog<LogProgress, AuditWalked | undefined>(store, order);
   let step = await steps.next();
   while (step.done !== true) {

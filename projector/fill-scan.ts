@@ -61,20 +61,17 @@ const logOver = (call: ScanTools['call']): Logger => {
 };
 
 /** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and the levels of a log. */
-export const scan: LogScan<{ module: string; args: unknown }, Filled, void> = async function* (
-  store,
-  { module, args },
-  { signal, call },
-) {
-  const { open }: { open: OpenGeneration } = await import(module);
-  const readModels = open(args);
-  try {
-    const logger = logOver(call);
-    const projection = createProjection({ store, readModels, freshness: NOT_READ, logger });
-    await projection.start();
-    const checkpoint = () => call('checkpoint') as Promise<Position | null>;
-    yield* fill({ store, projection, checkpoint, page: PAGE, signal });
-  } finally {
-    await readModels.close();
-  }
-};
+export const fillOpened: LogScan<{ module: string; args: unknown }, Filled, void> =
+  async function* (store, { module, args }, { signal, call }) {
+    const { open }: { open: OpenGeneration } = await import(module);
+    const readModels = open(args);
+    try {
+      const logger = logOver(call);
+      const projection = createProjection({ store, readModels, freshness: NOT_READ, logger });
+      await projection.start();
+      const checkpoint = () => call('checkpoint') as Promise<Position | null>;
+      yield* fill({ store, projection, checkpoint, page: PAGE, signal });
+    } finally {
+      await readModels.close();
+    }
+  };

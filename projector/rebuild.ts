@@ -125,7 +125,7 @@ const fillInThread = async (
   const levels = { info: line('info'), warn: line('warn'), error: line('error') };
   const calls = { checkpoint: readModels.checkpoint, ...levels };
   await handOver(async (args) => {
-    const order = { module: FILL_SCAN, args, calls, signal };
+    const order = { module: FILL_SCAN, job: 'fillOpened', args, calls, signal };
     for await (const filled of scanLog<Filled, void>(store, order)) {
       events = filled.events;
       report(filled);

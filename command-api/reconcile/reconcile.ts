@@ -207,7 +207,7 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
 };
 
 /** `reconcile` as a scan of the log, which calls for the pages of the ledger. */
-export const scan: LogScan<
+export const reconcileScan: LogScan<
   Pick<ReconcileOptions, 'waitingMax' | 'providers'>,
   never,
   Reconciliation
@@ -228,7 +228,7 @@ export const reconcileBeside = async ({
   ...args
 }: ReconcileOptions): Promise<Reconciliation> => {
   const { ledger } = provider;
-  const order = { module: import.meta.url, args, calls: { ledger }, signal };
+  const order = { module: import.meta.url, job: 'reconcileScan', args, calls: { ledger }, signal };
   try {
     return await resultOf(scanLog<never, Reconciliation>(store, order));
   } catch (error) {

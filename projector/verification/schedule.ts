@@ -6,14 +6,8 @@
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
-import { scanLog } from '../../shared/event-store/scan-log.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
-import { type LogProgress, logBreak } from '../../shared/event-store/verify-log.ts';
-import {
-  type SealedWalked,
-  VERIFY_SCAN,
-  type VerifyArgs,
-} from '../../shared/event-store/verify-scan.ts';
+import { logBreak, verifyWhole } from '../../shared/event-store/verify-log.ts';
 import { type RemovalDeps, removedStreams } from '../../shared/read-models/removed-streams.ts';
 import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
@@ -78,9 +72,7 @@ const verifyOnce = async (
 ): Promise<Verified | undefined> => {
   const kept = keptHeads?.();
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
-  const args: VerifyArgs = { end: await store.end(), seals };
-  const order = { module: VERIFY_SCAN, args, signal };
-  const walked = await resultOf(scanLog<LogProgress, SealedWalked | undefined>(store, order));
+  const walked = await resultOf(verifyWhole(store, { end: await store.end(), seals }, signal));
   if (walked === undefined) return undefined;
   const isChained = store.stored.guarantee === 'log';
   const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;

@@ -90,8 +90,6 @@ export type StoredForm = {
   /** The event's id and its link in the chain over the whole log, where the store keeps them. */
   id?: string;
   logHash?: string;
-  /** The hash of the event before it in its stream, null for none, where the store knows it. */
-  hashBefore?: string | null;
   /** The log hash of the event before it in the log, null where that event is missing. */
   logHashBefore?: string | null;
 };
@@ -108,10 +106,10 @@ export type StoredForms = {
   /** As `readAll` of the store. */
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
   /**
-   * Runs a scan of the log in a thread that reads it by itself (scan-log.ts calls it): the first one or
-   * another of them, counted from 0; left out by a driver whose log no thread can open.
+   * Runs a scan of the log in a thread that reads it by itself (scan-log.ts calls it); left out by a
+   * driver whose log no thread can open.
    */
-  scan?<Y, R>(order: ScanOrder, thread?: number): AsyncGenerator<Y, R>;
+  scan?<Y, R>(order: ScanOrder): AsyncGenerator<Y, R>;
 };
 
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */

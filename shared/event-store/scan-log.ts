@@ -6,7 +6,7 @@ import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtim
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { LogReader } from './port.ts';
 
-/** A scan of a log, which a module exports as `scan` (shared/runtime/scan.ts). */
+/** A scan of a log, which a module exports by the name of its job (shared/runtime/scan.ts). */
 export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
 
 /** An error of another thread as the one that the port promises. */
@@ -20,11 +20,10 @@ const asPromised = (error: unknown): unknown => {
 
 async function* scanHere<Y, R>(
   log: LogReader,
-  { module, args, calls = {}, signal = new AbortController().signal }: ScanOrder,
+  { calls = {}, signal = new AbortController().signal, ...order }: ScanOrder,
 ): AsyncGenerator<Y, R> {
-  const { scan }: { scan: LogScan<unknown, Y, R> } = await import(module);
   const call: ScanTools['call'] = async (name, ...values) => calls[name]?.(...(values as never[]));
-  return yield* stepsOf(scan(log, args, { signal, call }));
+  return yield* stepsOf<Y, R>(order, log, order.args, { signal, call });
 }
 
 /**
@@ -32,14 +31,10 @@ async function* scanHere<Y, R>(
  * order lists. Throws what the scan throws; of an error from another thread that is none of the store's,
  * its name, message and codes.
  */
-export async function* scanLog<Y, R>(
-  store: LogReader,
-  order: ScanOrder,
-  thread = 0,
-): AsyncGenerator<Y, R> {
+export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncGenerator<Y, R> {
   const { scan } = store.stored;
   try {
-    return yield* scan === undefined ? scanHere<Y, R>(store, order) : scan<Y, R>(order, thread);
+    return yield* scan === undefined ? scanHere<Y, R>(store, order) : scan<Y, R>(order);
   } catch (error) {
     throw asPromised(error);
   }

@@ -10,7 +10,11 @@ import { formsLeft } from './forms-left.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 
 /** An event to verify, as a store or a file holds it; `P` is how its position is written. */
-export type Link<P = unknown> = Omit<StoredForm, 'position'> & { position: P };
+export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
+  position: P;
+  /** The hash of the event before it in its stream, null for none. */
+  hashBefore?: string | null;
+};
 
 /** The first event that does not fit, and why. */
 type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
@@ -39,12 +43,6 @@ export const breakAt = <P>(
   { position, stream, revision }: Pick<Link<P>, 'position' | 'stream' | 'revision'>,
   reason: string,
 ): Break<P> => ({ position, stream, revision, reason });
-
-/** A break at a link, where there is a reason. */
-export const breakOf = <P>(
-  link: Pick<Link<P>, 'position' | 'stream' | 'revision'>,
-  reason: string | undefined,
-): Break<P> | undefined => (reason === undefined ? undefined : breakAt(link, reason));
 
 /** One line that names the place of a break, as far as it has one, for an operator. */
 export const describeBreak = ({ position, stream, revision, reason }: Break): string => {
@@ -214,59 +212,45 @@ export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
 /** How many ends of streams stay in memory; any other is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
-/** A check that has to read only where the event before a form is not known any more. */
-export type FormCheck = (
-  form: StoredForm,
-  named?: Record<string, unknown>,
-) => string | undefined | Promise<string | undefined>;
-
 /**
  * Checks the stored forms of a whole log in their order, by the chain that `guarantee` names. The
- * check returns why a form does not fit, and throws what the store throws.
+ * check returns why a form does not fit, and throws what the store throws. It reads a stream only where
+ * the event before a form is not known any more.
  */
 export const storedCheck = (
   stored: Pick<StoredForms, 'readStream'>,
   guarantee: StoredForms['guarantee'],
-): FormCheck => {
+) => {
   const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN);
-  const before = async ({ stream, revision }: StoredForm): Promise<StreamEnd | undefined> => {
+  const inLog = logCheck().check;
+  const inStream = streamsCheck(ends);
+
+  const readBefore = async ({ stream, revision }: StoredForm): Promise<void> => {
     // A removed stream has no event to follow: a break, not a fault.
     const forms = await formsLeft(stored, stream);
     const found = forms.find((one) => one.revision === revision - 1);
     // Not the form itself, which would keep its text in memory.
-    return found && { revision: found.revision, hash: found.hash || FOREIGN };
+    if (found) ends.set(stream, { revision: found.revision, hash: found.hash || FOREIGN });
   };
 
-  if (guarantee === 'log') {
-    const { check } = logCheck();
-    const checkAfter = (
-      form: StoredForm,
-      hashBefore: string | null,
-      named?: Record<string, unknown>,
-    ) => {
-      const { stream, revision, hash } = form;
-      const reason = check(form, named, hashBefore);
-      // A hash that was changed is one break: what follows it in its stream is held by the log's chain.
-      ends.set(stream, { revision, hash: reason === undefined ? hash : NOT_COMPARED });
-      return reason;
-    };
-    return (form, named) => {
-      const { stream, revision, hashBefore } = form;
-      if (hashBefore !== undefined || revision === 0)
-        return checkAfter(form, hashBefore ?? null, named);
-      const end = ends.get(stream);
-      if (end?.revision === revision - 1)
-        return checkAfter(form, end.hash || previousOf(form), named);
-      return before(form).then((found) => checkAfter(form, found?.hash ?? null, named));
-    };
-  }
-  const check = streamsCheck(ends);
-  return (form, named) => {
+  const checkInLog = (form: StoredForm, named: Record<string, unknown>): string | undefined => {
+    const { stream, revision, hash } = form;
+    const end = ends.get(stream);
+    const isKnown = revision > 0 && end?.revision === revision - 1;
+    const reason = inLog(form, named, isKnown ? end.hash || String(named.previousHash) : null);
+    // A hash that was changed is one break: what follows it in its stream is held by the log's chain.
+    ends.set(stream, { revision, hash: reason === undefined ? hash : NOT_COMPARED });
+    return reason;
+  };
+
+  return async (
+    form: StoredForm,
+    named: Record<string, unknown> = jsonFieldsOf(form.text),
+  ): Promise<string | undefined> => {
     const { stream, revision } = form;
-    if (revision === 0 || ends.get(stream) !== undefined) return check(form, named);
-    return before(form).then((found) => {
-      if (found !== undefined) ends.set(stream, found);
-      return check(form, named);
-    });
+    const end = ends.get(stream);
+    const isKnown = guarantee === 'log' ? end?.revision === revision - 1 : end !== undefined;
+    if (revision > 0 && !isKnown) await readBefore(form);
+    return guarantee === 'log' ? checkInLog(form, named) : inStream(form, named);
   };
 };

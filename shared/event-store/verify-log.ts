@@ -1,6 +1,6 @@
 /**
- * Verifies a whole log page by page: the chain that its store keeps, and the sums of every payment.
- * For auditors, who verify now (audit/verification.ts), and for the run that nobody has to start.
+ * Verifies a whole log page by page: the chain that its store keeps, the sums of every payment, and its
+ * seals. For auditors (audit/verification.ts) and for the scheduled run.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
@@ -11,16 +11,18 @@ import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } f
 import { logHashes } from './chain.ts';
 import { unreadableAt } from './codec.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
-import type { Position, StoredForm, StoredForms } from './port.ts';
+import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
+import { type LogScan, scanLog } from './scan-log.ts';
 import { storedCheck } from './verify-chain.ts';
+import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
 
 const PAGE = 250;
-/** After so many pages it says how far it is: each time costs the reader a message. */
+/** Between two reports of progress: each costs the reader a message. */
 const PROGRESS_PAGES = 16;
 
-/** Writes the error line of a break: whoever verifies the whole log calls it. */
+/** Writes the error line of a break: whatever verifies the whole log calls it. */
 export const logBreak = (
   logger: Pick<Logger, 'error'>,
   { position, stream, revision, reason }: LogBreak,
@@ -35,18 +37,17 @@ export type LogWalk = {
   stored: StoredForms;
   /** By which chain. */
   guarantee: StoredForms['guarantee'];
+  seals?: SealsAgainst;
   /** The events to verify; left out: every one. */
   includes?: (form: StoredForm) => Promise<boolean>;
   /** Why an event does not fit for another reason; called with every event in its order. */
   also?: (form: StoredForm) => string | undefined;
-  /** The breaks that show at the end of the whole log alone; not called where it was not read to there. */
-  atEnd?: () => LogBreak[];
+  /** A break that shows at the end of the whole log alone. */
+  atEnd?: () => LogBreak | undefined;
   /** Where the log ended when this was asked for (`end` of the store): so far it is verified. */
   end: Position | null;
   signal: AbortSignal;
 };
-
-type LogPage = { page: StoredForm[]; unreadable?: LogBreak };
 
 /** The break where the events up to the end are not all there any more. */
 const endIsGone = (position: Position): LogBreak => ({
@@ -59,18 +60,13 @@ const endIsGone = (position: Position): LogBreak => ({
 /** Events that were read so far, and how many there are in all. */
 export type LogProgress = EventTotal & { read: number };
 
-/** `events` fit, `last` is the last of them; `broken` is the first break that nobody has acknowledged. */
+/** `events` fit, `last` is the last of them; `broken` is the first break that is not acknowledged. */
 export type LogWalked = {
   events: number;
   last?: StoredForm;
   broken?: LogBreak;
   breaks: BreaksMet;
-};
-
-/** What was gone through, with its first break. */
-const ended = (walked: Omit<LogWalked, 'broken'>): LogWalked => {
-  const [broken] = judgeBreaks(walked.breaks).named;
-  return broken === undefined ? walked : { ...walked, broken };
+  seals: SealsFound;
 };
 
 /**
@@ -80,16 +76,13 @@ const ended = (walked: Omit<LogWalked, 'broken'>): LogWalked => {
 const formCheck = ({ stored, guarantee }: LogWalk) => {
   const chain = storedCheck(stored, guarantee);
   const sums = sumsCheck(stored);
-  return (form: StoredForm): string | undefined | Promise<string | undefined> => {
+  return async (form: StoredForm): Promise<string | undefined> => {
     const named = jsonFieldsOf(form.text);
-    const sumsReason = (found: string | undefined) => {
-      if (paymentOf(form.stream) === undefined) return found;
-      if (found === undefined) return sums(sumsEventOf(form, named));
-      sums(unreadableAt(form, found));
-      return found;
-    };
-    const reason = chain(form, named);
-    return reason instanceof Promise ? reason.then(sumsReason) : sumsReason(reason);
+    const reason = await chain(form, named);
+    if (paymentOf(form.stream) === undefined) return reason;
+    if (reason === undefined) return sums(sumsEventOf(form, named));
+    await sums(unreadableAt(form, reason));
+    return reason;
   };
 };
 
@@ -101,45 +94,50 @@ const formCheck = ({ stored, guarantee }: LogWalk) => {
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
   const { stored, includes, also, atEnd, end, signal } = walk;
   const check = formCheck(walk);
+  const seals = sealsCheck(walk.seals ?? {});
   const linked = logHashes();
   const { met: breaks, note, pass } = meetBreaks();
-  const walked: LogWalked = { events: 0, breaks };
-  let read = 0;
+  let [events, read] = [0, 0];
+  let last: StoredForm | undefined;
   let after: Position | null = null;
+
+  const walked = (): LogWalked => {
+    const [broken] = judgeBreaks(breaks).named;
+    return {
+      events,
+      breaks,
+      seals: seals.found(),
+      ...(last && { last }),
+      ...(broken && { broken }),
+    };
+  };
+
+  const verifyForm = async (form: StoredForm): Promise<void> => {
+    const inChain = await check(form);
+    // Seals and kept heads need every event's place, also that of one that does not fit.
+    const inSeals = seals.reasonFor(form);
+    const beside = also?.(form);
+    const reason = inChain ?? inSeals ?? beside;
+    if (reason !== undefined) return note(breakOfForm(form, reason));
+    events += 1;
+    last = form;
+    pass(form);
+  };
+
   for (let pages = 0; !signal.aborted; pages += 1) {
     if (end === null || after === end) {
-      for (const broken of atEnd?.() ?? []) note(broken);
-      return ended(walked);
+      for (const broken of [seals.missing(), atEnd?.()]) if (broken !== undefined) note(broken);
+      return walked();
     }
-    const { page, unreadable }: LogPage = await readPage(
-      stored,
-      signal,
-      after,
-      PAGE,
-      end,
-      walked.last,
-    );
+    const { page, unreadable } = await readPage(stored, signal, after, PAGE, end, last);
     for (const [index, form] of page.map(linked).entries()) {
       const pause = pauseAt(index);
       if (pause !== undefined) await pause;
-      if (includes !== undefined && !(await includes(form))) continue;
-      const checked = check(form);
-      // Most need no read: a promise for each would be a tenth of the whole.
-      const inChain = checked instanceof Promise ? await checked : checked;
-      // The seals need every event's place, also that of one that does not fit.
-      const beside = also?.(form);
-      const reason = inChain ?? beside;
-      if (reason === undefined) {
-        walked.events += 1;
-        walked.last = form;
-        pass(form);
-        continue;
-      }
-      note(breakOfForm(form, reason));
+      if (includes === undefined || (await includes(form))) await verifyForm(form);
     }
     if (unreadable !== undefined) note(unreadable);
     if (page.length === 0 && unreadable === undefined) note(endIsGone(end));
-    if (page.length === 0 || unreadable !== undefined) return ended(walked);
+    if (page.length === 0 || unreadable !== undefined) return walked();
     read += page.length;
     after = page.at(-1)?.position ?? after;
     if (after === end || pages % PROGRESS_PAGES === 0)
@@ -148,3 +146,19 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   }
   return undefined;
 }
+
+type VerifyArgs = { end: Position | null; seals: SealsAgainst };
+
+export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
+  { stored },
+  args,
+  { signal },
+) => walkLog({ stored, guarantee: stored.guarantee, ...args, signal });
+
+/** Verifies everything up to `end`, by the chain that the store keeps, as a scan. Throws StoreUnavailable. */
+export const verifyWhole = (
+  store: LogReader,
+  args: VerifyArgs,
+  signal?: AbortSignal,
+): AsyncGenerator<LogProgress, LogWalked | undefined> =>
+  scanLog(store, { module: import.meta.url, job: 'verify', args, signal });

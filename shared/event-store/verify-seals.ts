@@ -33,7 +33,7 @@ export type SealsFound = {
 };
 
 /** An event of a log, from its store or from an export. */
-type Form = Omit<StoredForm, 'id' | 'hashBefore' | 'logHashBefore'>;
+type Form = Omit<StoredForm, 'id' | 'logHashBefore'>;
 
 const sealIn = (form: Form): SealEvent | undefined => {
   if (form.stream !== SEALS_STREAM) return undefined;

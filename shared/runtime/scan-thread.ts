@@ -1,13 +1,19 @@
 /**
- * Long reads in a thread of their own, so that no request waits for them on the event loop. Several scans
- * take turns in one thread (scan-worker.ts), and none gets further ahead than its reader takes. The
- * thread starts with the first scan and ends when there was none for a while.
+ * Long reads in a thread of their own, so that no request waits for them on the event loop (ADR-0185).
+ * Several scans take turns in one thread (scan-worker.ts), each over its own port.
  */
-import { Worker } from 'node:worker_threads';
-import type { ScanOrder } from './scan.ts';
-import { AHEAD, errorFrom, type Failure, type FromThread, failureOf } from './scan-messages.ts';
+import { on } from 'node:events';
+import { MessageChannel, Worker } from 'node:worker_threads';
+import {
+  errorFrom,
+  type Failure,
+  type FromThread,
+  failureOf,
+  type ScanOrder,
+  type ToThread,
+} from './scan.ts';
 
-/** A thread for scans. */
+/** A thread for scans: it starts with the first of them and ends when there was none for a while. */
 export type ScanThread = {
   /**
    * What the scan yields, and its result. Throws what the scan throws, as an Error with the same name,
@@ -18,130 +24,102 @@ export type ScanThread = {
   end(): Promise<void>;
 };
 
+/** How many values a scan may be ahead of its reader: enough that it does not wait for a busy event loop. */
+export const AHEAD = 4;
 const IDLE_MS = 60_000;
 /**
- * A scan that takes more memory ends its thread, and nothing else. Of a page hardly anything lives longer
- * than the page: with half as much for the young generation a verification takes 1.7 times the CPU, with V8's
- * own size 100 MB more and no less CPU.
+ * A scan that takes more memory ends its thread, and nothing else. Little of a page outlives the page:
+ * with half as much for the young generation a verification takes 1.7 times the CPU.
  */
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 };
 
-const gone = (message: string): Failure => ({ name: 'ScanThreadEnded', message, fields: {} });
+/** `ended` resolves, with the reason, when the thread is gone. */
+type Started = { worker: Worker; ended: Promise<string> };
+
+const start = (priorityLoweredBy: number): Started => {
+  // Flags of this process, such as --input-type, are about its own main module.
+  const worker = new Worker(new URL('./scan-worker.ts', import.meta.url), {
+    execArgv: [],
+    resourceLimits: MEMORY,
+    workerData: { priorityLoweredBy },
+  });
+  const ended = new Promise<string>((resolve) => {
+    worker.on('error', (error) => resolve(`the thread of this scan failed: ${String(error)}`));
+    worker.on('exit', () => resolve('the thread of this scan ended'));
+  });
+  return { worker, ended };
+};
 
 /**
- * How a thread is made. `priorityLoweredBy` is above 0 where requests have the CPU before it: of a CPU that
- * they fill, 10 leaves it a tenth, 15 a thirtieth (low-priority.ts).
+ * Makes a thread for scans. With `priorityLoweredBy` above 0 requests have the CPU before it: of a CPU
+ * that they fill, 10 leaves it a tenth, 15 a thirtieth (low-priority.ts).
  */
-type ScanThreadOptions = { priorityLoweredBy?: number };
-
-/** Makes a thread for scans, which starts with the first of them. */
-export const createScanThread = ({ priorityLoweredBy = 0 }: ScanThreadOptions = {}): ScanThread => {
-  let worker: Worker | undefined;
+export const createScanThread = ({ priorityLoweredBy = 0 } = {}): ScanThread => {
+  let started: Started | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let ordered = 0;
-  const running = new Map<number, (message: FromThread) => void>();
-
-  const ended = (one: Worker, why: string): void => {
-    if (worker !== one) return;
-    worker = undefined;
-    for (const take of running.values()) take({ scan: 0, failure: gone(why) });
-  };
-
-  const start = (): Worker => {
-    // Flags of this process, such as --input-type, are about its own main module.
-    const one = new Worker(new URL('./scan-worker.ts', import.meta.url), {
-      execArgv: [],
-      resourceLimits: MEMORY,
-      workerData: { priorityLoweredBy },
-    });
-    // Under `node --watch` Node itself posts the names of the files that the thread has read.
-    one.on('message', (message: FromThread | object) => {
-      if ('scan' in message) running.get(message.scan)?.(message);
-    });
-    one.on('error', (error) => ended(one, `the thread of this scan failed: ${String(error)}`));
-    one.on('exit', () => ended(one, 'the thread of this scan ended'));
-    return one;
-  };
+  let underWay = 0;
 
   const end = async (): Promise<void> => {
     clearTimeout(idle);
-    const one = worker;
-    if (one === undefined) return;
-    ended(one, 'the thread of this scan was ended');
-    await one.terminate();
+    const last = started;
+    started = undefined;
+    await last?.worker.terminate();
   };
 
-  async function* run<Y, R>({ module, args, calls = {}, signal }: ScanOrder): AsyncGenerator<Y, R> {
-    ordered += 1;
-    const scan = ordered;
-    const received: FromThread[] = [];
-    let wake = (): void => undefined;
-    clearTimeout(idle);
-    worker ??= start();
-    const thread = worker;
-    const post = (message: object): void => thread.postMessage({ scan, ...message });
-    const stop = (): void => post({ stop: true });
+  const running = (): Started => {
+    if (started !== undefined) return started;
+    const one = start(priorityLoweredBy);
+    started = one;
+    void one.ended.then(() => {
+      if (started === one) started = undefined;
+    });
+    return one;
+  };
 
-    const reply = async (call: number, name: string, values: unknown[]): Promise<void> => {
+  async function* run<Y, R>({ calls = {}, signal, ...order }: ScanOrder): AsyncGenerator<Y, R> {
+    clearTimeout(idle);
+    underWay += 1;
+    const { worker, ended } = running();
+    const { port1: port, port2 } = new MessageChannel();
+    const messages = on(port, 'message', { close: ['close'] }) as AsyncIterable<[FromThread]>;
+    const post = (message: ToThread): void => port.postMessage(message);
+    const stop = (): void => post('stop');
+
+    const reply = async ({ call, name, args }: { call: number; name: string; args: unknown[] }) => {
       try {
-        post({ call, value: await calls[name]?.(...(values as never[])) });
+        post({ call, value: await calls[name]?.(...(args as never[])) });
       } catch (error) {
         post({ call, failure: failureOf(error) });
       }
     };
-    running.set(scan, (message) => {
-      if ('call' in message) return void reply(message.call, message.name, message.args);
-      received.push(message);
-      wake();
-    });
-    thread.ref();
-    post({ module, args, ahead: AHEAD });
+
+    worker.ref();
+    worker.postMessage({ ...order, port: port2 }, [port2]);
+    for (let ahead = 0; ahead < AHEAD; ahead += 1) post('next');
     signal?.addEventListener('abort', stop);
     if (signal?.aborted) stop();
     try {
-      for (;;) {
-        const message = received.shift();
-        if (message === undefined) {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-        } else if ('value' in message) {
-          yield message.value as Y;
-          post({ more: true });
-        } else if ('failure' in message) throw errorFrom(message.failure);
+      for await (const [message] of messages) {
+        if ('call' in message) void reply(message);
+        else if ('failure' in message) throw errorFrom(message.failure);
         else if ('result' in message) return message.result as R;
+        else {
+          yield message.value as Y;
+          post('next');
+        }
       }
+      const gone: Failure = { name: 'ScanThreadEnded', message: await ended };
+      throw errorFrom(gone);
     } finally {
       signal?.removeEventListener('abort', stop);
-      stop();
-      running.delete(scan);
-      if (running.size === 0) {
-        thread.unref();
+      port.close();
+      underWay -= 1;
+      if (underWay === 0) {
+        started?.worker.unref();
         idle = setTimeout(() => void end(), IDLE_MS).unref();
       }
     }
   }
 
   return { run, end };
-};
-
-const unused = new Map<number, ScanThread[]>();
-
-/**
- * Runs a step with a thread of the given priority (ScanThreadOptions) that no other step has meanwhile. The
- * thread is there for later steps, until there was none for a while. A step whose scan
- * may still run ends the thread.
- */
-export const withScanThread = async <T>(
-  priorityLoweredBy: number,
-  step: (thread: ScanThread) => Promise<T>,
-): Promise<T> => {
-  const left = unused.get(priorityLoweredBy) ?? [];
-  unused.set(priorityLoweredBy, left);
-  const thread = left.pop() ?? createScanThread({ priorityLoweredBy });
-  try {
-    return await step(thread);
-  } finally {
-    left.push(thread);
-  }
 };

@@ -147,9 +147,9 @@ describe('logCheck', () => {
 
   test('does not pass a form without its log hash, or without the hash before it', async () => {
     expect(logCheck().check(bareFormOf(rowAt(0)))).toBe('it does not follow in the log');
-    const { hashBefore: _, ...form } = formOf(rowAt(2));
+    const { hashBefore: _, ...link } = rowAt(2);
     const after = { position: 2, logHash: rowAt(1).logHash };
-    expect(logCheck(after).check(form)).toBe('the event before it is missing');
+    expect(logCheck(after).check(link)).toBe('the event before it is missing');
   });
 
   test.each(IN_LOG)('tells %s', async (_what, change, reason) => {

@@ -2,20 +2,16 @@
 import { getPriority } from 'node:os';
 import { afterAll, expect, test } from '@jest/globals';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { AHEAD } from '../../shared/runtime/scan-messages.ts';
-import {
-  createScanThread,
-  type ScanThread,
-  withScanThread,
-} from '../../shared/runtime/scan-thread.ts';
+import { AHEAD, createScanThread } from '../../shared/runtime/scan-thread.ts';
 import type { TestScan } from '../support/scans.ts';
 
 const thread = createScanThread();
 afterAll(thread.end);
 
 const module = new URL('../support/scans.ts', import.meta.url).href;
+const job = 'scan';
 const run = (args: TestScan, signal?: AbortSignal) =>
-  thread.run<number, unknown>({ module, args, signal });
+  thread.run<number, unknown>({ module, job, args, signal });
 
 test('values come in order, and the result after them', async () => {
   const steps = run({ count: 20 });
@@ -31,10 +27,16 @@ test('a scan calls what its order lists, and gets the error of a call that fails
   const fail = async () => {
     throw Object.assign(new Error('out of reach'), { code: 'E_AWAY' });
   };
-  const doubled = thread.run({ module, args: { count: 3, ending: 'call' }, calls: { double } });
+  const doubled = thread.run({
+    module,
+    job,
+    args: { count: 3, ending: 'call' },
+    calls: { double },
+  });
   expect(await resultOf(doubled)).toBe(6);
   const failed = thread.run({
     module,
+    job,
     args: { count: 1, ending: 'call' },
     calls: { double: fail },
   });
@@ -63,10 +65,15 @@ test('a scan that is stopped ends by its signal, and one that its reader left do
 test('a scan gets no further ahead than its reader takes', async () => {
   const made: number[] = [];
   const note = async (n: number) => void made.push(n);
-  const steps = thread.run({ module, args: { count: 100, ending: 'note' }, calls: { note } });
+  const steps = thread.run({ module, job, args: { count: 100, ending: 'note' }, calls: { note } });
   await steps.next();
   // Other scans beside it go on meanwhile.
-  const beside = { module, args: { count: 50, ending: 'note' }, calls: { note: async () => null } };
+  const beside = {
+    module,
+    job,
+    args: { count: 50, ending: 'note' },
+    calls: { note: async () => null },
+  };
   await resultOf(thread.run(beside));
   expect(made.length).toBeLessThanOrEqual(AHEAD);
   await steps.return(undefined);
@@ -84,21 +91,7 @@ const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('a thread in the background has a lower priority than those of requests', async () => {
   const behind = createScanThread({ priorityLoweredBy: 10 });
   const args: TestScan = { count: 0, ending: 'priority' };
-  expect(await resultOf(behind.run({ module, args }))).toBe(getPriority() + 10);
+  expect(await resultOf(behind.run({ module, job, args }))).toBe(getPriority() + 10);
   expect(await resultOf(run(args))).toBe(getPriority());
   await behind.end();
-});
-
-test('a step has a thread to itself, and leaves it to the next one of its priority', async () => {
-  const itself = async (own: ScanThread) => own;
-  const ending = Promise.withResolvers<void>();
-  const first = withScanThread(1, (own) => ending.promise.then(() => own));
-  const beside = await withScanThread(1, itself);
-  ending.resolve();
-  expect(await first).not.toBe(beside);
-  expect(await withScanThread(1, itself)).toBe(await first);
-  expect([await first, beside]).not.toContain(await withScanThread(2, itself));
-  const fail = (own: ScanThread) => Promise.reject(Object.assign(new Error('in vain'), { own }));
-  await expect(withScanThread(1, fail)).rejects.toMatchObject({ own: await first });
-  expect(await withScanThread(1, itself)).toBe(await first);
 });

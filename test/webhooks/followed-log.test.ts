@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openFollowedLog } from '../../shared/event-store/sqlite/followed-log.ts';
+import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
 import { batchOf, eventsOf } from '../contract/event-store/opened.ts';
 import { subscribingCases } from '../contract/event-store/subscribing.cases.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

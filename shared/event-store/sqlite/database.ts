@@ -13,23 +13,14 @@ export const BUSY_MS = 5000;
 
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;
-const SQLITE_CONSTRAINT = 19;
 const SQLITE_IOERR_WRITE = 778;
 
 const [POSITION, REVISION] = [capped('e.position'), capped('e.revision')];
 
 const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
   ELSE (SELECT p.log_hash FROM events p WHERE p.position = e.position - 1) END`;
-const ROW = `${POSITION}, s.name, ${REVISION}, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
+const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
-
-const CHAIN_ROWS = `SELECT ${POSITION} AS position,
-    s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
-    e.log_hash AS logHash, e.text,
-    (SELECT b.hash FROM events b
-     WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore,
-    ${LOG_HASH_BEFORE} AS logHashBefore
-  FROM ${EVENTS}`;
 
 /** SQLite's extended result code, 0 for an error that is not SQLite's. */
 export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
@@ -47,10 +38,6 @@ export function failureOf(error: unknown, committing: boolean): Failure {
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
   return { kind: 'fatal', message, unknown: committing };
 }
-
-/** True where a row broke a constraint; the file is unharmed then. */
-export const isConstraint = (error: unknown): boolean =>
-  (codeOf(error) & 0xff) === SQLITE_CONSTRAINT;
 
 /** Opens the file, or makes it. Throws Error, and SQLite's errors, for a file that cannot be used. */
 export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
@@ -106,9 +93,6 @@ export function prepareAll(database: DatabaseSync) {
   return {
     begin: database.prepare('BEGIN IMMEDIATE'),
     commit: database.prepare('COMMIT'),
-    savepoint: database.prepare('SAVEPOINT append'),
-    release: database.prepare('RELEASE append'),
-    undo: database.prepare('ROLLBACK TO append'),
     end: database.prepare(
       'SELECT position, log_hash AS logHash FROM events ORDER BY position DESC LIMIT 1',
     ),
@@ -116,13 +100,14 @@ export function prepareAll(database: DatabaseSync) {
       `SELECT s.id, ${REVISION} AS revision, e.hash FROM ${EVENTS} WHERE s.name = ?
        ORDER BY e.revision DESC LIMIT 1`,
     ),
+    hasId: database.prepare('SELECT 1 FROM events WHERE id = ?'),
     addStream: database.prepare('INSERT INTO streams (name) VALUES (?) ON CONFLICT DO NOTHING'),
     addEvent: database.prepare(
       `INSERT INTO events (position, stream_id, revision, id, hash, log_hash, text)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
     storedFrom: rows(
-      `SELECT e.id, ${ROW} FROM ${EVENTS} WHERE s.name = ? AND e.revision > ?
+      `SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? AND e.revision > ?
        ORDER BY e.revision LIMIT ?`,
     ),
     readStream: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
@@ -140,15 +125,14 @@ export function prepareAll(database: DatabaseSync) {
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
-    chain: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position`),
-    chainPage: database.prepare(
-      `${CHAIN_ROWS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
+    /** The events after a position as links (verify-chain.ts). */
+    chain: database.prepare(
+      `SELECT ${POSITION} AS position, s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
+         e.log_hash AS logHash, e.text,
+         (SELECT b.hash FROM events b
+          WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
+       FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position`,
     ),
-    leanPage: rows(
-      `SELECT ${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text
-       FROM ${EVENTS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
-    ),
-    chainOfStream: database.prepare(`${CHAIN_ROWS} WHERE s.name = ? ORDER BY e.revision`),
     endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
   };
 }

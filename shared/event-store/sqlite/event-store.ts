@@ -6,6 +6,7 @@
  * This process must be the only one that writes the file.
  */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import { createScanThread } from '../../runtime/scan-thread.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import { ofTypes } from '../of-types.ts';
@@ -13,8 +14,8 @@ import type { EventStore, Head, Position, StoredForms } from '../port.ts';
 import { wholeStream } from '../whole-stream.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
 import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts';
-import { liveAddress, logScans } from './log-thread.ts';
-import { decodeRow, pageArgs, rethrow, storedForm } from './rows.ts';
+import { overFile } from './log-reader.ts';
+import { decodeRow, formOf, pageArgs, rethrow } from './rows.ts';
 import { startThread, type Thread } from './thread.ts';
 
 /** Where the file is, and who is informed of its troubles. */
@@ -28,6 +29,9 @@ export type SqliteEventStoreOptions = {
   /** For tests that need a full disk: the size in pages that the file cannot grow over. */
   maxPages?: number;
 };
+
+/** No request waits for a scan of the log. */
+const SCANS_LOWERED_BY = 10;
 
 /** The port, and what health, the banner and the metrics ask of this driver. */
 export type SqliteEventStore = EventStore & {
@@ -57,7 +61,7 @@ export async function openSqliteEventStore(
   const tail = liveTail(thread.openedAt);
   const appends = groupCommit(thread, tail, options.logger);
   const reads = readers(thread, tail);
-  const scans = logScans(liveAddress(file), true);
+  const scans = createScanThread({ priorityLoweredBy: SCANS_LOWERED_BY });
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
 
@@ -67,7 +71,10 @@ export async function openSqliteEventStore(
         ? appends.append(stream, expected, events)
         : Promise.reject(new StoreUnavailable('the event store is closed')),
     ...reads,
-    stored: { ...storedForms(thread), scan: scans.scan },
+    stored: {
+      ...storedForms(thread),
+      scan: (order) => scans.run(overFile({ file, isLive: true }, order)),
+    },
     subscribe: (after, signal, types) =>
       ofTypes(follow(tail, reads.readAll, after, AbortSignal.any([signal, closing.signal])), types),
     lastPosition: () => lastOf(tail),
@@ -79,7 +86,7 @@ export async function openSqliteEventStore(
       closed ??= appends
         .done()
         // The last to close the file moves its write-ahead log into it: a reader could not.
-        .then(scans.close)
+        .then(scans.end)
         .then(() => end(thread));
       return closed;
     },
@@ -96,15 +103,18 @@ export async function openSqliteForReading(file: string): Promise<EventStore> {
   const thread = await startThread({ file, readOnly: true }, () => undefined).catch(rethrow);
   const tail = liveTail(thread.openedAt);
   const reads = readers(thread, tail);
-  const scans = logScans(file, false);
+  const scans = createScanThread({ priorityLoweredBy: SCANS_LOWERED_BY });
   return {
     append: () => Promise.reject(new StoreUnavailable('the log was opened for reading')),
     // Stores nothing: a value that is not there yet is given back.
     claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
     ...reads,
-    stored: { ...storedForms(thread), scan: scans.scan },
+    stored: {
+      ...storedForms(thread),
+      scan: (order) => scans.run(overFile({ file, isLive: false }, order)),
+    },
     subscribe: (after, signal, types) => ofTypes(follow(tail, reads.readAll, after, signal), types),
-    close: () => scans.close().then(() => end(thread)),
+    close: () => scans.end().then(() => end(thread)),
   };
 }
 
@@ -168,11 +178,11 @@ function storedForms(thread: Thread): StoredForms {
   return {
     guarantee: 'log',
     async readStream(stream) {
-      return (await thread.call('storedStream', { stream }).catch(rethrow)).map(storedForm);
+      return (await thread.call('readStream', { stream }).catch(rethrow)).map(formOf);
     },
     async readAll(after, limit, upTo) {
       const args = pageArgs(after, limit, upTo);
-      return (await thread.call('storedAll', args).catch(rethrow)).map(storedForm);
+      return (await thread.call('readAll', args).catch(rethrow)).map(formOf);
     },
   };
 }

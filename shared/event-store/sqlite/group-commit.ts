@@ -1,10 +1,10 @@
 /** Group commit: many appends become one transaction with one fsync. */
+import { GENESIS_HASH } from '../chain.ts';
 import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, StoreUnavailable } from '../errors.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
-import { type Append, packGroup, unpackOutcomes } from './group-message.ts';
 import type { LiveTail } from './live-tail.ts';
-import { type AppendOutcome, Failed, type Failure } from './messages.ts';
+import { type AppendJob, type AppendOutcome, Failed, type Failure } from './messages.ts';
 import { decodeRow } from './rows.ts';
 import type { Thread } from './thread.ts';
 
@@ -22,12 +22,21 @@ export type SqliteEventStoreStats = {
 
 type Logger = { warn(details: object, message: string): void };
 
-type Waiting = Append & {
+type Waiting = {
+  stream: string;
+  expected: Expected;
+  encoded: EncodedEvent[];
   resolve: (events: RecordedEvent[]) => void;
   reject: (error: Error) => void;
 };
 
 type Stored = Extract<AppendOutcome, { first: number }>;
+
+const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
+  const { revision, hash } = expected === 'none' ? { revision: -1, hash: GENESIS_HASH } : expected;
+  const events = encoded.map(({ recorded: { id, hash }, text }) => ({ id, hash, text }));
+  return { stream, revision, hash, events };
+};
 
 function appendError({ message, unknown }: Failure): Error {
   return unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message);
@@ -55,10 +64,10 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   }
 
   async function commit(group: Waiting[]): Promise<void> {
-    const message = { group: packGroup(group) };
-    const outcomes = await thread.call('append', message).catch((error: Failed) => error);
+    const jobs = group.map(jobOf);
+    const outcomes = await thread.call('append', { jobs }).catch((error: Failed) => error);
     if (outcomes instanceof Failed) rejectGroup(group, outcomes.failure);
-    else resolveGroup(group, unpackOutcomes(group, outcomes));
+    else resolveGroup(group, outcomes);
   }
 
   function rejectGroup(group: Waiting[], failure: Failure): void {

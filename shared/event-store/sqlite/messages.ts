@@ -2,7 +2,6 @@
  * The messages between the event store (event-store.ts) and the thread that owns its file (worker.ts).
  */
 import type { HashesAt } from '../port.ts';
-import type { Link } from '../verify-chain.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
 export type WorkerOptions = {
@@ -20,20 +19,17 @@ export type AppendJob = {
   events: { id: string; hash: string; text: string }[];
 };
 
-/** A stored event: position, stream, revision, hash, log hash, text, log hash of the row before it. */
-export type Row = [number, string, number, string, string, string, string | null];
+/** A stored event: position, stream, revision, id, hash, log hash, text, log hash of the row before it. */
+export type Row = [number, string, number, string, string, string, string, string | null];
 
-/** The rows of an append that was stored before, or why it conflicts. */
-export type OtherOutcome = { repeated: Row[] } | { conflict: string };
-
-/** The first position of a stored append and its links in the log; or what else came of it. */
-export type AppendOutcome = { first: number; logHashes: string[] } | OtherOutcome;
-
-/** For each append its stream, revision, hash and number of events; for each event its id, hash, text. */
-export type GroupMessage = (string | number)[];
-
-/** For each append its first position and the log hash of each event; or 0 and what came of it. */
-export type OutcomesMessage = (string | number | OtherOutcome)[];
+/**
+ * The first position of a stored append and its links in the log, the rows of one that was stored before,
+ * or why it conflicts.
+ */
+export type AppendOutcome =
+  | { first: number; logHashes: string[] }
+  | { repeated: Row[] }
+  | { conflict: string };
 
 /**
  * `busy`: try again later; `full`: the disk has no space; `fatal`: this process can never write to the
@@ -48,13 +44,10 @@ type PageArgs = { after: number; upTo: number; limit: number };
 
 /** The calls of the thread: their arguments and their responses. */
 export type Calls = {
-  append: { args: { group: GroupMessage }; response: OutcomesMessage };
+  append: { args: { jobs: AppendJob[] }; response: AppendOutcome[] };
   readStream: { args: { stream: string }; response: Row[] };
   lastRevision: { args: { stream: string }; response: number | null };
   readAll: { args: PageArgs; response: Row[] };
-  /** Rows as they are stored, with all that their chains rest on. */
-  storedStream: { args: { stream: string }; response: Link<number>[] };
-  storedAll: { args: PageArgs; response: Link<number>[] };
   hashAt: { args: { position: number }; response: HashesAt | null };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; response: string | null };

@@ -16,7 +16,6 @@ import {
   prepareAll,
   type Statements,
 } from './database.ts';
-import { packOutcomes, unpackGroup } from './group-message.ts';
 import { notePlace } from './in-place.ts';
 import {
   type AppendJob,
@@ -111,17 +110,13 @@ function response(request: Exclude<Request, { name: 'close' }>): unknown {
   switch (name) {
     case 'append':
       if (stopped !== undefined) throw new Failed(stopped);
-      return packOutcomes(appendGroup(unpackGroup(args.group)));
+      return appendGroup(args.jobs);
     case 'readStream':
       return statements.readStream.all(args.stream);
     case 'lastRevision':
       return statements.lastRevision.get(args.stream)?.revision ?? null;
     case 'readAll':
       return statements.readAll.all(args.after, args.upTo, args.limit);
-    case 'storedStream':
-      return statements.chainOfStream.all(args.stream);
-    case 'storedAll':
-      return statements.chainPage.all(args.after, args.upTo, args.limit);
     case 'hashAt':
       return statements.hashAt.get(args.position) ?? null;
     case 'timeAfter':

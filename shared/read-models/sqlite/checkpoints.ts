@@ -2,22 +2,10 @@
  * Moves the write-ahead log of the read models into their file, in the thread of searches. SQLite would do
  * it inside a commit on the event loop, where every request would wait for the disk.
  */
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { pathToFileURL } from 'node:url';
-import type { Scan } from '../../runtime/scan.ts';
-
-/** Module URL to pass to a scan thread. */
-export const CHECKPOINT_SCAN = import.meta.url;
+import type { StatementSync } from 'node:sqlite';
 
 /** 8 MB: a longer log keeps a batch waiting for longer, of a shorter one more pages are moved twice. */
 const DUE_AT_PAGES = 2_000;
-
-/** One checkpoint of the file. Throws SQLite's errors; the next checkpoint moves what this one left. */
-export const scan: Scan<{ file: string }, never, void> = async ({ file }) => {
-  // A file that is gone is not made again.
-  using db = new DatabaseSync(`${pathToFileURL(file).href}?mode=rw`, { timeout: 0 });
-  db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(PASSIVE)');
-};
 
 /** The checkpoints of the served file; `move` orders one. */
 export const createCheckpoints = (move: () => Promise<void>) => {

@@ -1,31 +1,26 @@
 /**
- * Searches of the read models' file, and its checkpoints, in a thread with other connections: however many
- * payments a search looks at, no request waits for it (ADR-0185).
+ * Searches of the read models' file, and what else takes long over it, in threads with other connections:
+ * however many payments a search looks at, no request waits for it (ADR-0185).
  */
 import { resultOf, type ScanOrder } from '../../runtime/scan.ts';
-import { createScanThread, type ScanThread, withScanThread } from '../../runtime/scan-thread.ts';
+import { createScanThread, type ScanThread } from '../../runtime/scan-thread.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
-import { CHECKPOINT_SCAN } from './checkpoints.ts';
-import { CHECKSUM_SCAN } from './checksum-scan.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
-import { INDEX_SCAN } from './index-scan.ts';
-import type { SearchArgs } from './search-scan.ts';
+import type { SearchArgs } from './scans.ts';
 
-const MODULE = new URL('./search-scan.ts', import.meta.url).href;
+const MODULE = new URL('./scans.ts', import.meta.url).href;
 
-/** The searches of one file. */
+/**
+ * The searches of one file. Each call sees everything that was committed before it, and throws SQLite's
+ * errors, and ReadModelsUnavailable where its thread is gone.
+ */
 export type Searches = {
-  /**
-   * A page of a search, of everything that was committed before the call. Throws SQLite's errors, and
-   * ReadModelsUnavailable where the thread is gone.
-   */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
-  /** The checksum of everything that was committed before the call. Throws as `search`. */
   checksum(): Promise<ReadModelsChecksum>;
-  /** Moves the write-ahead log into the file (checkpoints.ts). Throws as `search`. */
+  /** Moves the write-ahead log into the file (checkpoints.ts). */
   moveLog(): Promise<void>;
-  /** See `indexDamage` of the port. Throws as `search`. */
+  /** See `indexDamage` of the port. */
   indexDamage(signal?: AbortSignal): Promise<string | undefined>;
   /**
    * Runs a step that puts another file in the place of this one: after the searches under way, and
@@ -41,9 +36,6 @@ const CHECKSUM_LOWERED_BY = 3;
 /** No request waits for a look at the indexes. */
 const INDEXES_LOWERED_BY = 10;
 
-/** One thread for searches of all files of this process: it takes 0.1 s to start. */
-const thread = createScanThread();
-
 const ended = (error: Error): never => {
   throw error.name === 'ScanThreadEnded' ? new ReadModelsUnavailable(error.message) : error;
 };
@@ -54,51 +46,37 @@ export const createSearches = ({
   secrets,
   searchBounds: bounds,
 }: SqliteReadModelsOptions): Searches => {
+  const searching = createScanThread();
+  const summing = createScanThread({ priorityLoweredBy: CHECKSUM_LOWERED_BY });
+  const comparing = createScanThread({ priorityLoweredBy: INDEXES_LOWERED_BY });
   const running = new Set<Promise<unknown>>();
   let replacing: Promise<void> = Promise.resolve();
-  let isOpen = false;
-  const reading = new Set<ScanThread>();
 
-  const inThread = (wanted?: SearchArgs['wanted']) => {
-    isOpen = wanted !== undefined;
-    const args: SearchArgs = { file, secrets, ...(wanted && { wanted }) };
-    return resultOf(thread.run<never, PaymentSearchPage>({ module: MODULE, args }));
-  };
   const close = async (): Promise<void> => {
-    // A thread that is gone has closed the file with it.
-    if (isOpen) await inThread().catch(() => undefined);
+    await Promise.all([searching, summing, comparing].map((thread) => thread.end()));
   };
 
-  /** Two files are compared at once, and searches go on beside it. */
-  const inOwnThread = <R>(loweredBy: number, order: ScanOrder): Promise<R> =>
-    withScanThread(loweredBy, async (own) => {
-      reading.add(own);
-      try {
-        return await resultOf(own.run<never, R>(order));
-      } finally {
-        reading.delete(own);
-      }
-    });
-
-  const whileOpen = async <T>(order: () => Promise<T>): Promise<T> => {
+  const run = async <R>(
+    thread: ScanThread,
+    job: string,
+    order: Partial<ScanOrder> = {},
+  ): Promise<R> => {
     await replacing;
-    const result = order();
+    const result = resultOf(
+      thread.run<never, R>({ module: MODULE, job, args: { file }, ...order }),
+    );
     running.add(result);
     return result.catch(ended).finally(() => running.delete(result));
   };
 
   return {
-    search: (search, limit) => whileOpen(() => inThread({ search, limit, bounds })),
-    checksum: () =>
-      whileOpen(() => inOwnThread(CHECKSUM_LOWERED_BY, { module: CHECKSUM_SCAN, args: { file } })),
-    moveLog: () =>
-      whileOpen(() =>
-        resultOf(thread.run<never, void>({ module: CHECKPOINT_SCAN, args: { file } })),
-      ),
-    indexDamage: (signal) =>
-      whileOpen(() =>
-        inOwnThread(INDEXES_LOWERED_BY, { module: INDEX_SCAN, args: { file }, signal }),
-      ),
+    search: (search, limit) => {
+      const args: SearchArgs = { file, secrets, search, limit, bounds };
+      return run(searching, 'search', { args });
+    },
+    checksum: () => run(summing, 'checksum'),
+    moveLog: () => run(searching, 'moveLog'),
+    indexDamage: (signal) => run(comparing, 'indexDamage', { signal }),
     whileClosed: (step) => {
       const replaced = replacing.then(async () => {
         await Promise.allSettled(running);
@@ -108,8 +86,6 @@ export const createSearches = ({
       replacing = replaced.catch(() => undefined);
       return replaced;
     },
-    close: async () => {
-      await Promise.all([close(), ...[...reading].map((own) => own.end())]);
-    },
+    close,
   };
 };

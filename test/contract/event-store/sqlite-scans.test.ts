@@ -2,18 +2,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { EXPORT_SCAN, type ExportArgs } from '../../../audit/export-scan.ts';
+import { exportTexts } from '../../../audit/scans.ts';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
-import { scanLog } from '../../../shared/event-store/scan-log.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../shared/event-store/sqlite/event-store.ts';
-import {
-  type SealedWalked,
-  VERIFY_SCAN,
-  type VerifyArgs,
-} from '../../../shared/event-store/verify-scan.ts';
+import { type LogWalked, verifyWhole } from '../../../shared/event-store/verify-log.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { appendLives } from '../../support/many-payments.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -22,7 +17,8 @@ const PAYMENTS = 300;
 const EVENTS = 6 * PAYMENTS;
 
 const requested = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
-const exportArgs: ExportArgs = { requested, only: undefined };
+const readModels = { getAny: async () => undefined };
+const exportArgs = { requested, only: undefined };
 
 describe('scans of a SQLite log', () => {
   const folder = temporaryFolder();
@@ -38,13 +34,9 @@ describe('scans of a SQLite log', () => {
     folder.remove();
   });
 
-  const verify = async (): Promise<SealedWalked | undefined> => {
-    const args: VerifyArgs = { end: await store.end(), seals: { log: 'log' } };
-    return resultOf(
-      scanLog<unknown, SealedWalked | undefined>(store, { module: VERIFY_SCAN, args }),
-    );
-  };
-  const exported = () => scanLog<string, void>(store, { module: EXPORT_SCAN, args: exportArgs });
+  const verify = async (signal?: AbortSignal): Promise<LogWalked | undefined> =>
+    resultOf(verifyWhole(store, { end: await store.end(), seals: { log: 'log' } }, signal));
+  const exported = (from = store) => exportTexts({ store: from, readModels }, exportArgs);
   const linesOf = async (texts: AsyncIterable<string>): Promise<number> => {
     let lines = 0;
     for await (const text of texts) lines += text.split('\n').length - 1;
@@ -71,9 +63,7 @@ describe('scans of a SQLite log', () => {
   });
 
   test('a verification that is stopped has no result', async () => {
-    const args: VerifyArgs = { end: await store.end(), seals: { log: 'log' } };
-    const order = { module: VERIFY_SCAN, args, signal: AbortSignal.abort() };
-    expect(await resultOf(scanLog(store, order))).toBeUndefined();
+    expect(await verify(AbortSignal.abort())).toBeUndefined();
   });
 
   test('one that its reader left, or that is under way, is over when the store has closed', async () => {
@@ -82,7 +72,7 @@ describe('scans of a SQLite log', () => {
     // More than a scan may be ahead of its reader.
     const ids = Array.from({ length: 200 }, (_, n) => `pay_${n}`);
     await appendLives(closing, ids);
-    const texts = scanLog<string, void>(closing, { module: EXPORT_SCAN, args: exportArgs });
+    const texts = exported(closing);
     expect((await texts.next()).value).toMatch(/^{"position":"1"/);
     await closing.close();
     // The last connection moved the write-ahead log into the file.
