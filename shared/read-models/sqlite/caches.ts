@@ -1,6 +1,7 @@
 /** Read models that were written lately and documents that were read lately, to spare look-ups in the file. */
-import { bytesOfReadModel } from '../../payment/memory.ts';
+
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
+import { bytesOfReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { PaymentDocument } from '../port.ts';
 
