@@ -11,7 +11,6 @@ import {
   type Operation,
   type PaymentState,
 } from '../shared/payment/payment-state.ts';
-import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
@@ -81,7 +80,7 @@ const whyDisputed = (
   { disputes = [] }: PaymentState,
   { disputeId, amount, currency, reason }: EventData<'PaymentDisputed'>,
 ): string => {
-  const isOpen = disputes.some((one) => one.disputeId === disputeId && one.status === 'OPEN');
+  const isOpen = disputes.some(({ id, status }) => id === disputeId && status === 'OPEN');
   const until = isOpen ? '; while it is open nothing is refunded' : '';
   return `disputed: ${amountText(amount, currency)}, ${reason}${until}`;
 };
@@ -245,8 +244,7 @@ export const explain = (
   request: ExplainedCommand,
 ): AuditExplanation => {
   const state = foldState(events);
-  const readModel = foldReadModel(events);
-  if (state === undefined || readModel === undefined) throw new Error('a payment without events');
+  if (state === undefined) throw new Error('a payment without events');
   const decision = decide(state, {
     kind: request.command,
     operationId: newOperationId(),
@@ -258,8 +256,8 @@ export const explain = (
   return {
     paymentId: state.paymentId,
     command: request.command,
-    status: readModel.response.status,
-    revision: readModel.revision,
+    status: state.status,
+    revision: state.readModel.revision,
     currency: state.currency,
     ...permissionOf(events, state, request, decision),
     declined: declinesOf(events, request),

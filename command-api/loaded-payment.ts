@@ -3,36 +3,23 @@
  */
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
-import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import type { Operation, PaymentState } from '../shared/payment/payment-state.ts';
-import { project } from '../shared/payment/response.ts';
 import { evolve } from '../shared/payment/state.ts';
 
 /** An existing payment, folded from its stream. */
 export type LoadedPayment = {
   events: readonly RecordedPaymentEvent[];
   state: PaymentState;
-  readModel: PaymentReadModel;
 };
-
-type Folds = Pick<LoadedPayment, 'state' | 'readModel'>;
-
-/** The folds with one more event. */
-export const foldOne = (before: Folds | undefined, recorded: RecordedPaymentEvent): Folds => ({
-  state: evolve(before?.state, recorded),
-  readModel: project(before?.readModel, recorded),
-});
 
 /** The payment with further events; undefined while it has none at all. */
 export const after = (
   payment: LoadedPayment | undefined,
   appended: readonly RecordedPaymentEvent[],
 ): LoadedPayment | undefined => {
-  let folds: Folds | undefined = payment;
-  for (const recorded of appended) folds = foldOne(folds, recorded);
-  if (folds === undefined) return undefined;
-  const { state, readModel } = folds;
-  return { events: [...(payment?.events ?? []), ...appended], state, readModel };
+  let state = payment?.state;
+  for (const recorded of appended) state = evolve(state, recorded);
+  return state && { events: [...(payment?.events ?? []), ...appended], state };
 };
 
 /** The operation as the payment knows it now. Throws Error where it has no such operation. */

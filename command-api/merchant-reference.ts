@@ -101,7 +101,7 @@ const ended = async (
 };
 
 const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
-  const { state, readModel } = payment;
+  const { state } = payment;
   const first = createOf(state);
   if (!isOfSameRequest(first, create)) {
     return rejection('BUSINESS_RULE_VIOLATION', [
@@ -109,6 +109,7 @@ const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): 
     ]);
   }
   if (state.status === 'PENDING') return { ...unknownOutcome(id), ...seenOf(payment, id) };
+  const { readModel } = state;
   if (first.ended?.revision === readModel.revision) return responseTo(payment, first);
   return {
     status: 200,

@@ -19,18 +19,18 @@ import type {
   ResolveCommand,
 } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
+import { decideLater } from '../shared/payment/decide-later.ts';
 import { decideResolution } from '../shared/payment/decide-resolution.ts';
-import { decideLater } from '../shared/payment/later.ts';
-import { bytesOfPayment } from '../shared/payment/memory.ts';
 import type { FinalOutcomeDetails, LaterResult } from '../shared/payment/outcome.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
+import { bytesOfPayment } from '../shared/payment/payment-response.ts';
 import type { PaymentState } from '../shared/payment/payment-state.ts';
+import { evolve } from '../shared/payment/state.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import { append, newEvents } from './append-events.ts';
 import {
   after,
-  foldOne,
   isIntentOf,
   knows,
   type LoadedPayment,
@@ -169,8 +169,8 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     const known = cache.peek(paymentId);
     const events = await store.readStream(streamOf(paymentId));
     if (events.length === 0 && known !== undefined) throw notInLog(paymentId);
-    const folds = await foldInSlices(events, foldOne);
-    const payment = folds && { events: events.map(asPaymentEvent), ...folds };
+    const state = await foldInSlices(events, evolve);
+    const payment = state && { events: events.map(asPaymentEvent), state };
     remember(paymentId, payment);
     return payment;
   };

@@ -13,9 +13,9 @@ import {
   statusOf,
 } from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
+import { NOT_ALLOWED } from '../shared/payment/decide.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import type { Operation } from '../shared/payment/payment-state.ts';
-import { NOT_ALLOWED } from '../shared/payment/refusals.ts';
 import { bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
@@ -133,7 +133,8 @@ const neverCarriedOut = (operation: Operation, paymentId: string): CommandRespon
 });
 
 const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel => {
-  if (payment.readModel.revision === revision) return payment.readModel;
+  const latest = payment.state.readModel;
+  if (latest.revision === revision) return latest;
   const readModel = foldReadModel(payment.events.slice(0, revision + 1));
   if (readModel === undefined) throw new Error('a payment without events');
   return readModel;

@@ -196,7 +196,8 @@ const changeFor = async (
   const payment = await ownPayment(api, sender, paymentId, reply);
   if (payment === undefined) return reply;
   reply.request.paymentId = paymentId;
-  if (textsHoldCard(texts, payment.bin, payment.last4)) {
+  const { bin, last4 } = payment.paymentMethod.card;
+  if (textsHoldCard(texts, bin, last4)) {
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);

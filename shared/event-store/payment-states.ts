@@ -3,8 +3,8 @@
  * Folded from the log: the stored read models may be behind, ahead or gone.
  */
 
-import { bytesOfReadModel } from '../payment/memory.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
+import { bytesOfReadModel } from '../payment/payment-response.ts';
 import { project } from '../payment/response.ts';
 import { createBoundedMap } from '../runtime/bounded-map.ts';
 import { pauseAt } from '../runtime/slices.ts';

@@ -22,24 +22,40 @@ import {
   providerOf,
   unresolvedOperations,
 } from './payment-state.ts';
-import {
-  type AlreadyExists,
-  type AtOtherProvider,
-  NOT_ALLOWED,
-  type Refused,
-  type Repeated,
-  refused,
-  type Unresolved,
-} from './refusals.ts';
+
+/** The code of each refused change (interface, "Errors"). */
+export const NOT_ALLOWED = {
+  capture: 'CAPTURE_NOT_ALLOWED',
+  void: 'VOID_NOT_ALLOWED',
+  refund: 'REFUND_NOT_ALLOWED',
+} as const;
+
+type RefusalCode = 'BUSINESS_RULE_VIOLATION' | (typeof NOT_ALLOWED)[keyof typeof NOT_ALLOWED];
+
+/** The rules of payments do not allow the command; `details` says why, for the merchant. */
+export type Refused = { kind: 'refused'; code: RefusalCode; details: string[] };
+
+/** An unresolved operation excludes this command: find out its outcome, then decide again. */
+export type Unresolved = { kind: 'unresolved'; operation: Operation };
 
 /** The events to append, none for a repeated operation id; or why the command is not carried out. */
 export type Decision =
   | { kind: 'events'; events: PaymentEvent[] }
   | Refused
   | Unresolved
-  | AlreadyExists
-  | AtOtherProvider
-  | Repeated;
+  /** The payment id is taken: another create has made this stream. */
+  | { kind: 'exists' }
+  /** An operation with the command's idempotency key exists: the command is its repeat (gaps §8). */
+  | { kind: 'repeated' }
+  /** The payment was made at `provider`, and another one is set: nothing may be sent there (ADR-0247). */
+  | { kind: 'other provider'; provider: string };
+
+/** A refusal with its reasons. */
+export const refused = (code: RefusalCode, ...details: string[]): Refused => ({
+  kind: 'refused',
+  code,
+  details,
+});
 
 const eventsOf = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
 
@@ -176,9 +192,6 @@ const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
   return intent('PaymentVoidRequested', state, command, state.authorizedAmount);
 };
 
-const disputesOf = ({ disputes = [] }: PaymentState, status: 'OPEN' | 'LOST') =>
-  disputes.filter((one) => one.status === status);
-
 const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
   if (unresolved !== undefined) return unresolved;
@@ -189,11 +202,9 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
         : `only a CAPTURED payment can be refunded; this one is ${state.status}`;
     return refused('REFUND_NOT_ALLOWED', why);
   }
-  if (disputesOf(state, 'OPEN').length > 0)
+  if (state.disputes?.some(({ status }) => status === 'OPEN'))
     return refused('REFUND_NOT_ALLOWED', 'the payment is disputed');
-  const lost = disputesOf(state, 'LOST').reduce((total, { amount }) => total + amount, 0);
-  const reserved = unresolvedOperations(state).reduce((total, o) => total + o.amountMinor, 0);
-  const left = Math.max(0, state.capturedAmount - state.refundedAmount - reserved - lost);
+  const left = state.refundableAmount;
   const amountMinor = command.amountMinor ?? left;
   if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);

@@ -38,9 +38,7 @@ const approved = (
           ]
         : [{ type: 'PaymentAuthorized', data }];
     case 'capture': {
-      const authorized =
-        'authorizedAmount' in state ? state.authorizedAmount : operation.amountMinor;
-      const releasedAmount = authorized - operation.amountMinor;
+      const releasedAmount = state.authorizedAmount - operation.amountMinor;
       const released = releasedAmount > 0 ? { releasedAmount } : {};
       return [{ type: 'PaymentCaptured', data: { ...data, ...released } }];
     }

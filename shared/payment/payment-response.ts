@@ -1,6 +1,6 @@
 /**
- * The PaymentResponse of the interface and what the read models keep of a payment, with the parts that
- * the fold over its events is made of (response.ts, later-response.ts).
+ * The PaymentResponse of the interface, and what the read models keep of a payment; how its
+ * transactions and its refundable amount are computed.
  */
 import type { EventData, FailureCode, MaskedCard, PaymentDetails } from './payment-events.ts';
 import type { PaymentStatus } from './payment-status.ts';
@@ -134,22 +134,51 @@ export const attempt = (
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
   unresolved.filter((o) => o.confirmation === undefined);
 
-/** Only captured payments have unresolved refunds: before a capture nothing is refundable. */
-export const leftToRefund = (response: PaymentResponse, unresolved: UnresolvedIntents): number => {
-  const { capturedAmount, refundedAmount } = response;
-  const reserved =
-    capturedAmount === 0
-      ? 0
-      : intentsWithoutOutcome(unresolved).reduce((total, o) => total + o.amount, 0);
-  return capturedAmount - refundedAmount - reserved;
-};
+/** Whether the operation, or any operation where none is given, has an intent and no outcome. */
+export const hasUnresolvedIntent = (unresolved: UnresolvedIntents, operationId?: string): boolean =>
+  intentsWithoutOutcome(unresolved).some(
+    (o) => operationId === undefined || o.operationId === operationId,
+  );
 
-/** What a dispute took is not there to be refunded. */
-export const refundableAmount = (
-  response: PaymentResponse,
+type Amounts = Pick<PaymentResponse, 'capturedAmount' | 'refundedAmount' | 'disputes'>;
+
+/** Captured − refunded − refunds in flight. Before a capture the unresolved intents are no refunds. */
+export const leftOfCapture = (
+  { capturedAmount, refundedAmount }: Amounts,
   unresolved: UnresolvedIntents,
 ): number => {
-  const lost = (response.disputes ?? []).filter(({ status }) => status === 'LOST');
-  const taken = lost.reduce((total, { amount }) => total + amount, 0);
-  return Math.max(0, leftToRefund(response, unresolved) - taken);
+  const inFlight = capturedAmount === 0 ? [] : intentsWithoutOutcome(unresolved);
+  return capturedAmount - refundedAmount - sumOf(inFlight);
 };
+
+/** The most that a refund may give back: disputes that were lost took their part. */
+export const refundableAmount = (amounts: Amounts, unresolved: UnresolvedIntents): number => {
+  const lost = (amounts.disputes ?? []).filter(({ status }) => status === 'LOST');
+  return Math.max(0, leftOfCapture(amounts, unresolved) - sumOf(lost));
+};
+
+const sumOf = (all: readonly { amount: number }[]): number =>
+  all.reduce((total, { amount }) => total + amount, 0);
+
+/** The place of the refund of this operation in the list; -1 where none has ended. */
+export const refundAt = (transactions: readonly Transaction[], operationId: string): number =>
+  transactions.findLastIndex(({ id }) => id === transactionId('REFUND', operationId));
+
+// Measured: 1.8 MB for a payment of 2,001 events with its state. Texts at their maximum take more.
+const EVENT_BYTES = 1_000;
+const READ_MODEL_BYTES = 4_000;
+const TRANSACTION_BYTES = 400;
+const ITEM_BYTES = 1_200;
+
+/** About how many bytes a read model takes in a cache, by the number of what it lists (ADR-0112). */
+export const bytesOfReadModel = ({ response, unresolved }: PaymentReadModel): number =>
+  READ_MODEL_BYTES +
+  (response.transactions.length + (response.disputes?.length ?? 0) + unresolved.length) *
+    TRANSACTION_BYTES +
+  (response.productItems?.length ?? 0) * ITEM_BYTES;
+
+/** About how many bytes a payment takes with all its events and its state. */
+export const bytesOfPayment = (payment: {
+  events: readonly unknown[];
+  state: { readModel: PaymentReadModel };
+}): number => payment.events.length * EVENT_BYTES + bytesOfReadModel(payment.state.readModel);

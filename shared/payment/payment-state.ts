@@ -1,11 +1,8 @@
-/**
- * What the rules need to know of a payment: its status with the amounts that belong to it, and
- * every operation that was ever begun on it, so that a repeat is recognised and an unresolved
- * operation is found.
- */
+/** What the rules know of a payment, and the questions that they ask of it. */
 import type { RequestIdentity } from './event-fields.ts';
 import type { FinalOutcome } from './outcome.ts';
 import type { EventData } from './payment-events.ts';
+import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
 import type { Confirmation } from './transitions.ts';
 
 /** The kinds of operations at the provider. A sale is a create. */
@@ -45,40 +42,24 @@ export type ResolutionRequest = Pick<
   'outcome' | 'evidence' | 'withoutFence' | 'requestedBy'
 > & { requestedAt: string };
 
-/** What every payment has from its first event on. */
-type Known = {
-  paymentId: string;
-  merchantId: string;
-  amount: number;
-  currency: string;
-  captureNow: boolean;
-  /** Undefined where the provider of a token told none. */
-  bin: string | undefined;
-  last4: string;
-  operations: Operation[];
-  /** Refunds that were made elsewhere; `refundId` is the provider's. */
-  observedRefunds?: ObservedRefund[];
-  disputes?: Dispute[];
-};
-type ObservedRefund = {
+/** A refund that was made elsewhere; `refundId` is the provider's. */
+export type ObservedRefund = {
   operationId: string;
   refundId: string;
   amountMinor: number;
   failedLater?: true;
 };
-/** A dispute of the cardholder's; `amount` in minor units. */
-type Dispute = { disputeId: string; amount: number; status: 'OPEN' | 'WON' | 'LOST' };
-type AuthorizedAmounts = { authorizedAmount: number };
-type CapturedAmounts = AuthorizedAmounts & { capturedAmount: number; refundedAmount: number };
 
-/** Amounts in minor units. A payment that does not exist has no state: it is undefined. */
-export type PaymentState =
-  | (Known & { status: 'PENDING' })
-  | (Known & AuthorizedAmounts & { status: 'AUTHORIZED' })
-  | (Known & CapturedAmounts & { status: 'CAPTURED' })
-  | (Known & CapturedAmounts & { status: 'REFUNDED' })
-  | (Known & AuthorizedAmounts & { status: 'VOIDED' })
-  | (Known & { status: 'FAILED' });
+/**
+ * What a response shows of the payment, and every operation that was ever begun on it, so that a repeat
+ * is recognised and an unresolved operation is found. A payment that does not exist has no state.
+ */
+export type PaymentState = PaymentResponse & {
+  merchantId: string;
+  operations: Operation[];
+  observedRefunds?: ObservedRefund[];
+  readModel: PaymentReadModel;
+};
 
 /** The operations whose intent is stored and whose outcome is not, oldest first. */
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>

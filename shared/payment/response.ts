@@ -1,18 +1,21 @@
 /**
  * The payment as a response shows it: a fold of `project` over the stream gives the PaymentResponse
- * of the interface. The command side, the projector and the query side's fold all use this one
- * function, so the bodies of one revision are the same to the byte (gaps §9).
+ * of the interface. Every process uses this one function, so the bodies of one revision are the same
+ * to the byte (gaps §9). The rules' fold (state.ts) begins with it.
  */
-import { afterLater } from './later-response.ts';
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import {
   attempt,
+  type Dispute,
   type Failure,
   failureOf,
+  hasUnresolvedIntent,
   isIdOf,
+  leftOfCapture,
   type PaymentFailureResponse,
   type PaymentReadModel,
   type PaymentResponse,
+  refundAt,
   refundableAmount,
   type Transaction,
   type TransactionType,
@@ -21,12 +24,13 @@ import {
 import {
   checkNote,
   checkOperation,
+  checkStatus,
   confirmationAfter,
   type FollowingEvent,
-  inStatusFor,
   isIntent,
   isLater,
   isNote,
+  type LaterEvent,
   type NoteEvent,
   statusAfterRefund,
   TRANSITIONS,
@@ -63,7 +67,7 @@ const created = (
       refundedAmount: 0,
       refundableAmount: 0,
       currency: data.currency,
-      status: TRANSITIONS.PaymentCreated.to,
+      status: 'PENDING',
       paymentMethod: { type: 'CARD', card: data.card, encryptedCard: cardWithoutLast4 },
       captureNow: data.captureNow,
       ...(descriptor === undefined ? {} : { descriptor }),
@@ -80,39 +84,31 @@ const created = (
   };
 };
 
-/** The fields of the response that an event after the first one changes. */
+/** The fields of the response that an event changes, beside its status. */
 const changes = (
-  response: PaymentResponse,
-  event: FollowingEvent,
+  { response, unresolved }: PaymentReadModel,
+  event: FollowingEvent | LaterEvent,
   time: string,
 ): Partial<PaymentResponse> => {
+  const { captureNow, capturedAmount, transactions } = response;
   const adding = (type: TransactionType, failure?: Failure): { transactions: Transaction[] } => ({
-    transactions: [...response.transactions, attempt(type, event.data, time, failure)],
+    transactions: [...transactions, attempt(type, event.data, time, failure)],
   });
+  const refunding = (amount: number) => {
+    const refundedAmount = response.refundedAmount + amount;
+    return { refundedAmount, status: statusAfterRefund(refundedAmount, capturedAmount) };
+  };
   switch (event.type) {
     case 'PaymentAuthorized':
-      return {
-        status: TRANSITIONS[event.type].to,
-        authorizedAmount: event.data.amount,
-        ...(response.captureNow ? {} : adding('AUTH')),
-      };
+      return { authorizedAmount: event.data.amount, ...(captureNow ? {} : adding('AUTH')) };
     case 'PaymentCaptured':
-      return {
-        status: TRANSITIONS[event.type].to,
-        capturedAmount: event.data.amount,
-        ...adding(response.captureNow ? 'SALE' : 'CAPTURE'),
-      };
+      return { capturedAmount: event.data.amount, ...adding(captureNow ? 'SALE' : 'CAPTURE') };
     case 'PaymentVoided':
-      return { status: TRANSITIONS[event.type].to, ...adding('VOID') };
-    case 'PaymentRefunded': {
-      const refundedAmount = response.refundedAmount + event.data.amount;
-      const status = statusAfterRefund(refundedAmount, response.capturedAmount);
-      return { status, refundedAmount, ...adding('REFUND') };
-    }
-    case 'PaymentFailed': {
-      const failed = adding(response.captureNow ? 'SALE' : 'AUTH', failureOf(event.data));
-      return { status: TRANSITIONS[event.type].to, ...failed };
-    }
+      return adding('VOID');
+    case 'PaymentRefunded':
+      return { ...refunding(event.data.amount), ...adding('REFUND') };
+    case 'PaymentFailed':
+      return adding(captureNow ? 'SALE' : 'AUTH', failureOf(event.data));
     case 'PaymentCaptureDeclined':
       return adding('CAPTURE', failureOf(event.data));
     case 'PaymentVoidDeclined':
@@ -123,8 +119,66 @@ const changes = (
     case 'PaymentVoidRequested':
     case 'PaymentRefundRequested':
       return {};
+    case 'PaymentAuthorizationExpired':
+      requireFit(event, !hasUnresolvedIntent(unresolved));
+      return adding('VOID');
+    case 'PaymentRefundFailed': {
+      requireFit(event, !hasUnresolvedIntent(unresolved, event.data.operationId));
+      const refundedAmount = response.refundedAmount - event.data.amount;
+      return { refundedAmount, transactions: withFailedRefund(transactions, event) };
+    }
+    case 'PaymentRefundObserved': {
+      const { operationId, amount } = event.data;
+      const isTaken =
+        hasUnresolvedIntent(unresolved, operationId) || refundAt(transactions, operationId) >= 0;
+      requireFit(event, !isTaken && amount <= leftOfCapture(response, unresolved));
+      return { ...refunding(amount), ...adding('REFUND') };
+    }
+    case 'PaymentDisputed':
+    case 'PaymentDisputeClosed':
+      return { disputes: disputesAfter(response, event, time) };
   }
 };
+
+const requireFit = ({ type }: LaterEvent, fits: boolean): void => {
+  if (!fits) throw new Error(`${type} does not fit its payment`);
+};
+
+const withFailedRefund = (
+  transactions: Transaction[],
+  event: Extract<LaterEvent, { type: 'PaymentRefundFailed' }>,
+): Transaction[] => {
+  const { operationId, amount } = event.data;
+  const at = refundAt(transactions, operationId);
+  const refund = transactions[at];
+  requireFit(event, refund?.result === 'SUCCEEDED' && refund.amount === amount);
+  const { createdAt, result: _, ...kept } = refund as Transaction;
+  const failed = { ...kept, result: 'FAILED' as const, failure: failureOf(event.data), createdAt };
+  return transactions.with(at, failed);
+};
+
+const disputesAfter = (
+  { disputes = [] }: PaymentResponse,
+  event: Extract<LaterEvent, { type: `PaymentDispute${string}` }>,
+  time: string,
+): Dispute[] => {
+  const { disputeId: id, amount } = event.data;
+  const known = disputes.find((one) => one.id === id);
+  if (event.type === 'PaymentDisputed') {
+    requireFit(event, known === undefined);
+    const { reason } = event.data;
+    return [...disputes, { id, amount, reason, status: 'OPEN', createdAt: time }];
+  }
+  requireFit(event, known?.status === 'OPEN');
+  const { status } = event.data;
+  return disputes.map((one) => (one.id === id ? { ...one, status } : one));
+};
+
+/** Disputes stand before the source, whenever they come. */
+const withSourceLast = ({ source, ...response }: PaymentResponse): PaymentResponse => ({
+  ...response,
+  ...(source === undefined ? {} : { source }),
+});
 
 const unresolvedAfter = (
   unresolved: UnresolvedIntents,
@@ -140,42 +194,39 @@ const unresolvedAfter = (
   return [...left, { operationId, amount, since, confirmation }];
 };
 
-/** The read model after a note, which changes nothing that a merchant sees. Throws as checkNote does. */
-const afterNote = (
-  readModel: PaymentReadModel,
-  note: NoteEvent,
+const unresolvedAfterNote = (
+  unresolved: UnresolvedIntents,
+  { type, data: { operationId, amount } }: NoteEvent,
   since: string,
-): PaymentReadModel => {
-  const { operationId, amount } = note.data;
-  const known = readModel.unresolved.find((o) => o.operationId === operationId);
-  const isUnresolved = known !== undefined && known.confirmation === undefined;
-  const hasFailed = readModel.response.transactions.some(
-    ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
+): UnresolvedIntents => {
+  if (type === 'PaymentOutcomeConfirmed')
+    return unresolved.filter((o) => o.operationId !== operationId);
+  if (type !== 'PaymentOutcomeContradicted') return unresolved;
+  const isListed = unresolved.some((o) => o.operationId === operationId);
+  const listed = isListed ? unresolved : [...unresolved, { operationId, amount, since }];
+  return listed.map((o) =>
+    o.operationId === operationId ? { ...o, confirmation: 'CONTRADICTED' } : o,
   );
-  checkNote(note, { isUnresolved, confirmation: known?.confirmation, hasFailed });
-  const revision = readModel.revision + 1;
-  if (note.type === 'PaymentProviderOpened' || note.type === 'PaymentResolutionRequested')
-    return { ...readModel, revision };
-  const { unresolved } = readModel;
-  if (note.type === 'PaymentOutcomeConfirmed')
-    return { ...readModel, revision, unresolved: unresolved.filter((o) => o !== known) };
-  const listed = known === undefined ? [...unresolved, { operationId, amount, since }] : unresolved;
-  const confirmation = 'CONTRADICTED' as const;
-  return {
-    ...readModel,
-    revision,
-    unresolved: listed.map((o) => (o.operationId === operationId ? { ...o, confirmation } : o)),
-  };
 };
 
-/** Throws Error where the event cannot follow, as the rules' fold does (transitions.ts). */
-const checkFollows = ({ response, unresolved }: PaymentReadModel, event: FollowingEvent): void => {
-  inStatusFor(event.type, response);
-  const known = unresolved.find((o) => o.operationId === event.data.operationId);
-  const isUnconfirmed = known?.confirmation !== undefined;
-  const isUnresolved = known !== undefined && !isUnconfirmed;
-  const { captureNow } = response;
-  checkOperation(event, { isUnresolved, isUnconfirmed, captureNow });
+const knownOf = (unresolved: UnresolvedIntents, operationId: string) => {
+  const known = unresolved.find((o) => o.operationId === operationId);
+  const confirmation = known?.confirmation;
+  return { isUnresolved: known !== undefined && confirmation === undefined, confirmation };
+};
+
+/** The read model after a note, which changes nothing that a merchant sees. Throws as checkNote does. */
+const afterNote = (
+  before: PaymentReadModel,
+  note: NoteEvent,
+  { revision, time }: Omit<PlacedEvent, 'event'>,
+): PaymentReadModel => {
+  const { operationId } = note.data;
+  const hasFailed = before.response.transactions.some(
+    ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
+  );
+  checkNote(note, { ...knownOf(before.unresolved, operationId), hasFailed });
+  return { ...before, revision, unresolved: unresolvedAfterNote(before.unresolved, note, time) };
 };
 
 /**
@@ -194,14 +245,20 @@ export const project = (
     throw new Error('PaymentCreated is not the first event of its stream');
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
-  if (isNote(event)) return afterNote(readModel, event, time);
-  if (isLater(event)) return afterLater(readModel, event, time);
-  checkFollows(readModel, event);
-  const unresolved = unresolvedAfter(readModel.unresolved, event, time);
-  const changed = changes(readModel.response, event, time);
-  const response = { ...readModel.response, ...changed, updatedAt: time };
+  if (isNote(event)) return afterNote(readModel, event, { revision, time });
+  const { merchantId, response: before } = readModel;
+  checkStatus(event, before.status);
+  let { unresolved } = readModel;
+  if (!isLater(event)) {
+    const known = knownOf(unresolved, event.data.operationId);
+    checkOperation(event, { ...known, captureNow: before.captureNow });
+    unresolved = unresolvedAfter(unresolved, event, time);
+  }
+  const status = TRANSITIONS[event.type].to ?? before.status;
+  const changed = { ...before, status, ...changes(readModel, event, time), updatedAt: time };
+  const response = event.type === 'PaymentDisputed' ? withSourceLast(changed) : changed;
   response.refundableAmount = refundableAmount(response, unresolved);
-  return { merchantId: readModel.merchantId, revision, unresolved, response };
+  return { merchantId, revision, unresolved, response };
 };
 
 /** The read model after a whole stream; undefined for an empty one. Throws as `project` does. */

@@ -34,9 +34,6 @@ export type PaymentDocument = {
   damaged?: true;
 };
 
-/** A payment as it is served at once; `bodyBytes` is the length of its body in UTF-8. */
-export type DocumentAtOnce = PaymentDocument & { bodyBytes: number };
-
 /** What is stored of a payment, looked up past every cache, to be compared with the log. */
 export type StoredDocument = {
   /** Undefined where nothing is stored of the payment. */
@@ -107,8 +104,6 @@ export type ReadModelsReader = {
    * looks like one that does not exist.
    */
   get(paymentId: string, merchantId: string): Promise<PaymentDocument | undefined>;
-  /** The same without a wait, where the store is in this process. Throws ReadModelsUnavailable. */
-  getAtOnce?(paymentId: string, merchantId: string): DocumentAtOnce | undefined;
   /** The document of any merchant's payment: for auditors and operators. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
   /**

@@ -289,6 +289,7 @@ describe('project and evolve agree', () => {
         capturedAmount: shown?.capturedAmount,
         refundedAmount: shown?.refundedAmount,
       };
+      assert.deepEqual(state?.readModel, readModel);
       assert.equal(shown?.status, state?.status);
       assert.deepEqual(shownAmounts, amounts);
       assert.equal(shown?.refundableAmount, capturedAmount - refundedAmount - reservedIn(state));

@@ -5,13 +5,13 @@
  * a state without a row.
  */
 import type { Command } from '../../shared/payment/commands.ts';
+import { type Refused, refused, type Unresolved } from '../../shared/payment/decide.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import {
   type OperationKind,
   type PaymentState,
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
-import { type Refused, refused, type Unresolved } from '../../shared/payment/refusals.ts';
 import {
   capture,
   create,

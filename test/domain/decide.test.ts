@@ -1,10 +1,9 @@
 /** The rules of a payment: what each command is answered in each state (gaps §3, §5 to §8). */
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
-import { decide } from '../../shared/payment/decide.ts';
+import { decide, refused } from '../../shared/payment/decide.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { refused } from '../../shared/payment/refusals.ts';
 import {
   capture,
   create,

@@ -5,8 +5,8 @@ import {
   TWELVE_DIGITS,
   WITHOUT_TWELVE_DIGITS,
 } from '../../shared/payment/card-digits.ts';
+import { refused } from '../../shared/payment/decide.ts';
 import { PAYMENT_ID } from '../../shared/payment/payment-id.ts';
-import { refused } from '../../shared/payment/refusals.ts';
 
 const digits = (count: number): string => '4'.repeat(count);
 

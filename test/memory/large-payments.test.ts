@@ -45,10 +45,13 @@ const logOver = (store: EventStore, cachedBytesMax: number) =>
   });
 
 /** A document as it is kept. */
-const documentOf = (paymentId: string, body: string) => {
-  const bodyBytes = Buffer.byteLength(body);
-  return { paymentId, merchantId: 'm', revision: 1, body, bodyBytes, parked: false };
-};
+const documentOf = (paymentId: string, body: string) => ({
+  paymentId,
+  merchantId: 'm',
+  revision: 1,
+  body,
+  parked: false,
+});
 
 /** How often other work had its turn while a step ran. */
 const turnsDuring = async (step: () => Promise<unknown>): Promise<number> => {

@@ -4,8 +4,8 @@
  * started from), so that a batch that is repeated, or written by two projectors at once, is harmless.
  */
 import type { Position } from '../../event-store/port.ts';
-import { bytesOfReadModel } from '../../payment/memory.ts';
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
+import { bytesOfReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { DamageReports } from '../damage-reports.ts';
 import { readModelOf } from '../document-row.ts';

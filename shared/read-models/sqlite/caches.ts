@@ -1,8 +1,9 @@
 /** Read models that were written lately and documents that were read lately, to spare look-ups in the file. */
-import { bytesOfReadModel } from '../../payment/memory.ts';
+
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
+import { bytesOfReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
-import type { DocumentAtOnce } from '../port.ts';
+import type { PaymentDocument } from '../port.ts';
 
 /**
  * How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. The next event
@@ -17,9 +18,6 @@ const DOCUMENTS_BYTES_MAX = 40 * 1024 * 1024;
 /** What an entry takes beside its text. */
 const ENTRY_BYTES = 250;
 
-/** A document that is never `parked`: the file says that in another table. */
-export type CachedDocument = DocumentAtOnce;
-
 /** Both by paymentId; neither ever holds what was not committed. */
 export type Caches = {
   /** Read models as last written, not serialized, for the next event. */
@@ -28,16 +26,17 @@ export type Caches = {
   written(readModel: PaymentReadModel): void;
   /**
    * Documents as last read, each with its check verified; forgotten once it is written again. Most are
-   * never read, and keeping them on each write would cost more than it spares (ADR-0112).
+   * never read, and keeping them on each write would cost more than it spares (ADR-0112). None says that
+   * it is parked: the file says that in another table.
    */
-  documents: BoundedMap<CachedDocument>;
+  documents: BoundedMap<PaymentDocument>;
   /** Forgets both, because another file takes the place of this one. */
   clear(): void;
 };
 
 /** A text of ASCII alone, as nearly all are, takes one byte a character, and most others two. */
-const bytesOfBody = ({ body, bodyBytes }: CachedDocument): number =>
-  bodyBytes === body.length ? body.length : 2 * body.length;
+const bytesOfBody = ({ body }: PaymentDocument): number =>
+  Buffer.byteLength(body) === body.length ? body.length : 2 * body.length;
 
 /** Empty caches for one set of read models. */
 export const createCaches = (): Caches => {
@@ -45,7 +44,7 @@ export const createCaches = (): Caches => {
     bytesMax: READ_MODELS_BYTES_MAX,
     bytesOf: bytesOfReadModel,
   });
-  const documents = createBoundedMap<CachedDocument>(DOCUMENTS_MAX, {
+  const documents = createBoundedMap<PaymentDocument>(DOCUMENTS_MAX, {
     bytesMax: DOCUMENTS_BYTES_MAX,
     bytesOf: (document) => ENTRY_BYTES + bytesOfBody(document),
   });

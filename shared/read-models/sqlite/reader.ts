@@ -4,24 +4,17 @@ import type { DamageReports } from '../damage-reports.ts';
 import { contentOfColumns } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
-  DocumentAtOnce,
   ParkedPayment,
   PaymentDocument,
   ReadModelsReader,
   ReadModelsRebuild,
   UnresolvedPayment,
 } from '../port.ts';
-import type { CachedDocument, Caches } from './caches.ts';
+import type { Caches } from './caches.ts';
 import { CHECK_AT, type CheckedList, type CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { Searches } from './search-thread.ts';
-
-const asServed = (document: DocumentAtOnce | undefined): PaymentDocument | undefined => {
-  if (document === undefined) return undefined;
-  const { bodyBytes: _, ...served } = document;
-  return served;
-};
 
 /** The index that does not lead to a payment's row, though it has to; undefined where each one does. */
 const unlistedBy = (at: Connection, paymentId: string): string | undefined => {
@@ -40,7 +33,7 @@ export const createReader = (
   { report, onDamage }: DamageReports,
   searches: Searches,
 ): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
-  const read = (at: Connection, paymentId: string): CachedDocument | undefined => {
+  const read = (at: Connection, paymentId: string): PaymentDocument | undefined => {
     const row = at.documentList.get(paymentId) as CheckedList | undefined;
     if (row === undefined) return undefined;
     const [id, merchantId, revision, , , , , , , , check, body] = row;
@@ -49,18 +42,17 @@ export const createReader = (
       return undefined;
     }
     // Its own text of the id: the one of the request may be a part of a longer text, and keeps that.
-    const bodyBytes = Buffer.byteLength(body);
-    const document = { paymentId: id, merchantId, revision, body, bodyBytes, parked: false };
+    const document = { paymentId: id, merchantId, revision, body, parked: false };
     documents.set(id, document);
     return document;
   };
 
-  const documentAt = (at: Connection, paymentId: string): DocumentAtOnce | undefined => {
+  const documentAt = (at: Connection, paymentId: string): PaymentDocument | undefined => {
     const document = documents.get(paymentId) ?? read(at, paymentId);
     if (document === undefined || !at.anyParked) return document;
     return { ...document, parked: at.isParked.get(paymentId) !== undefined };
   };
-  const documentOf = (paymentId: string): DocumentAtOnce | undefined =>
+  const documentOf = (paymentId: string): PaymentDocument | undefined =>
     run((at) => documentAt(at, paymentId));
 
   /** Reads in the thread. Throws ReadModelsUnavailable, having replaced a file that it found damaged. */
@@ -73,15 +65,12 @@ export const createReader = (
     );
   };
 
-  const getAtOnce = (paymentId: string, merchantId: string): DocumentAtOnce | undefined => {
-    const document = documentOf(paymentId);
-    return document?.merchantId === merchantId ? document : undefined;
-  };
-
   return {
-    get: async (paymentId, merchantId) => asServed(getAtOnce(paymentId, merchantId)),
-    getAtOnce,
-    getAny: async (paymentId) => asServed(documentOf(paymentId)),
+    get: async (paymentId, merchantId) => {
+      const document = documentOf(paymentId);
+      return document?.merchantId === merchantId ? document : undefined;
+    },
+    getAny: async (paymentId) => documentOf(paymentId),
     search: async (search, limit) => {
       const page = await elsewhere(() => searches.search(search, limit));
       for (const { paymentId, damaged } of page.documents) if (damaged) report(paymentId);

@@ -1,0 +1,83 @@
+/**
+ * The rules of what a provider says of a payment later, beside the outcomes of operations (gaps §15).
+ * Pure, and decided at the exact revision, so that each result is recorded once, whatever the order
+ * and number of its notices.
+ */
+import type { LaterCommand } from './commands.ts';
+import type { PaymentEvent } from './payment-events.ts';
+import { hasUnresolvedIntent, leftOfCapture, refundAt } from './payment-response.ts';
+import { authorizationOf, type PaymentState, unresolvedOperations } from './payment-state.ts';
+
+/** The events of a later result: none where it is recorded already, or cannot be recorded now. */
+export const decideLater = (state: PaymentState, command: LaterCommand): PaymentEvent[] => {
+  const { result } = command;
+  switch (result.kind) {
+    case 'AUTHORIZATION_EXPIRED':
+      return expired(state);
+    case 'REFUND_FAILED':
+      return refundFailed(state, result);
+    case 'REFUND_OBSERVED':
+      return refundObserved(state, command, result);
+    case 'DISPUTE':
+      return disputed(state, result);
+  }
+};
+
+type Result<K> = Extract<LaterCommand['result'], { kind: K }>;
+
+const hasCaptured = ({ status }: PaymentState): boolean =>
+  status === 'CAPTURED' || status === 'REFUNDED';
+
+const expired = (state: PaymentState): PaymentEvent[] => {
+  // An operation without an outcome may have come before it: its outcome decides.
+  if (state.status !== 'AUTHORIZED' || unresolvedOperations(state).length > 0) return [];
+  const { authorizationId: operationId } = authorizationOf(state);
+  const data = { operationId, amount: state.authorizedAmount, currency: state.currency };
+  return [{ type: 'PaymentAuthorizationExpired', data }];
+};
+
+const refundFailed = (
+  state: PaymentState,
+  { operationId, failureCode, providerFailureCode }: Result<'REFUND_FAILED'>,
+): PaymentEvent[] => {
+  const refund = state.transactions[refundAt(state.transactions, operationId)];
+  const hasFailed = refund?.result !== 'SUCCEEDED';
+  if (hasFailed || hasUnresolvedIntent(state.readModel.unresolved, operationId)) return [];
+  const code = providerFailureCode === undefined ? {} : { providerFailureCode };
+  const data = {
+    operationId,
+    amount: refund.amount,
+    currency: state.currency,
+    failureCode,
+    ...code,
+  };
+  return [{ type: 'PaymentRefundFailed', data }];
+};
+
+const refundObserved = (
+  state: PaymentState,
+  { operationId }: LaterCommand,
+  { refundId, amount }: Result<'REFUND_OBSERVED'>,
+): PaymentEvent[] => {
+  const isKnown = state.observedRefunds?.some((o) => o.refundId === refundId);
+  // More than is left cannot be: reconcile shows it.
+  const isTooMuch = amount > leftOfCapture(state, state.readModel.unresolved);
+  if (!hasCaptured(state) || isKnown || isTooMuch) return [];
+  const data = { operationId, amount, currency: state.currency, refundId };
+  return [{ type: 'PaymentRefundObserved', data }];
+};
+
+const disputed = (
+  state: PaymentState,
+  { disputeId, amount, reason, status }: Result<'DISPUTE'>,
+): PaymentEvent[] => {
+  if (!hasCaptured(state)) return [];
+  const known = state.disputes?.find(({ id }) => id === disputeId);
+  const { authorizationId: operationId } = authorizationOf(state);
+  const about = { operationId, amount: known?.amount ?? amount, currency: state.currency };
+  const opened: PaymentEvent = { type: 'PaymentDisputed', data: { ...about, disputeId, reason } };
+  const events = known === undefined ? [opened] : [];
+  // A closed dispute stays closed: an older notice may come late.
+  if (status === 'OPEN' || (known !== undefined && known.status !== 'OPEN')) return events;
+  return [...events, { type: 'PaymentDisputeClosed', data: { ...about, disputeId, status } }];
+};
