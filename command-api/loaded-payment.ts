@@ -1,6 +1,4 @@
-/**
- * A payment as this process has it: its events, and what they add up to.
- */
+/** A payment as this process has it: its events, and what they add up to. */
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -8,7 +6,6 @@ import type { Operation, PaymentState } from '../shared/payment/payment-state.ts
 import { project } from '../shared/payment/response.ts';
 import { evolve } from '../shared/payment/state.ts';
 
-/** An existing payment, folded from its stream. */
 export type LoadedPayment = {
   events: readonly RecordedPaymentEvent[];
   state: PaymentState;
@@ -23,32 +20,34 @@ export const foldOne = (before: Folds | undefined, recorded: RecordedPaymentEven
   readModel: project(before?.readModel, recorded),
 });
 
-/** The payment with further events; undefined while it has none at all. */
+/** The payment with further events. Throws Error while it has none at all. */
 export const after = (
   payment: LoadedPayment | undefined,
   appended: readonly RecordedPaymentEvent[],
-): LoadedPayment | undefined => {
+): LoadedPayment => {
   let folds: Folds | undefined = payment;
   for (const recorded of appended) folds = foldOne(folds, recorded);
-  if (folds === undefined) return undefined;
+  if (folds === undefined) throw new Error('a payment without events');
   const { state, readModel } = folds;
   return { events: [...(payment?.events ?? []), ...appended], state, readModel };
 };
+
+const operationIn = (state: PaymentState | undefined, operationId: string): Operation | undefined =>
+  state?.operations.find((one) => one.operationId === operationId);
 
 /** The operation as the payment knows it now. Throws Error where it has no such operation. */
 export const operationOf = (
   { state }: Pick<LoadedPayment, 'state'>,
   operationId: string,
 ): Operation => {
-  const found = state.operations.find((one) => one.operationId === operationId);
+  const found = operationIn(state, operationId);
   if (found === undefined)
     throw new Error(`payment ${state.paymentId} has no operation ${operationId}`);
   return found;
 };
 
-/** Whether the payment has the operation. */
 export const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
-  payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
+  operationIn(payment?.state, operationId) !== undefined;
 
 /**
  * Whether one of these appends stored the operation's intent. Under a key the operation id is derived
@@ -59,7 +58,7 @@ export const isIntentOf = (
   operationId: string,
   tried: ReadonlySet<string>,
 ): boolean => {
-  const operation = state.operations.find((o) => o.operationId === operationId);
+  const operation = operationIn(state, operationId);
   return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
 };
 

@@ -27,7 +27,10 @@ export const RefundRequest = object({
 }).meta({ id: 'RefundRequest', ...amountOrReason('refundAmount') });
 
 /** A capture or refund request; an omitted amount is undefined. */
-export type ChangeRequest = { amount: RequestedAmount | undefined; reason?: string | undefined };
+export type ChangeRequest = {
+  amountMinor: RequestedAmount | undefined;
+  reason?: string | undefined;
+};
 
 type AmountName = 'captureAmount' | 'refundAmount';
 export type ParsedChange =
@@ -56,7 +59,7 @@ const parseChange = (
   name: AmountName,
   value: unknown,
 ): ParsedChange => {
-  if (value === undefined) return { ok: true, request: { amount: undefined }, texts: [] };
+  if (value === undefined) return { ok: true, request: { amountMinor: undefined }, texts: [] };
   if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
   // Beside the reason no null is absent: an amount that is there as null is rejected.
   const { reason: given, ...rest } = value;
@@ -68,7 +71,7 @@ const parseChange = (
   return {
     ok: true,
     request: {
-      amount: amount === undefined ? undefined : requestedAmount(amount),
+      amountMinor: amount === undefined ? undefined : requestedAmount(amount),
       ...(reason && { reason }),
     },
     texts: textsOf(value),

@@ -96,7 +96,7 @@ export const RequestByToken = object(requestWith(ByToken));
 
 /** A create request with its defaults filled in and unknown fields gone. */
 export type CreateRequest = {
-  amount: RequestedAmount;
+  amountMinor: RequestedAmount;
   currency: string;
   captureNow: boolean;
   card: CardInput | TokenInput;
@@ -239,7 +239,7 @@ const requestOf = ({
 }: Omit<z.infer<typeof RequestByNumber>, 'paymentMethod'> & {
   card: CreateRequest['card'];
 }): CreateRequest => ({
-  amount: requestedAmount(request.amount),
+  amountMinor: requestedAmount(request.amount),
   currency: request.currency,
   captureNow: request.captureNow ?? false,
   card,

@@ -61,5 +61,5 @@ export const readVoid = (request: FastifyRequest): Read<ChangeContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
   takeText(request);
   if (!keyed.ok) return keyed;
-  return withKey({ ok: true, request: { amount: undefined }, texts: [] }, keyed.key);
+  return withKey({ ok: true, request: { amountMinor: undefined }, texts: [] }, keyed.key);
 };
