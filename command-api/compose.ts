@@ -23,11 +23,14 @@ import { createInFlight, type InFlight } from './in-flight.ts';
 import { recordMetrics, watchMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
-import { forOwnOperations } from './provider/own-operations.ts';
 import type { Provider } from './provider/port.ts';
-import { noteRejections } from './provider/rejections.ts';
-import { type ResilientProvider, resilient } from './provider/resilience.ts';
-import { tracedProvider } from './provider/traced.ts';
+import {
+  forOwnOperations,
+  noteRejections,
+  type ResilientProvider,
+  resilient,
+  tracedProvider,
+} from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';

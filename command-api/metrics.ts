@@ -1,8 +1,7 @@
 /** The metrics of the command side. */
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import { REJECTIONS } from './provider/rejections.ts';
-import type { ResilientProvider } from './provider/resilience.ts';
+import { REJECTIONS, type ResilientProvider } from './provider/resilience.ts';
 import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import type { LogTail } from './recovery/log-tail.ts';
 import type { Unresolved } from './recovery/unresolved.ts';

@@ -2,8 +2,16 @@
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { BODY_NOT_OBJECT, detailsOf, type Invalid, invalid } from './invalid.ts';
-import { isObject, type JsonObject, requestedAmount, textsOf } from './json.ts';
+import {
+  BODY_NOT_OBJECT,
+  detailsOf,
+  type Invalid,
+  invalid,
+  isObject,
+  type JsonObject,
+  requestedAmount,
+  textsOf,
+} from './json.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
@@ -26,7 +34,6 @@ export const RefundRequest = object({
   ...changeFields,
 }).meta({ id: 'RefundRequest', ...amountOrReason('refundAmount') });
 
-/** A capture or refund request; an omitted amount is undefined. */
 export type ChangeRequest = {
   amountMinor: RequestedAmount | undefined;
   reason?: string | undefined;
@@ -78,10 +85,9 @@ const parseChange = (
   };
 };
 
-/** Reads the body of a capture (gaps §3); undefined is no body. */
+/** Undefined is no body. */
 export const parseCapture = (value: unknown): ParsedChange =>
   parseChange(CaptureRequest, 'captureAmount', value);
 
-/** Reads the body of a refund (gaps §3); undefined is no body. */
 export const parseRefund = (value: unknown): ParsedChange =>
   parseChange(RefundRequest, 'refundAmount', value);
