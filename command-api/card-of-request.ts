@@ -19,13 +19,12 @@ import { type CommandResponse, rejection, tokenNotDescribed } from './responses.
 /** What a create command says of its card. */
 export type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
 
-/** The card of a number, which nobody has to be asked about. */
 export const shownCardOf = (card: CardInput): ShownCard => {
   const numberBrand = brandOf(card.number);
   return { card: maskCard(card, numberBrand), numberBrand };
 };
 
-/** The card of a token, or the response to a request whose token stands for none that is known. */
+/** Or the response to a request whose token stands for no card that is known. */
 export const describeToken = async (
   { provider }: Pick<CommandDeps, 'provider'>,
   given: TokenInput,
@@ -62,7 +61,7 @@ const comparableCard = (
 export const comparableCreate = (
   identities: Pick<Identities, 'fingerprintOf'>,
   merchantId: string,
-  { amount, currency, captureNow, details, card }: CreateRequest,
+  { amountMinor: amount, currency, captureNow, details, card }: CreateRequest,
   shown: ShownCard | TokenInput,
 ) => ({
   merchantId,

@@ -5,7 +5,6 @@
  */
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
-import type { RequestIdentity } from '../shared/payment/event-fields.ts';
 import {
   authorizationOf,
   isFree,
@@ -17,28 +16,33 @@ import {
   unresolvedOperations,
 } from '../shared/payment/payment-state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import type { CommandDeps } from './deps.ts';
-import type { Identities } from './idempotency.ts';
+import type { CommandDeps, Sender } from './deps.ts';
+import { recognisedBy } from './idempotency.ts';
+import { waitForInFlight } from './in-flight.ts';
 import { type LoadedPayment, notInLog, operationOf } from './loaded-payment.ts';
 import { metEarlierFence, operate } from './operate.ts';
-import { CHANGE_KINDS } from './question.ts';
-import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
+import { CHANGE_KINDS } from './recovery/ask.ts';
+import { responseUnlessFenced } from './recovery/contradiction.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type CommandResponse, keyReused, rejection, replayed, responseTo } from './responses.ts';
-import type { Sender } from './sender.ts';
-import { waitForInFlight } from './wait-for-in-flight.ts';
+import {
+  type CommandResponse,
+  type EarlierOperation,
+  keyReused,
+  rejection,
+  replayed,
+  responseTo,
+} from './responses.ts';
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 
-/** A capture, void or refund as it was parsed; an omitted amount is not the same as a given one. */
-export type Change = {
+/** As it was parsed: an omitted amount is not the same as a given one. */
+type Change = {
   kind: ChangeKind;
   paymentId: string;
-  amount?: RequestedAmount | undefined;
+  amountMinor?: RequestedAmount | undefined;
   reason?: string | undefined;
 };
 
-/** A change with what it is recognised by and how long it may take. */
 type Attempt = {
   change: Change;
   sender: Sender;
@@ -59,7 +63,7 @@ export const changePayment = (
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const request = recognisedBy(deps, sender, change, key);
+  const request = requestOf(deps, sender, change, key);
   const attempt = { change, sender, key, request, budget };
   const { paymentId } = change;
   return deps.queues.run(paymentId, async () => {
@@ -82,18 +86,18 @@ const changeOrRepeat = async (
   if (budget.leftMs() === 0) throw new BudgetSpent();
   const hasKey = attempt.key !== undefined;
   // A replay is only ever given from a stream just read; a new operation is protected by its revision.
-  let payment = await waitForInFlight(deps, paymentId, hasKey ? 'store' : 'cache', budget);
+  const from = hasKey || deps.sharedStore ? 'store' : 'cache';
+  let payment = await waitForInFlight(deps, paymentId, from, budget);
   // The route has seen it.
   if (payment === undefined) throw notInLog(paymentId);
   const earlier = equalOperation(payment, change, request);
   if (earlier === 'reused') return keyReused();
   if (unresolvedOperations(payment.state).length > 0)
-    payment = (await resolveByAsking(deps, paymentId)) ?? payment;
+    payment = (await deps.unresolved.resolve(paymentId)) ?? payment;
   if (earlier !== undefined) {
     const operation = operationOf(payment, earlier.operationId);
     // Under a key a fenced attempt frees it; a request that joined without one gets its response.
-    if (!hasKey) return responseTo(payment, operation);
-    if (operation.ended === undefined) return responseTo(payment, operation);
+    if (!hasKey || operation.ended === undefined) return responseTo(payment, operation);
     if (!isFree(operation)) return replayed(responseTo(payment, operation));
   }
   return changeAnew(deps, attempt, payment);
@@ -105,7 +109,7 @@ const changeAnew = async (
   payment: LoadedPayment,
 ): Promise<CommandResponse | undefined> => {
   const { change, sender, request, budget } = attempt;
-  const { kind, paymentId, amount: amountMinor, reason } = change;
+  const { kind, paymentId, amountMinor, reason } = change;
   const operationId = operationIdOf(deps, attempt, payment);
   const { operationsMax, providers } = deps;
   const command = { kind, operationId, amountMinor, reason, ...request, operationsMax, providers };
@@ -136,32 +140,19 @@ const operationIdOf = (
 const operationsUnder = (payment: LoadedPayment | undefined, request: Recognised): Operation[] =>
   payment?.state.operations.filter((o) => isUnderKeyOf(o, request)) ?? [];
 
-/** The keyed hashes that a repeat of this change is recognised by (gaps §8). */
-export const recognisedBy = (
+/** What a repeat of this change is recognised by (gaps §8). */
+const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
-  sender: Sender,
-  change: Change,
-  key: string | undefined,
-): Recognised => ({
-  identity: identityUnder(identities, sender, change, key),
-  previousIdentity: identities.previous && identityUnder(identities.previous, sender, change, key),
-});
-
-const identityUnder = (
-  identities: Identities,
   { merchantId }: Sender,
-  { kind, paymentId, amount, reason }: Change,
+  { kind, paymentId, amountMinor, reason }: Change,
   key: string | undefined,
-): RequestIdentity => {
-  const fingerprint = identities.fingerprintOf({
-    route: kind,
-    paymentId,
-    amount: amount ?? null,
-    reason: reason ?? null,
+): Recognised =>
+  recognisedBy(identities, (by) => {
+    const fields = { amount: amountMinor ?? null, reason: reason ?? null };
+    const fingerprint = by.fingerprintOf({ route: kind, paymentId, ...fields });
+    if (key === undefined) return { fingerprint };
+    return { fingerprint, keyHash: by.keyHashOf(merchantId, kind, paymentId, key) };
   });
-  if (key === undefined) return { fingerprint };
-  return { fingerprint, keyHash: identities.keyHashOf(merchantId, kind, paymentId, key) };
-};
 
 /**
  * With a key: the latest operation under it, unless its attempt is proven never carried out.
@@ -178,4 +169,22 @@ const equalOperation = (
   const last = operationUnder(state, request);
   if (last === undefined || isFree(last)) return undefined;
   return isOfSameRequest(last, request) ? last : 'reused';
+};
+
+/**
+ * The operation that an earlier request with the change's key has begun and that has no outcome yet,
+ * by what this process has in memory; undefined where there is none (gaps §8).
+ */
+export const earlierChange = (
+  deps: Pick<CommandDeps, 'identities' | 'inFlight' | 'paymentLog'>,
+  sender: Sender,
+  change: Change,
+  key: string | undefined,
+): EarlierOperation | undefined => {
+  const { paymentId } = change;
+  const payment = deps.paymentLog.peek(paymentId);
+  if (payment === undefined) return undefined;
+  const request = requestOf(deps, sender, change, key);
+  const operation = unresolvedOperations(payment.state).find((o) => isUnderKeyOf(o, request));
+  return operation && { paymentId, mayRun: deps.inFlight.mayRun(payment, operation) };
 };

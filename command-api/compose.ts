@@ -2,50 +2,50 @@
  * The command side put together over its engines, for the embedded process and for a process of its
  * own: provider, payment log, recovery, the POST routes and the routes of operators.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
+import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/queues.ts';
 import type { StartTimer } from '../shared/runtime/timer.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
-import { rulesOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import { createInFlight, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
-import { recordMetrics } from './metrics.ts';
+import { createInFlight, type InFlight } from './in-flight.ts';
+import { recordMetrics, watchMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
-import { forOwnOperations } from './provider/own-operations.ts';
 import type { Provider } from './provider/port.ts';
-import { noteRejections } from './provider/rejections.ts';
-import { type ResilientProvider, resilient } from './provider/resilience.ts';
-import { tracedProvider } from './provider/traced.ts';
+import {
+  forOwnOperations,
+  noteRejections,
+  type ResilientProvider,
+  resilient,
+  tracedProvider,
+} from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
-import { confirmByAsking, resolveByAsking } from './recovery/ask.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
-import { createReferenceClaims } from './reference-claims.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
-import { createStop } from './stop.ts';
 import { readableDeliveries, type WebhookDeps } from './webhooks/endpoint-requests.ts';
 import { stripeNoticesOf } from './webhooks/stripe.ts';
 
 export type CommandSideOptions = {
   config: Config;
-  /** Every append of this process goes through it. */
   store: EventStore;
   /** Other processes append to it as well: a call of theirs may still run (gaps §7). */
   sharedStore: boolean;
@@ -54,7 +54,6 @@ export type CommandSideOptions = {
     SweepOptions['readModels'] &
     Pick<ReadModelsReader, 'search'>;
   identities: Identities;
-  /** Where endpoints are registered; `kindOf` and the secret by the settings. */
   webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
   provider: Provider;
   metrics: Metrics;
@@ -67,20 +66,18 @@ export type CommandSide = {
   provider: ResilientProvider;
   inFlight: InFlight;
   unresolved: Unresolved;
-  /** Whether the provider holds what the log does not; its `start` comes before the first request. */
-  providerAhead: Pick<ProviderAhead, 'now' | 'isComparing' | 'start'>;
+  /** Whether the provider holds what the log does not. */
+  providerAhead: Pick<ProviderAhead, 'now' | 'isComparing'>;
   /**
-   * Starts the sweep for intents without an outcome that this process does not know; `ready` is
-   * what the first sweep may wait for (recovery/sweep.ts). Ends with `beginStop`.
+   * Starts all that works without a request: the sweep, which first waits for `ready`
+   * (recovery/sweep.ts), reconciling, asking about old authorizations, and the comparison with the
+   * provider's ledger, which it awaits for a moment. Before the first request.
    */
+  start(ready?: Promise<unknown>): Promise<void>;
+  /** The parts of `start` that tests start alone. */
   startSweep(ready?: Promise<unknown>): void;
-  /** Begins to follow the log, where other processes append to it; undefined where none does. */
   followTail(): LogTail | undefined;
-  /** Starts comparing the log with the provider's ledger on a schedule. Ends with `beginStop`. */
-  startReconciling(): void;
-  /** Starts asking about authorizations older than the provider keeps one. Ends with `beginStop`. */
   watchAuthorizations(startTimer?: StartTimer): void;
-  /** Registers the routes of the command side. */
   register(app: FastifyInstance, authHooks: AuthHooks): void;
   /**
    * Begins nothing more that no request waits for, and bounds what requests wait for. Before the
@@ -99,74 +96,71 @@ const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 
-const createDeps = (
-  options: CommandSideOptions,
-  provider: Provider,
-  { isLevel }: Pick<ProviderAhead, 'isLevel'>,
-): CommandDeps => {
-  const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
-  const { onAppended, onConflict } = recordMetrics(options.metrics);
-  const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
-  const queues = createQueues();
-  const paymentLog = createPaymentLog({ store, nowMs, onConflict, onAppended, ...cache });
-  const inFlight = createInFlight({
-    // After a start no earlier call of this process runs, so only others' are waited for.
-    inFlightMsMax: sharedStore ? inFlightMsMaxOf(config.provider.timeoutMs) : 0,
-    nowMs,
-  });
-  const unresolved = createUnresolved({
-    paymentLog,
-    queues,
-    inFlight,
-    resolve: (paymentId, goOn) => resolveByAsking(deps, paymentId, goOn),
-    confirm: (payment, goOn) => confirmByAsking(deps, payment, goOn),
-    providers: config.provider.names,
-    delaysMs: config.recoveryDelaysMs,
-    nowMs,
-    logger,
-  });
-  const deps: CommandDeps = {
-    paymentLog,
-    provider,
-    queues,
-    inFlight,
-    unresolved,
-    isLevel,
-    identities,
-    claims: createReferenceClaims({ store, identities, nowMs }),
-    sharedStore,
-    rulesOf: rulesOf(config),
-    providers: config.provider.names,
-    operationsMax: config.maxOperationsPerPayment,
-    nowMs,
-    logger,
-  };
-  return deps;
-};
+/** A stop waits for no engine after this time (docs/eventstoredb.md, shared/runtime/process-life.ts). */
+const STOP_MS_MAX = 7_300;
+const STOP_MS_MIN = 200;
+/** Below the 8 s after which connections are cut (shared/http/server/close-gracefully.ts). */
+const RESPONSES_MS_MAX = 7_000;
 
-/** The provider, with spans around its calls where this process makes any. */
+const rulesOf =
+  (config: Config) =>
+  (merchantId: string): MerchantRules => {
+    const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
+    return {
+      maxAmountMinor: maxAmount,
+      ...(acceptedBrands && { acceptedBrands }),
+      uniqueReferences: merchantReference === 'unique',
+    };
+  };
+
+/** With spans around its calls where this process makes any. */
 const spansAround = (provider: Provider, { provider: { url }, stripe }: Config): Provider => {
   const address = stripe?.url ?? url;
   return isTracing() ? tracedProvider(provider, address && new URL(address).hostname) : provider;
 };
 
-/** Puts the command side together; nothing runs yet but what a request or `startSweep` begins. */
+const createDeps = (
+  options: CommandSideOptions,
+  provider: Provider,
+  { isLevel }: ProviderAhead,
+  { onAppended, onConflict }: ReturnType<typeof recordMetrics>,
+): CommandDeps => {
+  const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
+  const { timeoutMs: providerTimeoutMs, names: providers } = config.provider;
+  const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
+  const ask = {
+    paymentLog: createPaymentLog({ store, nowMs, onConflict, onAppended, ...cache }),
+    provider,
+    queues: createQueues(),
+    inFlight: createInFlight({ sharedStore, providerTimeoutMs, nowMs }),
+    nowMs,
+    logger,
+  };
+  return {
+    ...ask,
+    unresolved: createUnresolved({ ...ask, providers, delaysMs: config.recoveryDelaysMs }),
+    store,
+    isLevel,
+    identities,
+    sharedStore,
+    rulesOf: rulesOf(config),
+    providers,
+    operationsMax: config.maxOperationsPerPayment,
+  };
+};
+
+/** Nothing runs yet but what a request or `start` begins. */
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const { config, store, readModels, metrics, log } = options;
-  const { onCall, onRejection, onCommand, onCardLikeText } = recordMetrics(metrics);
-  // One line for each: the metric has no label for the merchant.
-  const onOtherCard: CommandApi['onOtherCard'] = ({ merchantId, requestId }) => {
-    onCardLikeText();
-    log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
-  };
-  const nowMs = () => performance.now();
-  const onReason = noteRejections({ onRejection, logger: log, nowMs });
+  const recorded = recordMetrics(metrics);
+  const { onCall, onRejection, onCommand, onCardLikeText } = recorded;
+  const onReason = noteRejections({ onRejection, logger: log, nowMs: () => performance.now() });
   const own = resilient(spansAround(options.provider, config), { onCall, onReason });
-  const provider = forOwnOperations(own, config.provider.names);
   const { names: providers } = config.provider;
+  const provider = forOwnOperations(own, providers);
   const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
-  const deps = createDeps(options, provider, providerAhead);
-  const { inFlight, unresolved } = deps;
+  const deps = createDeps(options, provider, providerAhead, recorded);
+  const { inFlight, unresolved, queues, nowMs } = deps;
   const reconciling = openReconciling({
     store,
     provider,
@@ -177,26 +171,31 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),
   });
   const waiting: Waiting = new Set();
-  const stop = createStop(deps, waiting);
+  let stoppingSinceMs: number | undefined;
   let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;
   const ask = onNotice(deps);
   provider.onNotice((paymentId) => void ask(paymentId));
-  return {
+  const side: CommandSide = {
     provider,
     inFlight,
     unresolved,
     providerAhead,
+    start: async (ready) => {
+      watchMetrics(metrics, { provider, providerAhead, unresolved, tail: side.followTail() });
+      reconciling.start();
+      side.watchAuthorizations();
+      side.startSweep(ready);
+      await providerAhead.start();
+    },
     startSweep: (ready) => {
       sweep ??= startSweep({ store, readModels, unresolved, logger: log, ready });
     },
     followTail: () => {
-      if (!options.sharedStore) return undefined;
-      tail ??= followLogTail({ store, inFlight, nowMs: deps.nowMs, logger: log });
+      if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
       return tail;
     },
-    startReconciling: reconciling.start,
     watchAuthorizations: (startTimer) => {
       old ??= watchOldAuthorizations({ deps, readModels, startTimer });
     },
@@ -219,7 +218,11 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         requestBudgetMs: config.requestBudgetMs,
         waiting,
         onCommand,
-        onOtherCard,
+        onOtherCard: ({ merchantId, requestId }) => {
+          onCardLikeText();
+          // The metric has no label for the merchant.
+          log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
+        },
       });
     },
     beginStop: () => {
@@ -228,11 +231,19 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       reconciling.stop();
       old?.stop();
       providerAhead.stop();
-      stop.begin();
+      stoppingSinceMs ??= performance.now();
+      unresolved.stopAsking();
+      // A provider call may outlast the stop: its request is answered with an unknown outcome.
+      setTimeout(() => {
+        for (const { spend } of waiting) spend?.();
+      }, RESPONSES_MS_MAX).unref();
     },
     stop: async () => {
-      await stop.finish();
+      const passedMs = performance.now() - (stoppingSinceMs ?? performance.now());
+      const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
+      await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
       await provider.close();
     },
   };
+  return side;
 };

@@ -4,7 +4,7 @@
  * §8). A payment's create has one operation id, that of its intent.
  */
 import { CardSecret, type TokenInput } from '../shared/payment/card.ts';
-import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
+import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import {
   createOf,
@@ -12,21 +12,26 @@ import {
   isOfSameRequest,
   type Recognised,
 } from '../shared/payment/payment-state.ts';
-import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import { comparableCreate, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
-import type { CommandDeps } from './deps.ts';
-import { type CreateIds, createIdsUnder, type Identities } from './idempotency.ts';
+import type { CommandDeps, Sender } from './deps.ts';
+import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
+import { waitForInFlight } from './in-flight.ts';
 import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
 import type { CallDetails } from './provider/port.ts';
-import { resolveByAsking, resolvedInTurn, responseUnlessFenced } from './recovery/ask.ts';
+import { responseUnlessFenced } from './recovery/contradiction.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type CommandResponse, keyReused, rejection, replayed, responseTo } from './responses.ts';
-import type { Sender } from './sender.ts';
-import { waitForInFlight } from './wait-for-in-flight.ts';
+import {
+  type CommandResponse,
+  type EarlierOperation,
+  keyReused,
+  rejection,
+  replayed,
+  responseTo,
+} from './responses.ts';
 
 /** What one request asks for. The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {
@@ -50,65 +55,51 @@ export const createPayment = (
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const shown = 'token' in request.card ? request.card : shownCardOf(request.card);
-  const command = commandOf(deps, sender, request, shown);
-  const attempt = { sender, command, shown, call: callOf(request), budget };
+  const { card, ...fields } = request;
+  const { captureNow, details } = fields;
+  const { identities, providers } = deps;
+  const { merchantId } = sender;
+  const shown = 'token' in card ? card : shownCardOf(card);
+  const recognised = recognisedBy(identities, (by) => ({
+    fingerprint: by.fingerprintOf(comparableCreate(by, merchantId, request, shown)),
+  }));
+  const rules = deps.rulesOf(merchantId);
+  const command = {
+    kind: 'create',
+    merchantId,
+    ...fields,
+    ...recognised,
+    rules,
+    providers,
+  } as const;
+  const call: CallDetails = {
+    kind: captureNow ? 'SALE' : 'AUTHORIZE',
+    card: new CardSecret(card),
+    descriptor: details.descriptor,
+  };
+  const attempt: Attempt = { sender, command, shown, call, budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
 };
 
-/** The rules that the settings have for a merchant's creates. */
-export const rulesOf =
-  (config: Config) =>
-  (merchantId: string): MerchantRules => {
-    const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
-    return {
-      maxAmountMinor: maxAmount,
-      ...(acceptedBrands && { acceptedBrands }),
-      uniqueReferences: merchantReference === 'unique',
-    };
-  };
-
-const commandOf = (
-  { identities, rulesOf, providers }: CommandDeps,
-  { merchantId }: Sender,
-  request: CreateRequest,
-  shown: Attempt['shown'],
-): Attempt['command'] => {
-  const { amount, currency, captureNow, details } = request;
-  const fingerprintBy = (by: Identities): string =>
-    by.fingerprintOf(comparableCreate(by, merchantId, request, shown));
-  const { previous } = identities;
-  return {
-    kind: 'create',
-    merchantId,
-    amountMinor: amount,
-    currency,
-    captureNow,
-    details,
-    identity: { fingerprint: fingerprintBy(identities) },
-    previousIdentity: previous && { fingerprint: fingerprintBy(previous) },
-    rules: rulesOf(merchantId),
-    providers,
-  };
-};
-
-const callOf = ({ card, captureNow, details }: CreateRequest): CallDetails => ({
-  kind: captureNow ? 'SALE' : 'AUTHORIZE',
-  card: new CardSecret(card),
-  descriptor: details.descriptor,
-});
-
-/** Joins equal creates that are unresolved, one after the other, before it makes a new payment. */
+/**
+ * Joins equal creates that are unresolved, one after the other, before it makes a new payment; again
+ * where another create took the reference in between.
+ */
 const createOrJoin = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
   const { command, budget } = attempt;
-  for (;;) {
-    const joined =
-      command.details.merchantReference === undefined ? undefined : equalCreate(deps, command);
-    if (joined === undefined) return createWithoutKey(deps, attempt);
-    const response = await joinUnresolved(deps, joined, budget);
+  const { merchantReference } = command.details;
+  while (budget.leftMs() > 0) {
+    const joined = merchantReference === undefined ? undefined : equalCreate(deps, command);
+    const response =
+      joined === undefined
+        ? await createNew(deps, attempt, newIds())
+        : await joinUnresolved(deps, joined, budget);
     if (response !== undefined) return response;
   }
+  throw new BudgetSpent();
 };
+
+const newIds = (): CreateIds => ({ paymentId: newPaymentId(), operationId: newOperationId() });
 
 const equalCreate = (
   { unresolved }: CommandDeps,
@@ -116,16 +107,6 @@ const equalCreate = (
 ): string | undefined =>
   unresolved.equalCreate(identity.fingerprint) ??
   (previousIdentity && unresolved.equalCreate(previousIdentity.fingerprint));
-
-/** Again where another create took the reference in between: the next attempt finds that one. */
-const createWithoutKey = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
-  while (attempt.budget.leftMs() > 0) {
-    const ids = { paymentId: newPaymentId(), operationId: newOperationId() };
-    const response = await createNew(deps, attempt, ids);
-    if (response !== undefined) return response;
-  }
-  throw new BudgetSpent();
-};
 
 /** Undefined where the create was proven never carried out before this request had its turn. */
 const joinUnresolved = (
@@ -136,7 +117,7 @@ const joinUnresolved = (
   deps.queues.run(paymentId, async () => {
     const before = await waitForInFlight(deps, paymentId, 'store', budget);
     // Also where the create has its outcome already: the unresolved index drops it then.
-    const payment = await resolveByAsking(deps, paymentId);
+    const payment = await deps.unresolved.resolve(paymentId);
     if (before === undefined || payment === undefined) throw notInLog(paymentId);
     return isFree(createOf(before.state))
       ? undefined
@@ -208,24 +189,16 @@ const createOrRepeat = async (
 /** Undefined where no such payment exists. */
 const repeatOf = async (
   deps: CommandDeps,
-  attempt: Attempt,
+  { command, budget }: Attempt,
   paymentId: string,
 ): Promise<Tried | undefined> => {
-  const payment = await deps.paymentLog.load(paymentId, 'store');
-  if (payment === undefined) return undefined;
-  const create = createOf(payment.state);
-  if (isFree(create)) return { free: payment };
-  if (!isOfSameRequest(create, attempt.command)) return { response: keyReused() };
-  if (create.ended !== undefined) return { response: replayed(responseTo(payment, create)) };
-  return repeatUnresolved(deps, attempt, paymentId);
-};
-
-const repeatUnresolved = async (
-  deps: CommandDeps,
-  { budget }: Attempt,
-  paymentId: string,
-): Promise<Tried> => {
-  const payment = await resolvedInTurn(deps, paymentId, budget);
+  const found = await deps.paymentLog.load(paymentId, 'store');
+  if (found === undefined) return undefined;
+  const first = createOf(found.state);
+  if (isFree(first)) return { free: found };
+  if (!isOfSameRequest(first, command)) return { response: keyReused() };
+  if (first.ended !== undefined) return { response: replayed(responseTo(found, first)) };
+  const payment = await deps.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) throw notInLog(paymentId);
   const create = createOf(payment.state);
   if (isFree(create)) return { free: payment };
@@ -261,7 +234,43 @@ const createUnique = async (
   if (decision.kind === 'refused') return rejection(decision.code, decision.details);
   const { sender, budget } = request;
   const claimed = await claimReference(deps, sender, command, reference, budget);
-  if (claimed.kind === 'held') return claimed.response;
+  if ('response' in claimed) return claimed.response;
   const mayGoOn = () => stillClaims(deps, command, reference, claimed.claimId);
   return operate(deps, { ...request, mayGoOn });
+};
+
+/**
+ * The create that an earlier request with the same key has begun and that has no outcome yet, by what
+ * this process has in memory; undefined where there is none, and without a key (gaps §8).
+ */
+export const earlierCreate = (
+  deps: CommandDeps,
+  { merchantId }: Sender,
+  key: string | undefined,
+): EarlierOperation | undefined => {
+  if (key === undefined) return undefined;
+  const { previous } = deps.identities;
+  return (
+    createUnder(deps, deps.identities, merchantId, key) ??
+    (previous && createUnder(deps, previous, merchantId, key))
+  );
+};
+
+const createUnder = (
+  { inFlight, paymentLog }: CommandDeps,
+  by: Identities,
+  merchantId: string,
+  key: string,
+): EarlierOperation | undefined => {
+  for (let attempt = 1; ; attempt += 1) {
+    const { paymentId, operationId } = createIdsUnder(by, merchantId, key, attempt);
+    // Also before its intent is stored.
+    if (inFlight.isLive(operationId)) return { paymentId, mayRun: true };
+    const payment = paymentLog.peek(paymentId);
+    if (payment === undefined) return undefined;
+    const create = createOf(payment.state);
+    if (isFree(create)) continue;
+    if (create.ended !== undefined) return undefined;
+    return { paymentId, mayRun: inFlight.mayRun(payment, create) };
+  }
 };

@@ -1,35 +1,32 @@
-/** What the commands of the command side are given to work with. */
+/** What the commands of the command side are given to work with, and who sent them. */
+import type { FastifyReply } from 'fastify';
+import type { EventStore } from '../shared/event-store/port.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
-import type { Queues } from '../shared/runtime/queues.ts';
 import type { Identities } from './idempotency.ts';
-import type { InFlight } from './in-flight.ts';
-import type { PaymentLog } from './payment-log.ts';
-import type { Provider } from './provider/port.ts';
+import type { AskDeps } from './recovery/ask.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
-import type { ReferenceClaims } from './reference-claims.ts';
 
-export type CommandDeps = {
-  paymentLog: PaymentLog;
-  provider: Provider;
-  queues: Queues;
-  inFlight: InFlight;
+export type CommandDeps = AskDeps & {
   unresolved: Unresolved;
+  /** For the claims of merchant references alone: payments are `paymentLog`'s. */
+  store: Pick<EventStore, 'append' | 'readStream'>;
   /** See ProviderAhead (gaps §17). */
   isLevel(): boolean;
   identities: Identities;
-  claims: ReferenceClaims;
-  /**
-   * True where other processes append to the same store: what this process last saw of a payment
-   * may then be old, and calls may be running that this process knows nothing of.
-   */
+  /** Other processes append to it: what this process last saw of a payment may be old. */
   sharedStore: boolean;
   rulesOf(merchantId: string): MerchantRules;
   /** The names of the provider that is set (ADR-0247). */
   providers: readonly string[];
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
-  /** Wall clock in milliseconds. */
-  nowMs(): number;
-  logger: Logger;
 };
+
+/** As the token of a request says, and which request it was. */
+export type Sender = { merchantId: string; actor: string; requestId: string };
+
+export const senderOf = (
+  { merchantId, actor }: Principal,
+  { request }: Pick<FastifyReply, 'request'>,
+): Sender => ({ merchantId, actor, requestId: request.id });

@@ -1,9 +1,10 @@
 /**
- * What makes a repeated request recognisable (gaps §8): keyed hashes, so that neither an id
- * nor a fingerprint can be turned back into what it was made from. The secret is the same in every
- * process of one installation; with another one, repeats would be charged again.
+ * What makes a repeated request recognisable (gaps §8): keyed hashes, which cannot be turned back into
+ * what they were made from. With another secret in a process, repeats would be charged again.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
+import type { RequestIdentity } from '../shared/payment/event-fields.ts';
+import type { Recognised } from '../shared/payment/payment-state.ts';
 import { canonicalJson } from '../shared/runtime/canonical-json.ts';
 import { crockford } from '../shared/runtime/ids.ts';
 
@@ -23,17 +24,25 @@ export type Identities = {
   ): string;
   /** The hash under which an operation's key stands in its intent. */
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
-  /** The hash that names the stream of a merchant's reference. */
+  /** Names the stream of a merchant's reference. */
   referenceHashOf(merchantId: string, reference: string): string;
-  /** The hash of a parsed request, by its canonical JSON; it must hold neither card number nor CVV. */
+  /** Of a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
-  /** Stands in the event store; another secret gives another value. */
+  /** Stands in the event store. */
   checkValue(): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
   previous?: Identities;
 };
 
-/** The ids that one attempt to create a payment gets. */
+/** What a request is recognised by, under the current secret and under the older one. */
+export const recognisedBy = (
+  identities: Identities,
+  under: (by: Identities) => RequestIdentity,
+): Recognised => ({
+  identity: under(identities),
+  previousIdentity: identities.previous && under(identities.previous),
+});
+
 export type CreateIds = { paymentId: string; operationId: string };
 
 /** The ids of the n-th attempt (from 1) to create a payment under a merchant's key. */
@@ -44,10 +53,8 @@ export const createIdsUnder = (
   attempt: number,
 ): CreateIds => {
   const paymentId = by.paymentIdOf(merchantId, key, attempt);
-  return {
-    paymentId,
-    operationId: by.operationIdOf(merchantId, 'create', paymentId, key, attempt),
-  };
+  const operationId = by.operationIdOf(merchantId, 'create', paymentId, key, attempt);
+  return { paymentId, operationId };
 };
 
 const ID_CHARACTERS = 26;

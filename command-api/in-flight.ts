@@ -1,14 +1,14 @@
 /**
- * What may still be running on a payment, here and in other processes. In flight is not unresolved
- * (gaps §7): nobody asks the provider about a call that may still be running, and nobody fences it.
- *
- * A call of this process holds its payment's queue. A call of another process is waited for until
- * its intent is so old that the call must have ended.
+ * What may still be running on a payment. In flight is not unresolved (gaps §7): nobody asks the
+ * provider about a call that may still be running, and nobody fences it. A call of this process
+ * holds its payment's queue; another process's call is waited for until its intent is so old that
+ * the call must have ended.
  */
 import { type Operation, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
+import type { PaymentLog } from './payment-log.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
@@ -16,17 +16,17 @@ type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 export type InFlight = {
   /** This process begins to carry the operation out. */
   begin(operationId: string): void;
-  /** This process has stopped carrying the operation out, with an outcome or without. */
+  /** With an outcome or without. */
   end(operationId: string): void;
   /** The operation's intent has just been stored by another process, or by this one. */
   sawIntent(operationId: string): void;
-  /** This process saw the call end without an outcome: nobody here waits for it any more. */
+  /** This process saw the call end without an outcome, and waits for it no more. */
   sawEnd(paymentId: string, operationId: string): void;
   /** Drops what `sawEnd` has noted of a payment. */
   forget(paymentId: string): void;
   /** Milliseconds until the operation's call can no longer be running in another process. */
   leftMsOf(payment: WithEvents, operation: Operation): number;
-  /** Milliseconds until no call of another process can be running on the payment; 0: none is. */
+  /** Milliseconds until no call of another process can be running on the payment. */
   leftMs(payment: WithEvents | undefined): number;
   /** True while this process carries the operation out. */
   isLive(operationId: string): boolean;
@@ -36,25 +36,12 @@ export type InFlight = {
   isTooLate(payment: WithEvents, operation: Operation): boolean;
 };
 
-export type InFlightOptions = {
-  /**
-   * How old an intent of another process has to be before its call must have ended
-   * (`inFlightMsMaxOf`); 0 where no other process appends to the store.
-   */
-  inFlightMsMax: number;
-  nowMs: () => number;
-};
-
-/** What others wait beyond the provider's timeout: for the append, and for a place in the bulkhead. */
+/** Extra time that others allow after the provider's timeout, for the append and the bulkhead's queue. */
 const IN_FLIGHT_MARGIN_MS = 2_000;
 /** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
 const CALL_BEGINS_WITHIN_MS = 1_000;
 /** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
 const FIRST_SEEN_MAX = 10_000;
-
-/** How old another process's intent has to be before anybody asks about it (gaps §7). */
-export const inFlightMsMaxOf = (providerTimeoutMs: number): number =>
-  providerTimeoutMs + IN_FLIGHT_MARGIN_MS;
 
 /** The time of an operation's intent, RFC 3339. */
 export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation): string => {
@@ -63,8 +50,15 @@ export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation)
   return intent.time;
 };
 
-export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFlight => {
-  /** Operations that this process is carrying out. */
+export const createInFlight = (options: {
+  /** Where no other process appends, no earlier call of this one can be running after a start. */
+  sharedStore: boolean;
+  providerTimeoutMs: number;
+  nowMs: () => number;
+}): InFlight => {
+  const { sharedStore, nowMs } = options;
+  /** How old an intent of another process has to be before its call must have ended. */
+  const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
   /** Operations whose call this process has seen end without an outcome, by payment. */
   const ended = new Map<string, Set<string>>();
@@ -84,9 +78,8 @@ export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFli
     nowMs() - Date.parse(intentTimeOf(payment, operation));
 
   const leftMsOf: InFlight['leftMsOf'] = (payment, operation) => {
-    if (inFlightMsMax === 0) return 0;
-    if (ended.get(payment.state.paymentId)?.has(operation.operationId)) return 0;
     const { operationId } = operation;
+    if (!sharedStore || ended.get(payment.state.paymentId)?.has(operationId)) return 0;
     const leftMs = inFlightMsMax - ageMsOf(payment, operation);
     // The clock of the intent's process may be wrong, so its time counts only where nothing else is known.
     const isSeen = leftMs > inFlightMsMax || firstSeen.get(operationId) !== undefined;
@@ -97,24 +90,21 @@ export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFli
     begin: (operationId) => void live.add(operationId),
     end: (operationId) => void live.delete(operationId),
     sawIntent: (operationId) => {
-      if (inFlightMsMax > 0) see(operationId);
+      if (sharedStore) see(operationId);
     },
     sawEnd: (paymentId, operationId) =>
       void ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId)),
     forget: (paymentId) => void ended.delete(paymentId),
     leftMsOf,
     leftMs: (payment) =>
-      inFlightMsMax === 0 || payment === undefined
+      payment === undefined
         ? 0
-        : Math.max(
-            0,
-            ...unresolvedOperations(payment.state).map((operation) => leftMsOf(payment, operation)),
-          ),
+        : Math.max(0, ...unresolvedOperations(payment.state).map((one) => leftMsOf(payment, one))),
     isLive: (operationId) => live.has(operationId),
     mayRun: (payment, operation) =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
     isTooLate: (payment, operation) =>
-      inFlightMsMax > 0 && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,
+      sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,
   };
 };
 
@@ -130,4 +120,25 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
     await wait(Math.min(jittered(pauseMs, WIDE_JITTER), atMostMs, leftMs));
     pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX);
   };
+};
+
+/**
+ * The payment, if it exists, once no other process's call can be running on it: an operation that
+ * has no outcome then is unresolved. Call it in the payment's queue, where no call of this process
+ * runs. Throws BudgetSpent.
+ */
+export const waitForInFlight = async (
+  { paymentLog, inFlight }: { paymentLog: Pick<PaymentLog, 'load'>; inFlight: InFlight },
+  paymentId: string,
+  from: 'store' | 'cache',
+  budget: Budget,
+): Promise<LoadedPayment | undefined> => {
+  const pause = pauses(budget);
+  let payment = await paymentLog.load(paymentId, from);
+  for (;;) {
+    const leftMs = inFlight.leftMs(payment);
+    if (leftMs === 0) return payment;
+    await pause(leftMs);
+    payment = await paymentLog.load(paymentId, 'store');
+  }
 };

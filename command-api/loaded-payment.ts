@@ -1,41 +1,41 @@
-/**
- * A payment as this process has it: its events, and what they add up to.
- */
+/** A payment as this process has it: its events, and what they add up to. */
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { Operation, PaymentState } from '../shared/payment/payment-state.ts';
 import { evolve } from '../shared/payment/state.ts';
 
-/** An existing payment, folded from its stream. */
 export type LoadedPayment = {
   events: readonly RecordedPaymentEvent[];
   state: PaymentState;
 };
 
-/** The payment with further events; undefined while it has none at all. */
+/** The payment with further events. Throws Error while it has none at all. */
 export const after = (
   payment: LoadedPayment | undefined,
   appended: readonly RecordedPaymentEvent[],
-): LoadedPayment | undefined => {
+): LoadedPayment => {
   let state = payment?.state;
   for (const recorded of appended) state = evolve(state, recorded);
-  return state && { events: [...(payment?.events ?? []), ...appended], state };
+  if (state === undefined) throw new Error('a payment without events');
+  return { events: [...(payment?.events ?? []), ...appended], state };
 };
+
+const operationIn = (state: PaymentState | undefined, operationId: string): Operation | undefined =>
+  state?.operations.find((one) => one.operationId === operationId);
 
 /** The operation as the payment knows it now. Throws Error where it has no such operation. */
 export const operationOf = (
   { state }: Pick<LoadedPayment, 'state'>,
   operationId: string,
 ): Operation => {
-  const found = state.operations.find((one) => one.operationId === operationId);
+  const found = operationIn(state, operationId);
   if (found === undefined)
     throw new Error(`payment ${state.paymentId} has no operation ${operationId}`);
   return found;
 };
 
-/** Whether the payment has the operation. */
 export const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
-  payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
+  operationIn(payment?.state, operationId) !== undefined;
 
 /**
  * Whether one of these appends stored the operation's intent. Under a key the operation id is derived
@@ -46,7 +46,7 @@ export const isIntentOf = (
   operationId: string,
   tried: ReadonlySet<string>,
 ): boolean => {
-  const operation = state.operations.find((o) => o.operationId === operationId);
+  const operation = operationIn(state, operationId);
   return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
 };
 

@@ -19,7 +19,6 @@ import { providerState, readOnlyWarnings } from './health.ts';
 import { createIdentities } from './idempotency.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
 import { openOuterProvider } from './open-provider.ts';
-import { watchCommandMetrics } from './watch-metrics.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log, onFatal } = deps;
@@ -46,11 +45,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     metrics,
     log,
   });
-  watchCommandMetrics(metrics, commands);
-  commands.startReconciling();
-  commands.watchAuthorizations();
-  commands.startSweep();
-  await commands.providerAhead.start();
+  await commands.start();
 
   const app = buildApp({
     log,

@@ -1,42 +1,103 @@
 /**
- * A merchantReference that names one payment (gaps §8, `MERCHANT_REFERENCE=unique`), over
- * races and over several processes. A create claims the reference, is appended, reads the claims
- * again, and goes to the provider only while the last one is its own.
+ * A merchantReference that names one payment (gaps §8, `MERCHANT_REFERENCE=unique`), over races and
+ * over several processes. Each reference has a stream, named by a keyed hash, to which each claimant
+ * appends its payment at the exact revision it has read. A create claims the reference, is appended,
+ * reads the claims again, and goes to the provider only while the last one is its own.
  *
  * Why two creates never both go to the provider: the later claimant looks at the earlier one's
  * payment after its own claim is durable. Either that payment exists by then, and the later create
  * yields, or it is appended afterwards, and its create then finds that the last claim is another's.
  * So every payment that ever claimed is looked at, not the last one alone.
  */
+import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
+import type { RecordedEvent } from '../shared/event-store/port.ts';
 import { contextOf } from '../shared/http/event-context.ts';
+import { type ClaimEvent, referenceStreamOf } from '../shared/payment/claim-events.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
+import { isClaimEvent } from '../shared/payment/events.ts';
 import { createOf, isOfSameRequest } from '../shared/payment/payment-state.ts';
-import { bodyOf } from '../shared/payment/response.ts';
-import type { CommandDeps } from './deps.ts';
+import { newEventId } from '../shared/runtime/ids.ts';
+import type { CommandDeps, Sender } from './deps.ts';
+import type { Identities } from './idempotency.ts';
 import { pauses } from './in-flight.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
-import { resolvedInTurn } from './recovery/ask.ts';
-import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
-import type { Sender } from './sender.ts';
+import {
+  approved,
+  type CommandResponse,
+  rejection,
+  responseTo,
+  unknownOutcome,
+} from './responses.ts';
 
 /** How long a claimant has from its claim to its PaymentCreated; then its claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;
 
-/** `ours`: this claim is the create's; else the response of the payment that has the reference. */
-export type Claimed =
-  | { kind: 'ours'; claimId: string }
-  | { kind: 'held'; response: CommandResponse };
+/** All claims of one reference, the oldest first; those of the stream by the older secret before them. */
+type Claims = {
+  /** The stream that new claims go to, with its events. */
+  stream: string;
+  events: readonly RecordedEvent[];
+  paymentIds: string[];
+  /** The event id of the last one: the same payment can be claimed for by its own repeat. */
+  lastId: string | undefined;
+  /** How long ago the last one was made, by this process's clock. */
+  lastAgeMs: number;
+};
 
-/** Claims a reference for a create that is not appended yet. Throws BudgetSpent. */
+const claimantOf = ({ event, stream }: RecordedEvent): string => {
+  if (!isClaimEvent(event)) throw new Error(`${stream} holds ${event.type}, which is no claim`);
+  return event.data.paymentId;
+};
+
+const readClaims = async (
+  { store, identities, nowMs }: CommandDeps,
+  merchantId: string,
+  reference: string,
+): Promise<Claims> => {
+  const streamBy = (by: Identities): string =>
+    referenceStreamOf(by.referenceHashOf(merchantId, reference));
+  const { previous } = identities;
+  const stream = streamBy(identities);
+  const older = previous === undefined ? [] : await store.readStream(streamBy(previous));
+  const events = await store.readStream(stream);
+  const all = [...older, ...events];
+  const lastAgeMs = nowMs() - Date.parse(all.at(-1)?.time ?? '');
+  return { stream, events, paymentIds: all.map(claimantOf), lastId: all.at(-1)?.id, lastAgeMs };
+};
+
+/** Unless another create was faster: read the claims again either way. Returns the claim's id. */
+const claim = async (
+  { store, nowMs }: CommandDeps,
+  { stream, events }: Claims,
+  data: ClaimEvent['data'],
+  sender: Sender,
+): Promise<string> => {
+  const last = events.at(-1);
+  const time = timeAfter(last, nowMs());
+  const event: ClaimEvent = { type: 'MerchantReferenceClaimed', data };
+  const id = newEventId();
+  const context = contextOf(sender);
+  try {
+    await store.append(stream, expectedAfter(last), [{ id, time, event, context }]);
+  } catch (error) {
+    if (!(error instanceof RevisionConflict || error instanceof AppendOutcomeUnknown)) throw error;
+  }
+  return id;
+};
+
+/**
+ * Claims a reference for a create that is not appended yet: the id of its claim, or the response by
+ * the payment that has the reference. Throws BudgetSpent.
+ */
 export const claimReference = async (
   deps: CommandDeps,
   sender: Sender,
   create: CreateCommand,
   reference: string,
   budget: Budget,
-): Promise<Claimed> => {
+): Promise<{ claimId: string } | { response: CommandResponse }> => {
   const { paymentId, merchantId, operationId, amountMinor: amount, currency } = create;
   if (amount === 'too large')
     throw new Error(`payment ${paymentId} claims a reference with an amount that the rules refuse`);
@@ -45,18 +106,18 @@ export const claimReference = async (
   let claimId: string | undefined;
   for (;;) {
     if (budget.leftMs() === 0) throw new BudgetSpent();
-    const claims = await deps.claims.read(merchantId, reference);
+    const claims = await readClaims(deps, merchantId, reference);
     const judged = await judge(deps, claims, create, budget);
-    if (typeof judged === 'object') return { kind: 'held', response: judged };
+    if (typeof judged === 'object') return { response: judged };
     const waitedMs = Math.max(claims.lastAgeMs, performance.now() - startedMs);
     if (judged === 'just claimed' && waitedMs < CLAIM_MS_MAX) {
       await pause();
       continue;
     }
     // Every earlier claimant was looked at after our own claim was durable: our claim stands.
-    if (claimId !== undefined && claims.lastId === claimId) return { kind: 'ours', claimId };
+    if (claimId !== undefined && claims.lastId === claimId) return { claimId };
     const data = { paymentId, merchantId, operationId, amount, currency };
-    claimId = await deps.claims.claim(claims, data, contextOf(sender));
+    claimId = await claim(deps, claims, data, sender);
   }
 };
 
@@ -66,7 +127,7 @@ export const stillClaims = async (
   { merchantId }: CreateCommand,
   reference: string,
   claimId: string,
-): Promise<boolean> => (await deps.claims.read(merchantId, reference)).lastId === claimId;
+): Promise<boolean> => (await readClaims(deps, merchantId, reference)).lastId === claimId;
 
 /** Undefined when no payment holds the reference. */
 const judge = async (
@@ -88,38 +149,28 @@ const judge = async (
 
 /** The payment, if it exists, after its create has ended, as far as that can be known. */
 const ended = async (
-  deps: CommandDeps,
+  { paymentLog, unresolved }: CommandDeps,
   id: string,
   budget: Budget,
 ): Promise<LoadedPayment | undefined> => {
-  const known = deps.paymentLog.peek(id);
+  const known = paymentLog.peek(id);
   if (known?.state.status === 'FAILED') return known;
-  const payment = await deps.paymentLog.load(id, 'store');
+  const payment = await paymentLog.load(id, 'store');
   if (payment?.state.status !== 'PENDING') return payment;
   // The create of a PENDING payment no longer waits for a reference, so the two never wait for each other.
-  return resolvedInTurn(deps, id, budget);
+  return unresolved.resolveInTurn(id, budget);
 };
 
 const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
-  const { state } = payment;
+  const { state, events } = payment;
+  const { readModel } = state;
   const first = createOf(state);
   if (!isOfSameRequest(first, create)) {
     return rejection('BUSINESS_RULE_VIOLATION', [
       `merchantReference names another payment already, ${id}`,
     ]);
   }
-  if (state.status === 'PENDING') return { ...unknownOutcome(id), ...seenOf(payment, id) };
-  const { readModel } = state;
   if (first.ended?.revision === readModel.revision) return responseTo(payment, first);
-  return {
-    status: 200,
-    body: bodyOf(readModel),
-    headers: { etag: `"${readModel.revision}"` },
-    outcome: 'approved',
-    ...seenOf(payment, id),
-  };
+  const seen = { paymentId: id, revision: events.length - 1 };
+  return { ...(state.status === 'PENDING' ? unknownOutcome(id) : approved(readModel)), seen };
 };
-
-const seenOf = ({ events }: LoadedPayment, paymentId: string) => ({
-  seen: { paymentId, revision: events.length - 1 },
-});

@@ -1,7 +1,10 @@
-/** The metrics of each command, append and call to the provider. */
+/** The metrics of the command side. */
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import { REJECTIONS } from './provider/rejections.ts';
+import { REJECTIONS, type ResilientProvider } from './provider/resilience.ts';
+import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
+import type { LogTail } from './recovery/log-tail.ts';
+import type { Unresolved } from './recovery/unresolved.ts';
 import type { CommandResponse } from './responses.ts';
 
 /** What the command side calls as it works. */
@@ -14,15 +17,34 @@ export const recordMetrics = (metrics: Metrics) => {
       for (const { event } of events) metrics.eventsAppended.inc({ type: event.type });
     },
     onCardLikeText: (): void => metrics.cardLikeTexts.inc(),
-    /** Called after each call to the provider, with its time in seconds. */
     onCall: (operation: string, outcome: string, seconds: number): void =>
       metrics.providerSeconds.observe({ operation, outcome }, seconds),
-    /** Called when the provider rejects a key, a permission, a rate or a setting. */
     onRejection: (reason: string): void => metrics.providerRejections.inc({ reason }),
-    /** Called once for each command, with its time in seconds. */
     onCommand: (command: string, outcome: CommandResponse['outcome'], seconds: number): void => {
       metrics.commands.inc({ command, outcome });
       metrics.commandSeconds.observe({ command }, seconds);
     },
   };
 };
+
+/** Reads the state of the provider and what is unresolved at each scrape. */
+export const watchMetrics = (
+  metrics: Metrics,
+  side: {
+    provider: Pick<ResilientProvider, 'breakerOpen'>;
+    providerAhead: Pick<ProviderAhead, 'now'>;
+    unresolved: Pick<Unresolved, 'metrics'>;
+    tail: Pick<LogTail, 'clockSkewSeconds'> | undefined;
+  },
+): void =>
+  metrics.beforeScrape(() => {
+    metrics.breakerOpen.set(Number(side.provider.breakerOpen()));
+    metrics.clockSkewSeconds.set(side.tail?.clockSkewSeconds() ?? 0);
+    metrics.providerAhead.set(Number(side.providerAhead.now() !== undefined));
+    const unresolved = side.unresolved.metrics();
+    metrics.atOtherProvider.set(unresolved.atOtherProvider);
+    metrics.unconfirmed.set(unresolved.unconfirmed);
+    metrics.contradicted.set(unresolved.contradicted);
+    metrics.unresolved.set(unresolved.count);
+    metrics.unresolvedOldestSeconds.set(unresolved.oldestSeconds);
+  });

@@ -6,12 +6,11 @@
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { contextOf } from '../shared/http/event-context.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
-import type { FinalOutcome, FinalOutcomeDetails } from '../shared/payment/outcome.ts';
-import type { Operation } from '../shared/payment/payment-state.ts';
-import type { CommandDeps } from './deps.ts';
+import { isFree, type Operation } from '../shared/payment/payment-state.ts';
+import type { CommandDeps, Sender } from './deps.ts';
 import { type LoadedPayment, operationOf } from './loaded-payment.ts';
 import type { Executed } from './payment-log.ts';
-import type { CallDetails, Fenced, NotFound, ProviderOutcome } from './provider/port.ts';
+import type { CallDetails, ProviderOutcome, Unknown } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   atOtherProvider,
@@ -20,7 +19,6 @@ import {
   responseTo,
   unknownOutcome,
 } from './responses.ts';
-import type { Sender } from './sender.ts';
 
 /** One operation to be begun on a payment. */
 export type OperationRequest = {
@@ -35,7 +33,7 @@ export type OperationRequest = {
 
 /** How far an operation has come: what recovery has to know where the road ends early. */
 type Progress = {
-  /** The append of the intent has begun, and nobody knows whether the intent is stored. */
+  /** The append of the intent has begun, and it is not known whether the intent is stored. */
   intentUnknown?: boolean;
   /** The payment with the intent, later with what the provider opened, and with the outcome. */
   payment?: LoadedPayment;
@@ -62,10 +60,7 @@ export const operate = async (
   }
 };
 
-/**
- * Gives an operation without a recorded outcome to the unresolved index, also where the intent may
- * be stored: without an outcome it would bar the payment (gaps §7).
- */
+/** Also where the intent may be stored: without an outcome it would bar the payment (gaps §7). */
 const noteIn = (
   unresolved: CommandDeps['unresolved'],
   { paymentId, command: { kind, operationId } }: OperationRequest,
@@ -85,54 +80,24 @@ const carryOut = async (
   request: OperationRequest,
   progress: Progress,
 ): Promise<CommandResponse | undefined> => {
-  const { operationId } = request.command;
+  const { paymentId, command, budget } = request;
   const executed = await appendIntent(deps, request, progress);
-  if (executed.kind !== 'done') return responseWithoutIntent(deps, request.paymentId, executed);
+  if (executed.kind !== 'done') return responseWithoutIntent(deps, paymentId, executed);
   const { payment } = executed;
   progress.payment = payment;
-  request.budget.begunOn = request.paymentId;
-  const early = await endEarly(deps, request, progress, payment);
+  budget.begunOn = paymentId;
+  const operation = operationOf(payment, command.operationId);
+  const early = await endEarly(deps, request, progress, payment, operation);
   if (early !== undefined) return early.response;
-  const operation = operationOf(payment, operationId);
   // The append took so long that another process has recorded an outcome already.
   if (operation.ended !== undefined) return responseTo(payment, operation);
   const outcome = await callProvider(deps, request, progress, payment, operation);
-  const after = progress.payment;
-  if (outcome === undefined) return responseTo(after, operation);
-  return record(deps, request, progress, after, outcome);
+  return outcome.outcome === 'UNKNOWN'
+    ? responseTo(progress.payment, operation)
+    : record(deps, request, progress, progress.payment, outcome);
 };
 
-/**
- * Ends the operation before its provider call where it may not go on, or where nobody knows whether it
- * may: then nothing is sent, and its outcome is left to recovery. Undefined where it goes on. Never
- * throws: the response has to name the payment.
- */
-const endEarly = async (
-  deps: CommandDeps,
-  { paymentId, command: { operationId }, budget, mayGoOn }: OperationRequest,
-  progress: Progress,
-  payment: LoadedPayment,
-): Promise<{ response: CommandResponse | undefined } | undefined> => {
-  try {
-    if (mayGoOn === undefined || (await mayGoOn())) return undefined;
-    if (!isProof(deps, operationOf(payment, operationId)))
-      return { response: unknownOutcome(paymentId) };
-    progress.payment = await deps.paymentLog.recordOutcome(payment, operationId, {
-      outcome: 'NOT_SENT',
-    });
-    // The request goes on with another payment, or finds the one that another request made.
-    budget.begunOn = undefined;
-    return { response: undefined };
-  } catch (error) {
-    deps.logger.error(
-      { paymentId, err: error },
-      'nothing sent to the provider: the event store failed after the intent; recovery will end it',
-    );
-    return { response: unknownOutcome(paymentId) };
-  }
-};
-
-/** Decides and appends the intent. Where nobody knows whether it is stored, no call follows it. */
+/** Decides and appends the intent. No call follows an intent that may not be stored. */
 const appendIntent = async (
   { paymentLog, inFlight }: CommandDeps,
   { paymentId, command, sender, budget }: OperationRequest,
@@ -176,11 +141,35 @@ const responseWithoutIntent = (
   }
 };
 
-/** What a response of the provider says for good; undefined while the outcome is unknown. */
-export const outcomeOf = (
-  response: ProviderOutcome | Fenced | NotFound,
-): FinalOutcomeDetails | undefined =>
-  response.outcome === 'UNKNOWN' || response.outcome === 'NOT_FOUND' ? undefined : response;
+/**
+ * Ends the operation before its provider call where it may not go on, or where that is not known: then
+ * nothing is sent, and its outcome is left to recovery. Undefined where it goes on. Never throws: the
+ * response has to name the payment.
+ */
+const endEarly = async (
+  deps: CommandDeps,
+  { paymentId, budget, mayGoOn }: OperationRequest,
+  progress: Progress,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<{ response: CommandResponse | undefined } | undefined> => {
+  try {
+    if (mayGoOn === undefined || (await mayGoOn())) return undefined;
+    if (!isProof(deps, operation)) return { response: unknownOutcome(paymentId) };
+    const { operationId } = operation;
+    const command = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
+    progress.payment = await deps.paymentLog.record(payment, command);
+    // The request goes on with another payment, or finds the one that another request made.
+    budget.begunOn = undefined;
+    return { response: undefined };
+  } catch (error) {
+    deps.logger.error(
+      { paymentId, err: error },
+      'nothing sent to the provider: the event store failed after the intent; recovery will end it',
+    );
+    return { response: unknownOutcome(paymentId) };
+  }
+};
 
 /**
  * Whether a call that was not sent proves that nothing was carried out. An id under a key is derived, so
@@ -199,37 +188,40 @@ export const metEarlierFence = (
   attempt: number,
 ): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
 
-/** Undefined where the outcome is unknown. Never throws. */
+/** What has its outcome now, in the provider's words. */
+type Ended = Exclude<ProviderOutcome, Unknown>;
+
+/** The one call that may move money. Never throws. */
 const callProvider = async (
   deps: CommandDeps,
-  request: OperationRequest,
-  progress: Progress,
-  payment: LoadedPayment,
-  operation: Operation,
-): Promise<FinalOutcomeDetails | undefined> => {
-  const response = await execute(deps, request, progress, payment, operation);
-  const isUnproven = response.outcome === 'NOT_SENT' && response.reason !== 'fenced';
-  return isUnproven && !isProof(deps, operation) ? undefined : outcomeOf(response);
-};
-
-const execute = async (
-  { provider, paymentLog, inFlight }: CommandDeps,
   { call, budget }: OperationRequest,
   progress: Progress,
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<ProviderOutcome> => {
-  // The client has its response, that nothing was begun, and may have sent the request again.
-  if (budget.spent === true) return { outcome: 'NOT_SENT' };
-  // Another process may take the call for ended before it would end: the call is not begun.
-  if (inFlight.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
   const { paymentId, merchantId, currency } = payment.state;
   const { operationId, amountMinor: amount } = operation;
   const opened = async (reference: string): Promise<void> => {
-    progress.payment = await paymentLog.recordOpened(payment, operationId, reference);
+    const command = { kind: 'open', operationId, reference } as const;
+    const kept = await deps.paymentLog.record(payment, command);
+    const { ended, reference: own } = operationOf(kept, operationId);
+    // What was opened may not be used, so no money may move on it.
+    if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
+    progress.payment = kept;
   };
-  const sent = { operationId, paymentId, merchantId, amount, currency, ...call };
-  return provider.execute(sent, opened);
+  // A spent budget: the client has its response, and may have sent the request again. Too late: another
+  // process may take the call for ended before it would end.
+  const outcome: ProviderOutcome =
+    budget.spent === true || deps.inFlight.isTooLate(payment, operation)
+      ? { outcome: 'NOT_SENT' }
+      : await deps.provider.execute(
+          { operationId, paymentId, merchantId, amount, currency, ...call },
+          opened,
+        );
+  const isUnproven = outcome.outcome === 'NOT_SENT' && outcome.reason !== 'fenced';
+  return isUnproven && !isProof(deps, operation)
+    ? { outcome: 'UNKNOWN', reason: 'unproven' }
+    : outcome;
 };
 
 /** Never throws: an outcome that the store does not take is left to recovery. */
@@ -238,10 +230,11 @@ const record = async (
   { paymentId, command: { operationId } }: OperationRequest,
   progress: Progress,
   payment: LoadedPayment,
-  outcome: FinalOutcomeDetails,
+  outcome: Ended,
 ): Promise<CommandResponse> => {
   try {
-    const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome);
+    const command = { kind: 'record', operationId, ...outcome } as const;
+    const recorded = await deps.paymentLog.record(payment, command);
     progress.payment = recorded;
     const operation = operationOf(recorded, operationId);
     logDifference(deps, paymentId, operation, outcome);
@@ -256,15 +249,12 @@ const record = async (
   }
 };
 
-const wasNeverCarriedOut = (outcome: FinalOutcome | undefined): boolean =>
-  outcome === 'NOT_SENT' || outcome === 'FENCED';
-
 /** A decline is the shopper's bank's to say: neither a fault nor a reason for the circuit breaker. */
 const logDecline = (
   { logger }: CommandDeps,
   paymentId: string,
   { kind: operation }: Operation,
-  outcome: FinalOutcomeDetails,
+  outcome: Ended,
 ): void => {
   if (outcome.outcome !== 'DECLINED') return;
   const { failureCode, providerFailureCode } = outcome;
@@ -278,14 +268,13 @@ const logDecline = (
 const logDifference = (
   { logger }: CommandDeps,
   paymentId: string,
-  { kind, ended }: Operation,
-  late: FinalOutcomeDetails,
+  operation: Operation,
+  late: Ended,
 ): void => {
-  const recorded = ended?.outcome;
-  if (recorded === late.outcome) return;
-  if (wasNeverCarriedOut(recorded) && wasNeverCarriedOut(late.outcome)) return;
+  const recorded = operation.ended?.outcome;
+  if (recorded === late.outcome || (isFree(operation) && late.outcome === 'NOT_SENT')) return;
   logger.error(
-    { paymentId, operation: kind, recorded, provider: late.outcome },
+    { paymentId, operation: operation.kind, recorded, provider: late.outcome },
     'the provider answered other than what is recorded; reconcile with its ledger',
   );
 };

@@ -17,7 +17,7 @@ export class BudgetSpent extends Error {
   override name = 'BudgetSpent';
 }
 
-/** A budget of `totalMs` from `startMs` on, a time of the monotonic clock; from now on where left out. */
+/** `startMs` is a time of the monotonic clock. */
 export const startBudget = (totalMs: number, startMs: number = performance.now()): Budget => {
   const end = startMs + totalMs;
   const budget: Budget = {
@@ -27,10 +27,7 @@ export const startBudget = (totalMs: number, startMs: number = performance.now()
   return budget;
 };
 
-/**
- * The requests that wait for their command. An entry may be held by a table that the set has grown out
- * of, until all garbage is collected: so no more than the budget, which lets go of the wait (ADR-0112).
- */
+/** The budgets of the requests that wait for their command. */
 export type Waiting = Set<Budget>;
 
 /** The task's result, or BudgetSpent; the task itself is not stopped. */
@@ -51,6 +48,7 @@ export const withinBudget = async <T>(
   } finally {
     clearTimeout(timer);
     waiting.delete(budget);
+    // A grown set may hold the budget until a full collection (ADR-0112): it lets go of the wait.
     budget.spend = undefined;
   }
 };

@@ -1,7 +1,6 @@
 /**
  * The responses to commands, made from the events alone, so that a repeat gets the same bytes
- * (gaps §8). The response to an operation is the payment as it was at the operation's outcome. It is
- * sent within the time that the request has (gaps §11).
+ * (gaps §8): the payment as it was at the operation's outcome.
  */
 import type { FastifyReply } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
@@ -15,7 +14,7 @@ import {
 import type {} from '../shared/http/server/app.ts';
 import { NOT_ALLOWED } from '../shared/payment/decide.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import type { Operation } from '../shared/payment/payment-state.ts';
+import { isFree, type Operation } from '../shared/payment/payment-state.ts';
 import { bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
@@ -26,7 +25,7 @@ export type CommandResponse = {
   /** The JSON text of the body. */
   body: string;
   headers?: Record<string, string>;
-  /** The payment it is about and the revision a reader has to find; absent when nothing is stored. */
+  /** The revision that a reader of the payment has to find; absent when nothing is stored. */
   seen?: { paymentId: string; revision: number };
   /** One word for the metrics. */
   outcome: 'approved' | 'declined' | 'refused' | 'unknown' | 'not_sent' | 'unavailable';
@@ -46,88 +45,67 @@ export const rejection = (code: ErrorCode, details: string[]): CommandResponse =
 /** What `details` say where the Idempotency-Key stands for another request already (gaps §8). */
 export const KEY_REUSED = 'the Idempotency-Key was used for another request; use a new key';
 
-/** The Idempotency-Key stands for another request already (gaps §8). */
 export const keyReused = (): CommandResponse => rejection('IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
 
 /** A rejection that a later attempt may not meet. */
 const tryLater = (
   code: 'PROVIDER_UNAVAILABLE' | 'SERVICE_UNAVAILABLE' | 'IDEMPOTENCY_IN_PROGRESS',
-  details: string[],
-  headers: Record<string, string> = {},
-): CommandResponse => ({
-  ...errorResponse(code, details),
-  headers: { ...RETRY_LATER, ...headers },
-  outcome: code === 'PROVIDER_UNAVAILABLE' ? 'unknown' : 'unavailable',
-});
+  detail: string,
+  headers: Record<string, string> = RETRY_LATER,
+): CommandResponse => ({ ...errorResponse(code, [detail]), headers, outcome: 'unavailable' });
 
-/** The provider could not say which card a token stands for: nothing is stored. */
-export const tokenNotDescribed = (): CommandResponse => ({
-  ...tryLater('PROVIDER_UNAVAILABLE', [
-    'the provider could not be asked for the card of the token; nothing was stored',
-  ]),
-  outcome: 'unavailable',
-});
-
-/** Seconds: it takes an operator to set the earlier provider again, or to say that it is the same. */
-const OTHER_PROVIDER_RETRY_AFTER = '60';
-
-/** The payment was made at another provider than the one that is set (ADR-0247). */
-export const atOtherProvider = (): CommandResponse => ({
-  ...tryLater(
-    'PROVIDER_UNAVAILABLE',
-    [
-      'the payment was made at another provider than the one in use now; nothing was stored or sent',
-    ],
-    { 'retry-after': OTHER_PROVIDER_RETRY_AFTER },
-  ),
-  outcome: 'unavailable',
-});
-
-const locationOf = (paymentId: string) => ({ location: `/api/v1/payments/${paymentId}` });
-
-/** The intent is durable, its outcome is not known: nothing is guessed (gaps §7). */
-export const unknownOutcome = (paymentId: string): CommandResponse =>
+/** The provider could not say which card a token stands for. */
+export const tokenNotDescribed = (): CommandResponse =>
   tryLater(
     'PROVIDER_UNAVAILABLE',
-    [
-      `paymentId ${paymentId}`,
-      'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
-    ],
-    locationOf(paymentId),
+    'the provider could not be asked for the card of the token; nothing was stored',
+  );
+
+/** An operator has to set the earlier provider again, or to say that it is the same. */
+const OTHER_PROVIDER_RETRY = { 'retry-after': '60' };
+
+/** The payment was made at another provider than the one that is set (ADR-0247). */
+export const atOtherProvider = (): CommandResponse =>
+  tryLater(
+    'PROVIDER_UNAVAILABLE',
+    'the payment was made at another provider than the one in use now; nothing was stored or sent',
+    OTHER_PROVIDER_RETRY,
+  );
+
+/** The intent is durable, and the response names its payment. */
+const unknownOn = (paymentId: string, detail: string): CommandResponse => ({
+  ...errorResponse('PROVIDER_UNAVAILABLE', [`paymentId ${paymentId}`, detail]),
+  headers: { ...RETRY_LATER, location: `/api/v1/payments/${paymentId}` },
+  outcome: 'unknown',
+});
+
+/** Nothing is guessed (gaps §7). */
+export const unknownOutcome = (paymentId: string): CommandResponse =>
+  unknownOn(
+    paymentId,
+    'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
   );
 
 /** Nobody can say yet what an earlier log sent under the key, so no further attempt is made. */
 export const earlierAttemptUnknown = (paymentId: string): CommandResponse =>
-  tryLater(
-    'PROVIDER_UNAVAILABLE',
-    [
-      `paymentId ${paymentId}`,
-      'the provider cannot say now whether an earlier attempt was carried out; repeat it under the same key',
-    ],
-    locationOf(paymentId),
+  unknownOn(
+    paymentId,
+    'the provider cannot say now whether an earlier attempt was carried out; repeat it under the same key',
   );
 
 /** The log has it as never sent, and the provider carried it out (gaps §16). */
 export const contradicted = (paymentId: string): CommandResponse =>
-  tryLater(
-    'PROVIDER_UNAVAILABLE',
-    [
-      `paymentId ${paymentId}`,
-      'the provider carried it out although it is recorded as never sent: an operator has to resolve it; do not send it again under another key',
-    ],
-    locationOf(paymentId),
+  unknownOn(
+    paymentId,
+    'the provider carried it out although it is recorded as never sent: an operator has to resolve it; do not send it again under another key',
   );
 
-const neverCarriedOut = (operation: Operation, paymentId: string): CommandResponse => ({
-  ...tryLater(
-    'PROVIDER_UNAVAILABLE',
-    [
-      `paymentId ${paymentId}`,
-      operation.kind === 'create'
-        ? 'the provider did not carry it out: nothing was charged'
-        : `the provider did not carry out the ${operation.kind}: nothing was changed`,
-    ],
-    locationOf(paymentId),
+const neverCarriedOut = ({ kind }: Operation, paymentId: string): CommandResponse => ({
+  ...unknownOn(
+    paymentId,
+    kind === 'create'
+      ? 'the provider did not carry it out: nothing was charged'
+      : `the provider did not carry out the ${kind}: nothing was changed`,
   ),
   outcome: 'not_sent',
 });
@@ -140,24 +118,27 @@ const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel
   return readModel;
 };
 
+/** The payment as it is. */
+export const approved = (readModel: PaymentReadModel): CommandResponse => ({
+  status: 200,
+  body: bodyOf(readModel),
+  headers: { etag: `"${readModel.revision}"` },
+  outcome: 'approved',
+});
+
 /** The response to an operation: its stored outcome, or that there is none yet. */
 export const responseTo = (payment: LoadedPayment, operation: Operation): CommandResponse => {
   const { paymentId } = payment.state;
   const last = payment.events.length - 1;
-  if (operation.ended === undefined) {
-    return { ...unknownOutcome(paymentId), seen: { paymentId, revision: last } };
-  }
-  const { outcome, revision } = operation.ended;
+  const { outcome, revision = last } = operation.ended ?? {};
   const seen = { paymentId, revision };
-  if (outcome === 'NOT_SENT' || outcome === 'FENCED') {
-    return { ...neverCarriedOut(operation, paymentId), seen };
-  }
+  if (outcome === undefined) return { ...unknownOutcome(paymentId), seen };
+  if (isFree(operation)) return { ...neverCarriedOut(operation, paymentId), seen };
   const readModel = readModelAt(payment, revision);
-  if (outcome === 'APPROVED') {
-    const headers = { etag: `"${revision}"` };
-    return { status: 200, body: bodyOf(readModel), headers, seen, outcome: 'approved' };
-  }
-  return { ...declined(readModel, operation), seen };
+  return {
+    ...(outcome === 'APPROVED' ? approved(readModel) : declined(readModel, operation)),
+    seen,
+  };
 };
 
 const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResponse => {
@@ -177,7 +158,6 @@ const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResp
   return { status: 422, body, outcome: 'declined' };
 };
 
-/** A stored outcome, given again (gaps §8). */
 export const replayed = (response: CommandResponse): CommandResponse => ({
   ...response,
   headers: { ...response.headers, 'idempotent-replayed': 'true' },
@@ -185,13 +165,12 @@ export const replayed = (response: CommandResponse): CommandResponse => ({
 
 export type RespondDeps = {
   readModels: Pick<ReadModelsReader, 'waitForRevision'>;
-  /** The requests that wait; a stop ends their waits before their connections are cut. */
+  /** A stop ends their waits before their connections are cut. */
   waiting: Waiting;
-  /** Called once for each command, with its time in seconds. */
   onCommand(command: string, outcome: CommandResponse['outcome'], seconds: number): void;
 };
 
-/** How long a response waits for the read models; a GET folds the stream where that was too short. */
+/** A GET folds the stream where that was too short. */
 const READ_MODELS_WAIT_MS = 500;
 
 /** An operation that an earlier request with the same key has begun, and that has no outcome yet. */
@@ -201,7 +180,6 @@ export type EarlierOperation = {
   mayRun: boolean;
 };
 
-/** A command that has been begun for a request. */
 type Running = {
   command: string;
   budget: Budget;
@@ -237,16 +215,17 @@ export const respondInBudget = async (
 
 /** No provider call follows an intent that may not be stored (operate.ts). */
 const storedOrNot = (): CommandResponse =>
-  tryLater('SERVICE_UNAVAILABLE', [
+  tryLater(
+    'SERVICE_UNAVAILABLE',
     'it is not known whether anything was stored; nothing was sent to the provider',
-  ]);
+  );
 
 /** The budget was spent before the command had its turn, by what its key was used for before. */
 const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
   if (earlier === undefined)
-    return tryLater('SERVICE_UNAVAILABLE', ['the turn of this request did not come in time']);
+    return tryLater('SERVICE_UNAVAILABLE', 'the turn of this request did not come in time');
   return earlier.mayRun
-    ? tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs'])
+    ? tryLater('IDEMPOTENCY_IN_PROGRESS', 'the first request with this key still runs')
     : unknownOutcome(earlier.paymentId);
 };
 

@@ -9,7 +9,6 @@ import { providerState, readOnlyWarnings } from '../command-api/health.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import type { Provider } from '../command-api/provider/port.ts';
-import { watchCommandMetrics } from '../command-api/watch-metrics.ts';
 import { registerConsole } from '../console/routes.ts';
 import { type Projector, startProjector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
@@ -183,9 +182,8 @@ const openParts = async (
 };
 
 const watchMetrics = ({ metrics, opened, ...sides }: Parts): void => {
-  const { commands, projector, relay, deliverer } = sides;
+  const { projector, relay, deliverer } = sides;
   watchCommits(metrics, opened);
-  watchCommandMetrics(metrics, commands);
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
   watchDelivererMetrics(metrics, deliverer);
@@ -258,10 +256,7 @@ export const openService = async (
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
   registerApis(app, authHooks, parts);
   registerHealth(app, { metrics, ready: readiness(app, parts) });
-  commands.startReconciling();
-  commands.watchAuthorizations();
-  commands.startSweep(projector.caughtUp);
-  await commands.providerAhead.start();
+  await commands.start(projector.caughtUp);
   return {
     app,
     eventsAtStart: Number(opened.lastPosition() ?? 0),

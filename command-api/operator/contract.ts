@@ -3,7 +3,7 @@ import { REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.t
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import type { ResolutionRequest } from '../../shared/payment/payment-state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
-import { OPERATION_STATES } from '../recovery/unresolved-index.ts';
+import { OPERATION_STATES } from '../recovery/unresolved.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
 const operation = z.enum(['create', 'capture', 'void', 'refund']);

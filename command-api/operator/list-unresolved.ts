@@ -6,8 +6,7 @@
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { UnresolvedOperation } from '../recovery/unresolved.ts';
-import { knownOperations } from '../recovery/unresolved-index.ts';
+import { knownOperations, type UnresolvedOperation } from '../recovery/unresolved.ts';
 
 type UnresolvedDeps = {
   paymentLog: Pick<CommandDeps['paymentLog'], 'load'>;

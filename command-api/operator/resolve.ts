@@ -4,20 +4,24 @@
  * asked each time, and its definite outcome goes first. Two operators end a contradiction the same
  * way.
  */
+import { contextOf } from '../../shared/http/event-context.ts';
+import type { ResolveCommand } from '../../shared/payment/commands.ts';
 import {
   type Operation,
   type PaymentState,
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
-import type { CommandDeps } from '../deps.ts';
+import type { CommandDeps, Sender } from '../deps.ts';
 import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
-import type { Word } from '../payment-log.ts';
+import { BY_RECOVERY } from '../payment-log.ts';
 import { ask } from '../recovery/ask.ts';
-import type { Sender } from '../sender.ts';
 
 /** For the operation of `operationId`, else for the only one that it can be for. */
-export type Resolution = Word & { paymentId: string; operationId?: string | undefined };
+type Resolution = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'> & {
+  paymentId: string;
+  operationId?: string | undefined;
+};
 
 export type Resolved =
   | {
@@ -57,7 +61,10 @@ export const resolveByHand = async (
     const instead = await outcomeInstead(deps, payment, operation, resolution);
     if (instead !== undefined) return instead;
     const { operationId } = operation;
-    const after = await deps.paymentLog.resolve(payment, operationId, operator, resolution);
+    const { outcome, evidence, withoutFence } = resolution;
+    const said = { outcome, evidence, withoutFence, actor: operator.actor, atMs: deps.nowMs() };
+    const command = { kind: 'resolve', operationId, ...said } as const;
+    const after = await deps.paymentLog.record(payment, command, contextOf(operator));
     // The provider is asked on: the retry schedule begins anew (recovery/ask.ts).
     const { confirmation } = operationOf(after, operationId);
     if (confirmation === 'UNCONFIRMED') deps.unresolved.add(paymentId, operationId, after);
@@ -114,7 +121,8 @@ const outcomeInstead = async (
   const outcome = await ask(deps, payment, operation);
   if (ended !== undefined) {
     if (outcome === undefined || outcome === 'at work') return undefined;
-    const after = await deps.paymentLog.confirm(payment, operationId, outcome);
+    const command = { kind: 'confirm', operationId, ...outcome } as const;
+    const after = await deps.paymentLog.record(payment, command, BY_RECOVERY);
     deps.unresolved.update(payment.state.paymentId, after);
     return operationOf(after, operationId).confirmation === undefined
       ? rejected(`the provider agrees with the ${kind} by now, and that is recorded`)
@@ -123,7 +131,8 @@ const outcomeInstead = async (
   if (outcome === 'at work') return stillAtWork();
   if (outcome === undefined)
     return word === 'DECLINED' && !withoutFence ? rejected(NO_FENCE) : undefined;
-  const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
+  const command = { kind: 'record', operationId, ...outcome } as const;
+  const recorded = await deps.paymentLog.record(payment, command, BY_RECOVERY);
   deps.unresolved.update(payment.state.paymentId, recorded);
   if (operationOf(recorded, operationId).ended === undefined) return stillAtWork();
   return rejected(

@@ -12,9 +12,8 @@ import {
 } from '../../shared/http/route.ts';
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
-import type { CommandDeps } from '../deps.ts';
+import { type CommandDeps, senderOf } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
-import { senderOf } from '../sender.ts';
 import {
   Resolution,
   ResolutionRequested,

@@ -4,7 +4,7 @@ import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/err
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf } from '../../shared/http/event-context.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
-import { senderOf } from '../sender.ts';
+import { senderOf } from '../deps.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
 
 export const Acknowledgement = z

@@ -1,6 +1,6 @@
 /**
- * Circuit breaker, bulkhead and metrics around the provider (gaps §7). No call is sent twice; one
- * that is held back is NOT_SENT.
+ * What stands around every provider (gaps §7): circuit breaker, bulkhead, metrics, spans, and the gate
+ * to what another provider was sent. No call is sent twice; one that is held back is NOT_SENT.
  */
 import {
   bulkhead,
@@ -11,10 +11,22 @@ import {
   type IBackoff,
   type IBackoffFactory,
 } from 'cockatiel';
+import { isOtherProvider } from '../../shared/payment/payment-state.ts';
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/timer.ts';
-import type { Opened, Provider, ProviderOperation, ProviderOutcome } from './port.ts';
+import { withSpan } from '../../shared/runtime/tracing.ts';
+import {
+  type NotSentReason,
+  type Opened,
+  OTHER_PROVIDER,
+  type Provider,
+  type ProviderOperation,
+  type ProviderOutcome,
+  type Unknown,
+} from './port.ts';
 
-export type ResilienceOptions = {
+type ResilienceOptions = {
   /** After each call that was sent. */
   onCall?: (operation: string, outcome: string, seconds: number) => void;
   /** After each outcome. `account`: the merchant's own. */
@@ -132,5 +144,93 @@ export const resilient = (
     laterResults: (question) => measured('LATER', provider.laterResults(question)),
     paymentOf: (reference, origin) => measured('NOTICE', provider.paymentOf(reference, origin)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,
+  };
+};
+
+type Rejection = Extract<
+  NotSentReason,
+  'unauthorized' | 'forbidden' | 'rate_limited' | 'misconfigured'
+>;
+
+const LINES: Record<Rejection, string> = {
+  unauthorized: 'the provider rejects the key: nothing is charged until it has another one',
+  forbidden: 'the provider rejects the operation: its key lacks the permission',
+  rate_limited: 'the provider limits the rate of this account: operations are not carried out',
+  misconfigured: 'the provider rejects the operation: the account is not set up for it',
+};
+
+export const REJECTIONS = Object.keys(LINES) as readonly Rejection[];
+
+const LOGGED_EVERY_MS = 60_000;
+const ACCOUNTS_MAX = 10_000;
+
+/**
+ * Rejections because of this installation or its account, not of a card. An operator has to act, so
+ * each is counted, and logged for each account at most once a minute.
+ */
+export const noteRejections = (options: {
+  onRejection: (reason: Rejection) => void;
+  logger: Pick<Logger, 'error'>;
+  nowMs: () => number;
+}) => {
+  const { onRejection, logger, nowMs } = options;
+  const loggedAtMs = createBoundedMap<number>(ACCOUNTS_MAX);
+  return (operation: string, said: string | undefined, account?: string): void => {
+    const reason = REJECTIONS.find((known) => known === said);
+    if (reason === undefined) return;
+    onRejection(reason);
+    const about = `${reason} ${account ?? ''}`;
+    const last = loggedAtMs.peek(about);
+    if (last !== undefined && nowMs() - last < LOGGED_EVERY_MS) return;
+    loggedAtMs.set(about, nowMs());
+    logger.error({ operation, reason, ...(account !== undefined && { account }) }, LINES[reason]);
+  };
+};
+
+/** A span for each call that moves money or asks about it; `address` is the provider's host. */
+export const tracedProvider = (provider: Provider, address: string | undefined): Provider => {
+  const traced = <T extends { outcome: string }>(
+    operation: string,
+    work: () => Promise<T>,
+  ): Promise<T> =>
+    withSpan(
+      {
+        name: `provider ${operation}`,
+        kind: 'client',
+        attributes: { 'server.address': address },
+      },
+      work,
+      ({ outcome }) => ({
+        'payments.outcome': outcome,
+        'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
+      }),
+    );
+  return {
+    ...provider,
+    execute: (operation, opened) =>
+      traced(operation.kind.toLowerCase(), () => provider.execute(operation, opened)),
+    describeToken: (...request) => traced('describe', () => provider.describeToken(...request)),
+    lookUp: (question) => traced('look up', () => provider.lookUp(question)),
+    fence: (question) => traced('fence', () => provider.fence(question)),
+    laterResults: (question) => traced('later results', () => provider.laterResults(question)),
+  };
+};
+
+const AT_OTHER_PROVIDER: Unknown = { outcome: 'UNKNOWN', reason: OTHER_PROVIDER };
+
+/**
+ * A provider knows nothing of what another one was sent (ADR-0247): it would say "not found", and
+ * fence an operation that moved money. So it is not asked, and the outcome stays unknown.
+ */
+export const forOwnOperations = <P extends Provider>(provider: P, names: readonly string[]): P => {
+  const gated =
+    <Q extends { provider?: string | undefined }, R>(ask: (question: Q) => Promise<R>) =>
+    async (question: Q): Promise<R | Unknown> =>
+      isOtherProvider(question.provider, names) ? AT_OTHER_PROVIDER : ask(question);
+  return {
+    ...provider,
+    lookUp: gated(provider.lookUp),
+    fence: gated(provider.fence),
+    laterResults: gated(provider.laterResults),
   };
 };

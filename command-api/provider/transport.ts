@@ -1,12 +1,12 @@
 /**
- * One HTTP request to a provider, sent once. Only undici's own connect time-out tells "never
- * connected" (nothing was sent) from "no response" (it may have been).
+ * One HTTP request to a provider, sent once, and what of its response may be read and kept. Only
+ * undici's own connect time-out tells "never connected" (nothing was sent) from "no response".
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 import { annotate } from '../../shared/runtime/tracing.ts';
-import { parseResponse } from './response-json.ts';
 
-export type TransportRequest = {
+type TransportRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: string;
   headers: Record<string, string>;
@@ -15,7 +15,7 @@ export type TransportRequest = {
   bytesMax: number;
 };
 
-/** `body` is the parsed JSON, undefined where it is none (response-json.ts). */
+/** `body` is the parsed JSON, undefined where it is none. */
 export type RawResponse = {
   status: number;
   headers: Dispatcher.ResponseData['headers'];
@@ -28,10 +28,51 @@ export type NoResponse = {
   reason: 'timeout' | 'oversized' | 'unreachable' | 'broken';
 };
 
-export type Transport = {
+type Transport = {
   /** Never throws. Follows no redirect and sends nothing a second time. */
   send(request: TransportRequest): Promise<RawResponse | NoResponse>;
   close(): Promise<void>;
+};
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+/** Each key has one colon that is in no string. */
+const keysWritten = (text: string): number => {
+  let count = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) inString = !inString;
+    else if (sign === BACKSLASH) at += 1;
+    else if (sign === COLON && !inString) count += 1;
+  }
+  return count;
+};
+
+/** A loop: a response may be nested deeper than the stack. */
+const keysKept = (value: unknown): number => {
+  const inside = [value];
+  let count = 0;
+  for (let next = inside.pop(); next !== undefined; next = inside.pop()) {
+    if (typeof next !== 'object' || next === null) continue;
+    const values = Object.values(next);
+    if (!Array.isArray(next)) count += values.length;
+    for (const value of values) if (typeof value === 'object') inside.push(value);
+  }
+  return count;
+};
+
+/**
+ * Its amounts decide what is recorded, so no byte, number or repeated key is guessed (provider.md):
+ * undefined for no UTF-8, no JSON or a key twice. A fraction is NaN, which no schema takes.
+ */
+const parseResponse = (bytes: Buffer): unknown => {
+  const text = textOf(bytes);
+  const json = parseText(text);
+  if (!json.ok || text === undefined) return undefined;
+  return keysKept(json.value) === keysWritten(text) ? json.value : undefined;
 };
 
 class TooLarge extends Error {}

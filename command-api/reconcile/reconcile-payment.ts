@@ -6,7 +6,7 @@ import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import { MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
-import { questionAbout } from '../question.ts';
+import { questionAbout } from '../recovery/ask.ts';
 import type { PaymentReconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 

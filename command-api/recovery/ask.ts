@@ -5,31 +5,59 @@
  */
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import {
+  authorizationOf,
   type Operation,
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
-import type { CommandDeps } from '../deps.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Queues } from '../../shared/runtime/queues.ts';
+import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
-import { outcomeOf } from '../operate.ts';
-import { AT_WORK } from '../provider/port.ts';
-import { questionAbout } from '../question.ts';
-import type { Budget } from '../request-budget.ts';
-import {
-  type CommandResponse,
-  contradicted,
-  earlierAttemptUnknown,
-  responseTo,
-} from '../responses.ts';
-import { waitForInFlight } from '../wait-for-in-flight.ts';
-import { recordContradiction } from './contradiction.ts';
+import { BY_RECOVERY, type PaymentLog } from '../payment-log.ts';
+import { AT_WORK, type OperationQuestion, type Provider } from '../provider/port.ts';
+
+export type AskDeps = {
+  paymentLog: PaymentLog;
+  provider: Provider;
+  queues: Queues;
+  inFlight: InFlight;
+  /** Wall clock in milliseconds. */
+  nowMs(): number;
+  logger: Logger;
+};
+
+/** A capture, void or refund in the words of the provider's port. */
+export const CHANGE_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
+
+/** What the provider is asked about an operation: all that the log knows of it. */
+export const questionAbout = (
+  { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
+  operation: Operation,
+): OperationQuestion => {
+  const { operationId, amountMinor: amount, kind, provider, reference } = operation;
+  const { paymentId, merchantId, currency, captureNow } = state;
+  const createKind = captureNow ? 'SALE' : 'AUTHORIZE';
+  return {
+    operationId,
+    paymentId,
+    merchantId,
+    kind: kind === 'create' ? createKind : CHANGE_KINDS[kind],
+    amount,
+    currency,
+    requestedAt: intentTimeOf({ events, state }, operation),
+    ...(provider !== undefined && { provider }),
+    ...(reference !== undefined && { reference }),
+    ...(kind !== 'create' && authorizationOf(state)),
+  };
+};
 
 /** A provider that says "at work" for longer than a day will never give an outcome. */
 const AT_WORK_MS_MAX = 86_400_000;
 
 /** The provider's final word; undefined while the outcome is unknown. */
 export const ask = async (
-  { provider, nowMs }: Pick<CommandDeps, 'provider' | 'nowMs'>,
+  { provider, nowMs }: Pick<AskDeps, 'provider' | 'nowMs'>,
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<FinalOutcomeDetails | 'at work' | undefined> => {
@@ -37,14 +65,13 @@ export const ask = async (
   const found = await provider.lookUp(question);
   // A bare "not found" decides nothing: the operation may still be on its way.
   const response = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
+  if (response.outcome !== 'UNKNOWN') return response;
   const ageMs = nowMs() - Date.parse(question.requestedAt);
-  const isAtWork = response.outcome === 'UNKNOWN' && response.reason === AT_WORK;
-  if (isAtWork && ageMs < AT_WORK_MS_MAX) return 'at work';
-  return outcomeOf(response);
+  return response.reason === AT_WORK && ageMs < AT_WORK_MS_MAX ? 'at work' : undefined;
 };
 
 const askAndRecord = async (
-  deps: CommandDeps,
+  deps: AskDeps,
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<LoadedPayment> => {
@@ -53,15 +80,14 @@ const askAndRecord = async (
   const { operationId, kind } = operation;
   const outcome = await ask(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
-  const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
-  deps.unresolved.update(paymentId, recorded);
+  const command = { kind: 'record', operationId, ...outcome } as const;
+  const recorded = await deps.paymentLog.record(payment, command, BY_RECOVERY);
   const { ended } = operationOf(recorded, operationId);
-  if (ended === undefined) {
-    // Its call has opened something at the provider since: the next question names it.
+  // Its call has opened something at the provider since: the next question names it.
+  if (ended === undefined)
     deps.logger.warn({ paymentId, operation: kind }, 'a fence came too early: it is not recorded');
-    return recorded;
-  }
-  deps.logger.info({ paymentId, operation: kind, outcome: ended.outcome }, 'outcome recovered');
+  else
+    deps.logger.info({ paymentId, operation: kind, outcome: ended.outcome }, 'outcome recovered');
   return recorded;
 };
 
@@ -70,9 +96,9 @@ const askAndRecord = async (
  * stops it between two questions. Returns the payment as the store has it then.
  */
 export const resolveByAsking = async (
-  deps: CommandDeps,
+  deps: AskDeps,
   paymentId: string,
-  goOn: () => boolean = () => true,
+  goOn: () => boolean,
 ): Promise<LoadedPayment | undefined> => {
   let payment = await deps.paymentLog.load(paymentId, 'store');
   for (const operation of unresolvedOperations(payment?.state)) {
@@ -80,31 +106,25 @@ export const resolveByAsking = async (
     if (payment === undefined || !goOn()) break;
     payment = await askAndRecord(deps, payment, operation);
   }
-  deps.unresolved.update(paymentId, payment);
   return payment;
 };
 
 const confirmOne = async (
-  deps: CommandDeps,
+  deps: AskDeps,
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<LoadedPayment> => {
   const outcome = await ask(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
   const { paymentId } = payment.state;
-  const { operationId, kind, ended } = operation;
+  const { operationId, kind, amountMinor, ended } = operation;
+  const command = { kind: 'confirm', operationId, ...outcome } as const;
   const after = await deps.queues.run(paymentId, () =>
-    deps.paymentLog.confirm(payment, operationId, outcome),
+    deps.paymentLog.record(payment, command, BY_RECOVERY),
   );
   const { confirmation } = operationOf(after, operationId);
-  const fields = {
-    paymentId,
-    operation: kind,
-    operationId,
-    amountMinor: operation.amountMinor,
-    recorded: ended?.outcome,
-    provider: outcome.outcome,
-  };
+  const said = { recorded: ended?.outcome, provider: outcome.outcome };
+  const fields = { paymentId, operation: kind, operationId, amountMinor, ...said };
   if (confirmation === undefined)
     deps.logger.info(fields, 'the provider confirmed what was resolved by hand');
   else if (operation.confirmation === 'UNCONFIRMED')
@@ -120,7 +140,7 @@ const confirmOne = async (
  * outside the queue so that no command waits. A contradiction is recorded, and nothing rewritten.
  */
 export const confirmByAsking = async (
-  deps: CommandDeps,
+  deps: AskDeps,
   payment: LoadedPayment,
   goOn: () => boolean,
 ): Promise<LoadedPayment> => {
@@ -130,42 +150,4 @@ export const confirmByAsking = async (
     after = await confirmOne(deps, after, operation);
   }
   return after;
-};
-
-/** The payment once no call runs on it, asked about in its queue. Throws BudgetSpent. */
-export const resolvedInTurn = (
-  deps: CommandDeps,
-  paymentId: string,
-  budget: Budget,
-): Promise<LoadedPayment | undefined> =>
-  deps.queues.run(paymentId, async () => {
-    const payment = await waitForInFlight(deps, paymentId, 'store', budget);
-    return unresolvedOperations(payment?.state).length > 0
-      ? resolveByAsking(deps, paymentId)
-      : payment;
-  });
-
-/**
- * Has the provider fence an attempt that was never sent before its key gets another one (ADR-0103):
- * a log restored to before that attempt would send it, and charge a second time. Undefined once the
- * next attempt may be made. Call it in the payment's queue, or the key's.
- */
-export const responseUnlessFenced = async (
-  deps: CommandDeps,
-  payment: LoadedPayment,
-  operation: Operation,
-): Promise<CommandResponse | undefined> => {
-  const { ended, kind, contradictionEnded } = operation;
-  // Two operators have ended the contradiction: its money was given back.
-  if (ended?.outcome !== 'NOT_SENT' || contradictionEnded) return undefined;
-  const { paymentId } = payment.state;
-  // Without a provider's name the one that is set fences it: that one gets the next attempt.
-  const { provider: _, ...question } = questionAbout(payment, operation);
-  const fence = await deps.provider.fence(question);
-  if (fence.outcome === 'UNKNOWN')
-    return deps.isLevel() ? responseTo(payment, operation) : earlierAttemptUnknown(paymentId);
-  // A void cannot happen twice: the next attempt brings the log level.
-  if (fence.outcome !== 'APPROVED' || kind === 'void') return undefined;
-  await recordContradiction(deps, payment, operation, fence);
-  return contradicted(paymentId);
 };

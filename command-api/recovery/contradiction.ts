@@ -5,11 +5,18 @@
 import { isFree, type Operation } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
+import { BY_RECOVERY } from '../payment-log.ts';
 import type { Approved } from '../provider/port.ts';
-import { questionAbout } from '../question.ts';
+import {
+  type CommandResponse,
+  contradicted,
+  earlierAttemptUnknown,
+  responseTo,
+} from '../responses.ts';
+import { questionAbout } from './ask.ts';
 
-/** Records it once. Throws what the event store throws. */
-export const recordContradiction = async (
+/** Once. Throws what the event store throws. */
+const recordContradiction = async (
   { paymentLog, unresolved, logger }: CommandDeps,
   payment: LoadedPayment,
   { operationId, kind, amountMinor, ended, confirmation }: Operation,
@@ -17,15 +24,15 @@ export const recordContradiction = async (
 ): Promise<void> => {
   const { paymentId } = payment.state;
   if (confirmation === 'CONTRADICTED') return;
-  const after = await paymentLog.confirm(payment, operationId, said);
-  unresolved.add(paymentId, operationId, after);
+  const command = { kind: 'confirm', operationId, ...said } as const;
+  unresolved.add(paymentId, operationId, await paymentLog.record(payment, command, BY_RECOVERY));
   logger.error(
     { paymentId, operation: kind, operationId, amountMinor, recorded: ended?.outcome },
     'the provider carried out what is recorded as never carried out; two operators have to resolve it: see payments unresolved',
   );
 };
 
-/** Asks about an operation of that kind. Never throws: the next reconciliation finds it again. */
+/** For a difference that reconciliation found. Never throws: the next one finds it again. */
 export const askAboutNeverSent = async (
   deps: CommandDeps,
   { paymentId, operationId }: { paymentId: string; operationId: string },
@@ -43,4 +50,29 @@ export const askAboutNeverSent = async (
   } catch (error) {
     deps.logger.warn({ paymentId, err: error }, 'a contradiction could not be recorded');
   }
+};
+
+/**
+ * Has the provider fence an attempt that was never sent before its key gets another one (ADR-0103):
+ * a log restored to before that attempt would send it, and charge a second time. Undefined once the
+ * next attempt may be made. Call it in the payment's queue, or the key's.
+ */
+export const responseUnlessFenced = async (
+  deps: CommandDeps,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<CommandResponse | undefined> => {
+  const { ended, kind, contradictionEnded } = operation;
+  // Two operators have ended the contradiction: its money was given back.
+  if (ended?.outcome !== 'NOT_SENT' || contradictionEnded) return undefined;
+  const { paymentId } = payment.state;
+  // Without a provider's name the one that is set fences it: that one gets the next attempt.
+  const { provider: _, ...question } = questionAbout(payment, operation);
+  const fence = await deps.provider.fence(question);
+  if (fence.outcome === 'UNKNOWN')
+    return deps.isLevel() ? responseTo(payment, operation) : earlierAttemptUnknown(paymentId);
+  // A void cannot happen twice: the next attempt brings the log level.
+  if (fence.outcome !== 'APPROVED' || kind === 'void') return undefined;
+  await recordContradiction(deps, payment, operation, fence);
+  return contradicted(paymentId);
 };

@@ -3,6 +3,8 @@
  * ask, never the truth; authorizations past the provider's hold period are polled too, in case no
  * notice arrives.
  */
+
+import type { LaterResult } from '../../shared/payment/outcome.ts';
 import {
   authorizationOf,
   type PaymentState,
@@ -10,11 +12,13 @@ import {
 } from '../../shared/payment/payment-state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
+import { newOperationId } from '../../shared/runtime/ids.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
+import { RECORD_BUDGET_MS } from '../payment-log.ts';
 import { OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
-import { resolveByAsking } from './ask.ts';
+import { startBudget } from '../request-budget.ts';
 
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
 export type AfterAsking =
@@ -42,14 +46,30 @@ const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
     .map(({ operationId, refundId }) => ({ operationId, refundId })),
 });
 
+/** Once; nothing where it is recorded already, or cannot be now. */
+const recordLater = async (
+  { paymentLog }: CommandDeps,
+  payment: LoadedPayment,
+  result: LaterResult,
+): Promise<LoadedPayment> => {
+  const [{ id } = { id: '' }] = payment.events;
+  const context = { actor: 'provider', requestId: id, correlationId: id, causationId: id };
+  const command = { kind: 'later', operationId: newOperationId(), result } as const;
+  const { paymentId } = payment.state;
+  const budget = startBudget(RECORD_BUDGET_MS);
+  const recorded = await paymentLog.execute(paymentId, command, context, budget);
+  if (recorded.kind !== 'done') throw new Error(`a later result was ${recorded.kind}`);
+  return recorded.payment;
+};
+
 const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsking> => {
-  let payment: LoadedPayment | undefined = await resolveByAsking(deps, paymentId);
+  let payment: LoadedPayment | undefined = await deps.unresolved.resolve(paymentId);
   if (payment === undefined) return 'unknown payment';
   const before = payment.events.length;
   const found = await deps.provider.laterResults(questionAboutPayment(payment.state));
   if (found.outcome === 'UNKNOWN')
     return found.reason === OTHER_PROVIDER ? 'at other provider' : 'unknown';
-  for (const result of found.results) payment = await deps.paymentLog.recordLater(payment, result);
+  for (const result of found.results) payment = await recordLater(deps, payment, result);
   const recorded = payment.events.slice(before).map(({ event }) => event.type);
   if (recorded.length === 0) return 'nothing new';
   deps.logger.info({ paymentId, recorded }, 'recorded later results from the provider');

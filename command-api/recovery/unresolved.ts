@@ -1,18 +1,42 @@
 /**
- * What this process knows to be unresolved: the call has ended, no outcome is recorded. Each
- * payment has a schedule by which the provider is asked until it is definite, also after a word by
- * hand.
+ * What this process knows to be unresolved: the call has ended, no outcome is recorded; or an
+ * operator's word is recorded, and the provider has not confirmed it. Each payment has a schedule by
+ * which the provider is asked until it is definite.
  */
-
 import { StreamNotWhole } from '../../shared/event-store/errors.ts';
-import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/payment-state.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import type { Queues } from '../../shared/runtime/queues.ts';
-import type { InFlight } from '../in-flight.ts';
+import {
+  isOtherProvider,
+  type Operation,
+  type OperationKind,
+  type PaymentState,
+  type ResolutionRequest,
+  unconfirmedOperations,
+  unresolvedOperations,
+} from '../../shared/payment/payment-state.ts';
+import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
-import type { PaymentLog } from '../payment-log.ts';
+import type { Budget } from '../request-budget.ts';
+import { type AskDeps, confirmByAsking, resolveByAsking } from './ask.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
-import { createUnresolvedIndex, isDone, type KnownOperation } from './unresolved-index.ts';
+
+/** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
+export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
+
+export type KnownOperation = {
+  paymentId: string;
+  merchantId: string;
+  state: (typeof OPERATION_STATES)[number];
+  operation: OperationKind;
+  operationId: string;
+  amountMinor: number;
+  currency: string;
+  /** The time of its intent. */
+  since: string;
+  /** Where another provider was sent it than the one that is set, which is not asked. */
+  otherProvider?: string;
+  /** The first operator's word, which waits for a second's. */
+  request?: ResolutionRequest | undefined;
+};
 
 export type UnresolvedOperation = KnownOperation & {
   /** How often this process has asked in vain. */
@@ -21,34 +45,96 @@ export type UnresolvedOperation = KnownOperation & {
   nextAttemptAt: string | null;
 };
 
-export type UnresolvedOptions = {
-  paymentLog: Pick<PaymentLog, 'load' | 'peek'>;
-  queues: Queues;
-  inFlight: InFlight;
-  resolve(paymentId: string, goOn: () => boolean): Promise<LoadedPayment | undefined>;
-  confirm(payment: LoadedPayment, goOn: () => boolean): Promise<LoadedPayment>;
-  providers: readonly string[];
-  delaysMs: readonly number[];
-  nowMs: () => number;
-  logger: Pick<Logger, 'warn' | 'error'>;
-};
-
 const STILL = {
   UNRESOLVED: 'the outcome is still unknown',
   UNCONFIRMED: 'the provider has not confirmed what was resolved by hand',
   CONTRADICTED: 'the provider still contradicts what is recorded',
 } as const;
 
+const ELSEWHERE =
+  'it was sent to another provider than the one that is set, and is not asked about: start with that one again, or payments resolve';
+
+const knownOf = (
+  payment: LoadedPayment,
+  operation: Operation,
+  providers: readonly string[],
+): KnownOperation => ({
+  paymentId: payment.state.paymentId,
+  merchantId: payment.state.merchantId,
+  operation: operation.kind,
+  operationId: operation.operationId,
+  amountMinor: operation.amountMinor,
+  currency: payment.state.currency,
+  state: operation.confirmation ?? 'UNRESOLVED',
+  since: intentTimeOf(payment, operation),
+  ...(isOtherProvider(operation.provider, providers) && { otherProvider: operation.provider }),
+  ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
+});
+
+/** Leaves out operations that may be in flight. `providers`: the names of the one that is set. */
+export const knownOperations = (
+  payment: LoadedPayment,
+  { mayRun }: Pick<InFlight, 'mayRun'>,
+  providers: readonly string[],
+): KnownOperation[] =>
+  [...unresolvedOperations(payment.state), ...unconfirmedOperations(payment.state)]
+    .filter((one) => one.ended !== undefined || !mayRun(payment, one))
+    .map((one) => knownOf(payment, one, providers));
+
+/** Also true for a payment that is gone. */
+const isDone = (state: PaymentState | undefined): boolean =>
+  unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
+
 /** An operator has to act; what was resolved by hand can wait for its confirmation. */
 const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
   otherProvider !== undefined && state !== 'UNCONFIRMED';
 
-const ELSEWHERE =
-  'it was sent to another provider than the one that is set, and is not asked about: start with that one again, or payments resolve';
+/** The known operations by payment, the oldest first, and the unresolved creates by fingerprint. */
+const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
+  const byPayment = new Map<string, KnownOperation[]>();
+  /** Equal creates can have run side by side. */
+  const byFingerprint = new Map<string, Set<string>>();
+  const fingerprints = new Map<string, string>();
 
-export const createUnresolved = (options: UnresolvedOptions) => {
-  const { paymentLog, queues, inFlight, providers, delaysMs, nowMs, logger } = options;
-  const index = createUnresolvedIndex(inFlight, providers);
+  const remove = (paymentId: string): void => {
+    byPayment.delete(paymentId);
+    const fingerprint = fingerprints.get(paymentId) ?? '';
+    fingerprints.delete(paymentId);
+    const equal = byFingerprint.get(fingerprint);
+    equal?.delete(paymentId);
+    if (equal?.size === 0) byFingerprint.delete(fingerprint);
+  };
+
+  const put = (payment: LoadedPayment): void => {
+    const { paymentId, operations } = payment.state;
+    remove(paymentId);
+    const known = knownOperations(payment, inFlight, providers);
+    if (known.length === 0) return;
+    byPayment.set(paymentId, known);
+    const isUnresolvedCreate = known.some(
+      ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',
+    );
+    const fingerprint = operations[0]?.identity.fingerprint;
+    if (!isUnresolvedCreate || fingerprint === undefined) return;
+    fingerprints.set(paymentId, fingerprint);
+    byFingerprint.set(fingerprint, (byFingerprint.get(fingerprint) ?? new Set()).add(paymentId));
+  };
+
+  return {
+    put,
+    remove,
+    byPayment,
+    of: (paymentId: string) => byPayment.get(paymentId) ?? [],
+    all: () => [...byPayment.values()].flat(),
+    createOf: (fingerprint: string) => byFingerprint.get(fingerprint)?.values().next().value,
+  };
+};
+
+export const createUnresolved = (
+  deps: AskDeps & { providers: readonly string[]; delaysMs: readonly number[] },
+) => {
+  const { paymentLog, queues, inFlight, providers, delaysMs, nowMs, logger } = deps;
+  const index = createIndex(inFlight, providers);
   const onlyParked = new Set<string>();
   let stopped = false;
 
@@ -56,18 +142,27 @@ export const createUnresolved = (options: UnresolvedOptions) => {
     schedules.end(paymentId);
     onlyParked.delete(paymentId);
     inFlight.forget(paymentId);
-    index.delete(paymentId);
+    index.remove(paymentId);
   };
 
   /** The payment's stream was read or appended to: drops what has its outcome now. */
   const update = (paymentId: string, payment: LoadedPayment | undefined): void => {
     if (payment === undefined || isDone(payment.state)) drop(paymentId);
-    else if (index.has(paymentId)) index.put(payment);
+    else if (index.byPayment.has(paymentId)) index.put(payment);
+  };
+
+  const resolve = async (
+    paymentId: string,
+    goOn: () => boolean = () => true,
+  ): Promise<LoadedPayment | undefined> => {
+    const payment = await resolveByAsking(deps, paymentId, goOn);
+    update(paymentId, payment);
+    return payment;
   };
 
   const attempt = async (paymentId: string): Promise<Attempted> => {
     const goOn = () => !stopped;
-    const resolving = queues.run(paymentId, () => options.resolve(paymentId, goOn));
+    const resolving = queues.run(paymentId, () => resolve(paymentId, goOn));
     let payment = await resolving.catch((error: unknown) => {
       if (error instanceof StreamNotWhole && onlyParked.has(paymentId)) return undefined;
       throw error;
@@ -75,17 +170,18 @@ export const createUnresolved = (options: UnresolvedOptions) => {
     onlyParked.delete(paymentId);
     if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
     index.put(payment);
-    payment = await options.confirm(payment, goOn);
+    payment = await confirmByAsking(deps, payment, goOn);
     update(paymentId, payment);
     if (isDone(payment.state)) return { kind: 'resolved' };
     const leftMs = inFlight.leftMs(payment);
-    return leftMs > 0 && !index.has(paymentId)
+    return leftMs > 0 && !index.byPayment.has(paymentId)
       ? { kind: 'in flight', leftMs }
       : { kind: 'unresolved' };
   };
 
   const onFailed = (paymentId: string, { attempts, nextAttemptMs, error }: FailedAttempt): void => {
-    const [oldest] = index.of(paymentId);
+    const known = index.of(paymentId);
+    const [oldest] = known;
     const fields = {
       paymentId,
       attempts,
@@ -95,7 +191,7 @@ export const createUnresolved = (options: UnresolvedOptions) => {
         ageSeconds: Math.round((nowMs() - Date.parse(oldest.since)) / 1000),
       }),
     };
-    const { otherProvider } = index.of(paymentId).find(isElsewhere) ?? {};
+    const { otherProvider } = known.find(isElsewhere) ?? {};
     if (otherProvider !== undefined)
       logger.error({ ...fields, sentTo: otherProvider, provider: providers[0] }, ELSEWHERE);
     else if (error === undefined) logger.warn(fields, STILL[oldest?.state ?? 'UNRESOLVED']);
@@ -135,9 +231,17 @@ export const createUnresolved = (options: UnresolvedOptions) => {
       if (!isLive(paymentId)) schedules.begin(paymentId);
     },
     update,
+    /** Asks at once, for a request in the payment's queue. Returns the payment as it is then. */
+    resolve: (paymentId: string) => resolve(paymentId),
+    /** The payment once no call runs on it, asked about in its queue. Throws BudgetSpent. */
+    resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>
+      queues.run(paymentId, async () => {
+        const payment = await waitForInFlight(deps, paymentId, 'store', budget);
+        return unresolvedOperations(payment?.state).length > 0 ? resolve(paymentId) : payment;
+      }),
     /** Drops payments, of those not named here, that another process has resolved. */
     dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
-      for (const paymentId of index.paymentIds()) {
+      for (const paymentId of [...index.byPayment.keys()]) {
         if (stillUnresolved.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
           const payment = await paymentLog.load(paymentId, 'store');
@@ -152,11 +256,12 @@ export const createUnresolved = (options: UnresolvedOptions) => {
       const inState = (state: KnownOperation['state']): KnownOperation[] =>
         index.all().filter((operation) => operation.state === state);
       const unresolved = inState('UNRESOLVED');
-      const oldest = unresolved.reduce((least, { since }) => (since < least ? since : least), '9');
-      const oldestSeconds = unresolved.length === 0 ? 0 : (nowMs() - Date.parse(oldest)) / 1000;
+      const now = nowMs();
+      const olderOf = (oldest: number, { since }: KnownOperation): number =>
+        Math.min(oldest, Date.parse(since));
       return {
         count: new Set(unresolved.map(({ paymentId }) => paymentId)).size,
-        oldestSeconds: Math.max(0, oldestSeconds),
+        oldestSeconds: (now - unresolved.reduce(olderOf, now)) / 1000,
         unconfirmed: inState('UNCONFIRMED').length,
         contradicted: inState('CONTRADICTED').length,
         atOtherProvider: index.all().filter(isElsewhere).length,

@@ -2,8 +2,16 @@
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { BODY_NOT_OBJECT, detailsOf, type Invalid, invalid } from './invalid.ts';
-import { isObject, type JsonObject, requestedAmount, textsOf } from './json.ts';
+import {
+  BODY_NOT_OBJECT,
+  detailsOf,
+  type Invalid,
+  invalid,
+  isObject,
+  type JsonObject,
+  requestedAmount,
+  textsOf,
+} from './json.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
@@ -26,8 +34,10 @@ export const RefundRequest = object({
   ...changeFields,
 }).meta({ id: 'RefundRequest', ...amountOrReason('refundAmount') });
 
-/** A capture or refund request; an omitted amount is undefined. */
-export type ChangeRequest = { amount: RequestedAmount | undefined; reason?: string | undefined };
+export type ChangeRequest = {
+  amountMinor: RequestedAmount | undefined;
+  reason?: string | undefined;
+};
 
 type AmountName = 'captureAmount' | 'refundAmount';
 export type ParsedChange =
@@ -56,7 +66,7 @@ const parseChange = (
   name: AmountName,
   value: unknown,
 ): ParsedChange => {
-  if (value === undefined) return { ok: true, request: { amount: undefined }, texts: [] };
+  if (value === undefined) return { ok: true, request: { amountMinor: undefined }, texts: [] };
   if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
   // Beside the reason no null is absent: an amount that is there as null is rejected.
   const { reason: given, ...rest } = value;
@@ -68,17 +78,16 @@ const parseChange = (
   return {
     ok: true,
     request: {
-      amount: amount === undefined ? undefined : requestedAmount(amount),
+      amountMinor: amount === undefined ? undefined : requestedAmount(amount),
       ...(reason && { reason }),
     },
     texts: textsOf(value),
   };
 };
 
-/** Reads the body of a capture (gaps §3); undefined is no body. */
+/** Undefined is no body. */
 export const parseCapture = (value: unknown): ParsedChange =>
   parseChange(CaptureRequest, 'captureAmount', value);
 
-/** Reads the body of a refund (gaps §3); undefined is no body. */
 export const parseRefund = (value: unknown): ParsedChange =>
   parseChange(RefundRequest, 'refundAmount', value);

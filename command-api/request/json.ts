@@ -1,7 +1,9 @@
 /**
- * Reads what a request body holds (gaps §3), and every text in it, to be searched for card numbers
- * (gaps §4).
+ * What a request body holds (gaps §3): its values, every text to be searched for card numbers (gaps
+ * §4), and what `details` say of one that breaks the contract.
  */
+import type { z } from 'zod';
+import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
 import { CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 
@@ -28,7 +30,7 @@ export const withoutNulls = (value: unknown, depth = 0): unknown => {
   );
 };
 
-/** An amount as the rules see it: above 2^53-1 it is for them to reject (gaps §3). */
+/** Above 2^53-1 it is for the rules to reject (gaps §3). */
 export const requestedAmount = (amount: number): RequestedAmount =>
   amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;
 
@@ -83,11 +85,40 @@ export const eachText = (
   }
 };
 
-const NO_KEYS: ReadonlySet<string> = new Set();
-
 /** Every text of a JSON value, keys included. */
 export const textsOf = (value: unknown): string[] => {
   const texts: string[] = [];
-  eachText(value, undefined, NO_KEYS, (text) => texts.push(text));
+  eachText(value, undefined, new Set(), (text) => texts.push(text));
   return texts;
+};
+
+/** A client mends the first ones first. */
+export const DETAILS_MAX = 100;
+
+export type Invalid = { ok: false; details: string[] };
+
+export const BODY_NOT_OBJECT = 'the body must be a JSON object';
+
+export const invalid = (...details: string[]): Invalid => ({ ok: false, details });
+
+/** The required leaves of the objects that are required themselves (gaps §3). */
+const CARD_LEAVES = ['number', 'holderName', 'expiryMonth', 'expiryYear'].map(
+  (name) => `paymentMethod.card.${name}`,
+);
+const LEAVES: Readonly<Record<string, readonly string[]>> = {
+  paymentMethod: ['paymentMethod.type', ...CARD_LEAVES],
+  'paymentMethod.card': CARD_LEAVES,
+};
+
+/** One detail per field, in the contract's order. A card is only required where the type is CARD. */
+export const detailsOf = (issues: readonly z.core.$ZodIssue[]): string[] => {
+  const wordings = new Map<string, string>();
+  for (const { path, message } of issues) {
+    const field = fieldName(path);
+    const typeIsWrong = (wordings.get('paymentMethod.type') ?? REQUIRED) !== REQUIRED;
+    if (field === 'paymentMethod.card' && message === REQUIRED && typeIsWrong) continue;
+    const named = message === REQUIRED ? (LEAVES[field] ?? [field]) : [field];
+    for (const name of named) if (!wordings.has(name)) wordings.set(name, message);
+  }
+  return [...wordings].slice(0, DETAILS_MAX).map(([field, wording]) => `${field} ${wording}`);
 };

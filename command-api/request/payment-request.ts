@@ -32,8 +32,17 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { searchTexts } from './card-search.ts';
-import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
-import { isObject, type JsonObject, requestedAmount, withoutNulls } from './json.ts';
+import {
+  BODY_NOT_OBJECT,
+  DETAILS_MAX,
+  detailsOf,
+  type Invalid,
+  invalid,
+  isObject,
+  type JsonObject,
+  requestedAmount,
+  withoutNulls,
+} from './json.ts';
 
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
@@ -89,14 +98,12 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
 
 /** What the API documents show; a request is read by the one of the two that it is. */
 export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
-/** A request with the number of the card. */
 export const RequestByNumber = object(requestWith(ByNumber));
-/** A request with a token of the provider's in its place (gaps §14). */
 export const RequestByToken = object(requestWith(ByToken));
 
-/** A create request with its defaults filled in and unknown fields gone. */
+/** With its defaults filled in and unknown fields gone. */
 export type CreateRequest = {
-  amount: RequestedAmount;
+  amountMinor: RequestedAmount;
   currency: string;
   captureNow: boolean;
   card: CardInput | TokenInput;
@@ -115,7 +122,6 @@ const readBy = <T>(parse: SafeParse<T>, body: JsonObject) => {
 const parseRequestByNumber = compiledParse(RequestByNumber);
 const parseRequestByToken = compiledParse(RequestByToken);
 
-/** The card of a body, where it is an object. */
 const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
   const card = isObject(paymentMethod) ? paymentMethod.card : undefined;
   return isObject(card) ? card : undefined;
@@ -137,8 +143,7 @@ const renamed = ({ line1, postalCode, ...address }: AddressInput) => ({
   ...address,
 });
 
-const detailsKept = (request: Omit<z.infer<typeof RequestByNumber>, 'paymentMethod'>) => {
-  const { amount: _, currency: __, captureNow: ___, merchantReference, ...kept } = request;
+const detailsKept = ({ merchantReference, ...kept }: DetailsInput): PaymentDetails => {
   const { billing, shipping } = kept;
   return {
     ...(merchantReference && { merchantReference }),
@@ -147,6 +152,10 @@ const detailsKept = (request: Omit<z.infer<typeof RequestByNumber>, 'paymentMeth
     ...(shipping?.address && { shipping: { ...shipping, address: renamed(shipping.address) } }),
   };
 };
+type DetailsInput = Omit<
+  z.infer<typeof RequestByNumber>,
+  'amount' | 'currency' | 'captureNow' | 'paymentMethod'
+>;
 
 /** An empty CVV or brand is none. */
 const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
@@ -204,62 +213,41 @@ const asMisspelled = (fields: readonly string[], others: readonly string[]): Inv
 };
 
 /**
- * Reads the body of a create. The key is looked at for the card number alone; its form is
- * checked by `parseIdempotencyKey`. `text` is the body as it arrived: the value has lost what stood
- * under the first of two equal keys.
+ * Reads the body of a create. The key is looked at for the card number alone. `text` is the body as it
+ * arrived: the value has lost what stood under the first of two equal keys.
  */
 export const parseCreate = (value: unknown, idempotencyKey?: string, text = ''): ParsedCreate => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
-  const card = cardIn(body);
-  const parsed =
-    card !== undefined && isGiven(card, 'token')
-      ? parseByToken(body, card, text)
-      : parseByNumber(body, idempotencyKey, text);
+  const parsed = parseBody(body, idempotencyKey, text);
   const misspelled = misspelledIn(body);
   if (misspelled.length === 0) return parsed;
   return asMisspelled(misspelled, parsed.ok ? [] : parsed.details);
 };
 
-/** A request without a card number has none to search its texts for, but those that it spells as one. */
-const parseByToken = (body: JsonObject, card: JsonObject, text: string): ParsedCreate => {
-  if (OF_A_NUMBER.some((field) => isGiven(card, field))) return invalid(BOTH);
-  const read = readBy(parseRequestByToken, body);
-  if (!read.success) return invalid(...detailsOf(read.error.issues));
-  const { paymentMethod, ...request } = read.data;
-  const { holders, holdsOtherCard } = searchTexts(body, undefined, text, undefined, KNOWN_KEYS);
-  if (holders.size > 0) return holdingCard(holders);
-  const given = { ...request, card: tokenOf(paymentMethod.card) };
-  return { ok: true, holdsOtherCard, request: requestOf(given) };
-};
-
-const requestOf = ({
-  card,
-  ...request
-}: Omit<z.infer<typeof RequestByNumber>, 'paymentMethod'> & {
-  card: CreateRequest['card'];
-}): CreateRequest => ({
-  amount: requestedAmount(request.amount),
-  currency: request.currency,
-  captureNow: request.captureNow ?? false,
-  card,
-  details: detailsKept(request),
-});
-
-const holdingCard = (holders: ReadonlySet<string>): Invalid =>
-  invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
-
-const parseByNumber = (
+const parseBody = (
   body: JsonObject,
   idempotencyKey: string | undefined,
   text: string,
 ): ParsedCreate => {
-  const read = readBy(parseRequestByNumber, body);
+  const given = cardIn(body);
+  const isByToken = given !== undefined && isGiven(given, 'token');
+  if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
+  const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
-  const { paymentMethod, ...request } = read.data;
-  const { number } = paymentMethod.card;
-  const { holders, holdsOtherCard } = searchTexts(body, number, text, idempotencyKey, KNOWN_KEYS);
-  if (holders.size > 0) return holdingCard(holders);
-  const given = { ...request, card: cardOf(paymentMethod.card) };
-  return { ok: true, holdsOtherCard, request: requestOf(given) };
+  const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
+  const { card } = paymentMethod;
+  // By a token there is no number to search for, but those that the body spells as one.
+  const [number, key] = 'token' in card ? [] : [card.number, idempotencyKey];
+  const { holders, holdsOtherCard } = searchTexts(body, number, text, key, KNOWN_KEYS);
+  if (holders.size > 0)
+    return invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
+  const request = {
+    amountMinor: requestedAmount(amount),
+    currency,
+    captureNow,
+    card: 'token' in card ? tokenOf(card) : cardOf(card),
+    details: detailsKept(rest),
+  };
+  return { ok: true, holdsOtherCard, request };
 };

@@ -8,8 +8,7 @@ import { BODY_NOT_JSON, readJson, takeText } from '../../shared/http/json-body.t
 import type { Read } from '../../shared/http/route.ts';
 import { parseText } from '../../shared/runtime/exact-json.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
-import { type Invalid, invalid } from './invalid.ts';
-import { AMOUNTS } from './json.ts';
+import { AMOUNTS, type Invalid, invalid } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 type Keyed = { key: string | undefined };
@@ -61,5 +60,5 @@ export const readVoid = (request: FastifyRequest): Read<ChangeContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
   takeText(request);
   if (!keyed.ok) return keyed;
-  return withKey({ ok: true, request: { amount: undefined }, texts: [] }, keyed.key);
+  return withKey({ ok: true, request: { amountMinor: undefined }, texts: [] }, keyed.key);
 };

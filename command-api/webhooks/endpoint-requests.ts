@@ -6,7 +6,6 @@ import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf } from '../../shared/http/event-context.ts';
 import { type Input, type RequestForm, sendJson } from '../../shared/http/route.ts';
-import type { RequestIdentity } from '../../shared/payment/event-fields.ts';
 import type { Recognised } from '../../shared/payment/payment-state.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { firstLineOf } from '../../shared/runtime/error-text.ts';
@@ -27,11 +26,10 @@ import { type Endpoint, endpointStreamOf, TESTS } from '../../shared/webhooks/en
 import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message-types.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
-import type { CommandDeps } from '../deps.ts';
-import type { Identities } from '../idempotency.ts';
+import { type CommandDeps, senderOf } from '../deps.ts';
+import { recognisedBy } from '../idempotency.ts';
 import { BudgetSpent, startBudget, type Waiting, withinBudget } from '../request-budget.ts';
 import { KEY_REUSED } from '../responses.ts';
-import { senderOf } from '../sender.ts';
 import type { AttemptParameters, WebhookEndpoint } from './contract.ts';
 
 export type WebhookDeps = {
@@ -69,7 +67,7 @@ type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
 };
 
 /** What recognises a repeat under a key (gaps §8); undefined without a key. */
-const recognisedBy = (
+const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
   merchantId: string,
   command: EndpointCommand,
@@ -78,12 +76,10 @@ const recognisedBy = (
   if (key === undefined) return undefined;
   const route = `webhooks ${command.kind}`;
   const endpointId = command.kind === 'create' ? '' : command.endpointId;
-  const under = ({ fingerprintOf, keyHashOf }: Identities): RequestIdentity => ({
+  return recognisedBy(identities, ({ fingerprintOf, keyHashOf }) => ({
     fingerprint: fingerprintOf({ route, endpointId, ...request }),
     keyHash: keyHashOf(merchantId, route, endpointId, key),
-  });
-  const { previous } = identities;
-  return { identity: under(identities), previousIdentity: previous && under(previous) };
+  }));
 };
 
 const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
@@ -123,7 +119,7 @@ export const handled = async (
 ): Promise<Stored | undefined> => {
   const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
-  const request = keyed && recognisedBy(commands, merchantId, command, keyed);
+  const request = keyed && requestOf(commands, merchantId, command, keyed);
   const budget = startBudget(requestBudgetMs, arrivedAtMs);
   const task = commands.queues.run(endpointStreamOf(merchantId), async () => {
     if (budget.leftMs() === 0) throw new BudgetSpent();

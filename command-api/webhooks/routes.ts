@@ -16,8 +16,7 @@ import {
 import { newUlid } from '../../shared/runtime/ids.ts';
 import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
-import { BODY_NOT_OBJECT, invalid } from '../request/invalid.ts';
-import { isObject, withoutNulls } from '../request/json.ts';
+import { BODY_NOT_OBJECT, invalid, isObject, withoutNulls } from '../request/json.ts';
 import { parseIdempotencyKey } from '../request/read-request.ts';
 import {
   AttemptParameters,

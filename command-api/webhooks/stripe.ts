@@ -12,7 +12,6 @@ import { unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { NoticeOrigin } from '../provider/port.ts';
-import { resolvedInTurn } from '../recovery/ask.ts';
 import { askAbout } from '../recovery/later-results.ts';
 import { type Budget, BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
 import { isSignedByStripe, type Notice, noticeBody, readNotice } from './stripe-notice.ts';
@@ -72,7 +71,7 @@ const askAll = async (
   if (paymentId === undefined) return true;
   if (typeof paymentId === 'object') return false;
   request.paymentId = paymentId;
-  const payment = await resolvedInTurn(commands, paymentId, budget);
+  const payment = await commands.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) return true;
   if (unresolvedOperations(payment.state).length > 0) return false;
   const found = await askAbout(commands, paymentId);

@@ -49,7 +49,7 @@ type ProcessOptions<P, O extends Opened> = {
 const STOP_MS_MAX = 9_000;
 /**
  * A stop waits for no engine after this time (docs/eventstoredb.md): after the last responses of commands
- * (command-api/stop.ts), and before connections are cut (close-gracefully.ts).
+ * (command-api/compose.ts), and before connections are cut (close-gracefully.ts).
  */
 const GIVE_UP_MS = 7_300;
 

@@ -55,13 +55,13 @@ describe('gaps §8: what a repeat is recognised by', () => {
     const card = { number: '4242424242424242', holderName: 'H', ...expiry };
     const masked = { ...expiry, bin: '42424242', last4: '4242', cvvPresentDuringAttempt: false };
     const shown = { card: { ...masked, holderName: 'H' }, numberBrand: undefined };
-    const fields = { currency: 'USD', captureNow: true, amount: 2500 };
+    const fields = { currency: 'USD', captureNow: true };
     const fingerprintOf = (given: object) => {
-      const request = { ...fields, card, details: given };
+      const request = { ...fields, amountMinor: 2500, card, details: given };
       return identities.fingerprintOf(comparableCreate(identities, 'm_1', request, shown));
     };
     const comparable = { bin: '42424242', last4: '4242', holderName: 'H', ...expiry, brand: null };
-    const compared = { merchantId: 'm_1', ...fields, details, card: comparable };
+    const compared = { merchantId: 'm_1', ...fields, amount: 2500, details, card: comparable };
     const expected = keyed('request', canonicalize(compared));
     expect(fingerprintOf(details)).toBe(expected);
     const { billing, ...rest } = details;

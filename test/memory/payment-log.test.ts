@@ -9,7 +9,7 @@ import {
 } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { APPROVED, capture, NEW_OPERATION, record } from '../support/commands.ts';
+import { capture, NEW_OPERATION, record } from '../support/commands.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
@@ -93,7 +93,7 @@ describe('gaps §6: a process keeps in memory what it has appended', () => {
     if (begun.kind !== 'done') throw new Error(begun.kind);
     await log.load('pay_2', 'cache');
     expect(log.peek(ID)).toBeUndefined();
-    await log.recordOutcome(begun.payment, NEW_OPERATION, APPROVED);
+    await log.record(begun.payment, record(NEW_OPERATION));
     expect((await types()).at(-1)).toBe('PaymentCaptured');
     expect(read).toEqual([streamOf(ID), streamOf('pay_2')]);
   });

@@ -1,17 +1,33 @@
+/** A provider that speaks the protocol of provider.md. */
+import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
-import type {
-  LedgerPage,
-  OperationQuestion,
-  Provider,
-  ProviderOperation,
-  Unknown,
+import {
+  type Approved,
+  AT_WORK,
+  type Declined,
+  type Fenced,
+  type LedgerEntry,
+  type LedgerPage,
+  MISMATCH,
+  type NotFound,
+  type OperationQuestion,
+  type Provider,
+  type ProviderOperation,
+  type ProviderOutcome,
+  type Unknown,
 } from '../port.ts';
-import { type NoResponse, openTransport } from '../transport.ts';
+import { cleanCode } from '../provider-code.ts';
+import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
-import { BODY_BYTES_MAX } from './protocol.ts';
-import { type RawResponse, readExecute, readFence, readLedger, readLookUp } from './responses.ts';
+import {
+  BODY_BYTES_MAX,
+  fencedBody,
+  ledgerBody,
+  type OutcomeBody,
+  outcomeBody,
+} from './protocol.ts';
 
-export type HttpProviderOptions = {
+type HttpProviderOptions = {
   url: string;
   token?: string | undefined;
   connectTimeoutMs: number;
@@ -93,16 +109,17 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       const body = putBody(operation);
       if (body === undefined) return { outcome: 'NOT_SENT', reason: 'misconfigured' };
       const response = await call('PUT', pathOf(operation), body);
-      if ('sent' in response) return response.sent ? unknownBy(response) : { outcome: 'NOT_SENT' };
+      if ('sent' in response)
+        return response.sent ? unknown(response.reason) : { outcome: 'NOT_SENT' };
       return readExecute(response, operation, numberIn(operation));
     },
     lookUp: async (question) => {
       const response = await call('GET', pathOf(question));
-      return 'sent' in response ? unknownBy(response) : readLookUp(response, question);
+      return 'sent' in response ? unknown(response.reason) : readLookUp(response, question);
     },
     fence: async (question) => {
       const response = await call('DELETE', pathOf(question));
-      return 'sent' in response ? unknownBy(response) : readFence(response, question);
+      return 'sent' in response ? unknown(response.reason) : readFence(response, question);
     },
     // The protocol says nothing of what comes later.
     laterResults: async () => ({ outcome: 'FOUND', results: [] }),
@@ -122,4 +139,95 @@ const goingOn = (after: string | null, page: LedgerPage): LedgerPage => {
   return page;
 };
 
-const unknownBy = ({ reason }: NoResponse): Unknown => ({ outcome: 'UNKNOWN', reason });
+const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+
+type Sent = Pick<OperationQuestion, 'operationId' | 'amount' | 'currency'>;
+
+const isFailureCode = (code: string): code is FailureCode =>
+  (FAILURE_CODES as readonly string[]).includes(code);
+
+const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined => {
+  const own = cleanCode(body.providerFailureCode, number);
+  const code = body.failureCode ?? '';
+  if (isFailureCode(code)) {
+    return { outcome: 'DECLINED', failureCode: code, providerFailureCode: own };
+  }
+  return {
+    outcome: 'DECLINED',
+    failureCode: 'UNKNOWN_DECLINE',
+    providerFailureCode: own ?? cleanCode(code, number),
+  };
+};
+
+/** What is not exactly an outcome of this very operation is Unknown; only codes go on. */
+const readOutcome = (
+  body: unknown,
+  question: Sent,
+  number?: string,
+): Approved | Declined | Unknown => {
+  const read = outcomeBody.safeParse(body);
+  if (!read.success) return unknown('malformed');
+  const { operationId, amount, currency } = read.data;
+  const isAboutIt =
+    operationId === question.operationId &&
+    amount === question.amount &&
+    currency === question.currency;
+  if (!isAboutIt) return unknown(MISMATCH);
+  if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, number);
+  const providerReference = cleanCode(read.data.providerReference, number);
+  return { outcome: 'APPROVED', providerReference };
+};
+
+const isFenced = (body: unknown, question: Sent): boolean => {
+  const read = fencedBody.safeParse(body);
+  return read.success && read.data.operationId === question.operationId;
+};
+
+/** `number` is the card number that the call carried, if any. */
+const readExecute = (
+  { status, body }: RawResponse,
+  question: Sent,
+  number?: string,
+): ProviderOutcome => {
+  if (status === 200) return readOutcome(body, question, number);
+  if (status === 409 && isFenced(body, question))
+    return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
+  return unknown('status');
+};
+
+const readLookUp = (
+  { status, body }: RawResponse,
+  question: Sent,
+): Approved | Declined | NotFound | Unknown => {
+  if (status === 200) return readOutcome(body, question);
+  if (status === 404) return { outcome: 'NOT_FOUND' };
+  return unknown(status === 202 ? AT_WORK : 'status');
+};
+
+const readFence = (
+  { status, body }: RawResponse,
+  question: Sent,
+): Approved | Declined | Fenced | Unknown => {
+  if (status !== 200) return unknown(status === 202 ? AT_WORK : 'status');
+  return isFenced(body, question) ? { outcome: 'FENCED' } : readOutcome(body, question);
+};
+
+const entryFrom = (
+  body: ReturnType<typeof ledgerBody.parse>['operations'][number],
+): LedgerEntry => {
+  const { sequence, operationId, kind, paymentId, outcome, amount, currency } = body;
+  const cursor = String(sequence);
+  const entry = { cursor, operationId, kind, paymentId, outcome, amount, currency };
+  const providerReference = cleanCode(body.providerReference) ?? '';
+  return outcome === 'APPROVED'
+    ? { ...entry, providerReference }
+    : { ...entry, ...declinedFrom(body, undefined), outcome, providerReference };
+};
+
+/** Throws Error where the response is no page. */
+const readLedger = ({ status, body }: RawResponse): LedgerPage => {
+  const read = ledgerBody.safeParse(body);
+  if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);
+  const { operations, next } = read.data;
+  return { entries: operations.map(entryFrom), next: next === null ? null : String(next) };
+};

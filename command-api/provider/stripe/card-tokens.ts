@@ -1,7 +1,7 @@
 import type { CardBrand } from '../../../shared/payment/card.ts';
 import type { TokenDescription } from '../port.ts';
-import { type StripeCall, undecided } from './call.ts';
-import { unknown } from './read.ts';
+import type { StripeCall } from './client.ts';
+import { undecided, unknown } from './read.ts';
 import { getPaymentMethod } from './requests.ts';
 import { paymentMethod } from './shapes.ts';
 

@@ -11,9 +11,15 @@ export type StripeAccount = {
   name?: string;
 };
 
-export type Deadline = { signal: AbortSignal; leftMs(): number };
+type Deadline = { signal: AbortSignal; leftMs(): number };
 
 export type StripeResponse = RawResponse | NoResponse;
+
+/** One call of the port: its requests share an account and a deadline. */
+export type StripeCall = {
+  send(request: StripeRequest): Promise<StripeResponse>;
+  leftMs(): number;
+};
 
 export type StripeClient = {
   send(request: StripeRequest, account: StripeAccount, deadline: Deadline): Promise<StripeResponse>;

@@ -11,12 +11,23 @@ import {
   type ProviderOperation,
   type ProviderOutcome,
 } from '../port.ts';
-import { MET_FENCE, NOT_SENT, notSent, type StripeCall, undecided } from './call.ts';
 import { testTokenOf } from './card-tokens.ts';
-import type { StripeResponse } from './client.ts';
+import type { StripeCall, StripeResponse } from './client.ts';
 import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
 import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
-import { bodyOf, declinedBy, errorOf, intentOf, mismatch, readCreate, unknown } from './read.ts';
+import {
+  bodyOf,
+  declinedBy,
+  errorOf,
+  intentOf,
+  MET_FENCE,
+  mismatch,
+  NOT_SENT,
+  notSent,
+  readCreate,
+  undecided,
+  unknown,
+} from './read.ts';
 import {
   confirmIntent,
   followUpRequest,

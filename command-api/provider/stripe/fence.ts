@@ -11,8 +11,7 @@ import {
   type OperationQuestion,
   type Unknown,
 } from '../port.ts';
-import { type StripeCall, undecided } from './call.ts';
-import type { StripeResponse } from './client.ts';
+import type { StripeCall, StripeResponse } from './client.ts';
 import {
   authorizationOf,
   find,
@@ -30,6 +29,7 @@ import {
   readChange,
   readRefund,
   refundOf,
+  undecided,
   unknown,
 } from './read.ts';
 import { cancelAsFence, followUpRequest, getIntent, takeKey } from './requests.ts';

@@ -1,10 +1,19 @@
 /** What became of a payment later (gaps §15), read from Stripe's objects as they are now. */
+
 import type { LaterResult } from '../../../shared/payment/outcome.ts';
 import type { LaterResults, NotFound, PaymentQuestion, Unknown } from '../port.ts';
 import { cleanCode } from '../provider-code.ts';
-import { type StripeCall, undecided } from './call.ts';
+import type { StripeCall } from './client.ts';
 import { disputesOf, intentReference, isMissing, refundsOf } from './look-up.ts';
-import { declinedBy, intentOf, isElsewhere, isExpired, isRelease, mismatch } from './read.ts';
+import {
+  declinedBy,
+  intentOf,
+  isElsewhere,
+  isExpired,
+  isRelease,
+  mismatch,
+  undecided,
+} from './read.ts';
 import { getIntent } from './requests.ts';
 import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
 

@@ -4,8 +4,7 @@
  */
 import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
-import { type StripeCall, undecided } from './call.ts';
-import type { StripeResponse } from './client.ts';
+import type { StripeCall, StripeResponse } from './client.ts';
 import {
   errorOf,
   intentOf,
@@ -15,6 +14,7 @@ import {
   readCreate,
   readFound,
   readRefund,
+  undecided,
   unknown,
 } from './read.ts';
 import {

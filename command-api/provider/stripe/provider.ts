@@ -1,13 +1,20 @@
 /** Stripe behind the port of providers: one deadline over all requests of a call. */
+
 import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperation } from '../port.ts';
-import { NOT_SENT, type StripeCall } from './call.ts';
 import { describeToken } from './card-tokens.ts';
-import { createPace, type StripeAccount, startDeadline, stripeClient } from './client.ts';
+import {
+  createPace,
+  type StripeAccount,
+  type StripeCall,
+  startDeadline,
+  stripeClient,
+} from './client.ts';
 import { execute } from './execute.ts';
 import { fence } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
 import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
+import { NOT_SENT } from './read.ts';
 import type { StripeRequest } from './requests.ts';
 
 type StripeAccounts = {

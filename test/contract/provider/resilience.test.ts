@@ -2,8 +2,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../../command-api/provider/port.ts';
-import { noteRejections } from '../../../command-api/provider/rejections.ts';
-import { type ResilientProvider, resilient } from '../../../command-api/provider/resilience.ts';
+import {
+  noteRejections,
+  type ResilientProvider,
+  resilient,
+} from '../../../command-api/provider/resilience.ts';
 import { type FaultyServer, httpServer, refusedUrl } from '../../support/faulty-server.ts';
 import { withLog } from '../../support/logged-provider.ts';
 import { manualClock } from '../../support/manual-clock.ts';
