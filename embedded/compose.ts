@@ -24,8 +24,8 @@ import type { OpenedSealer } from '../projector/seals/opened-sealer.ts';
 import { openVerification } from '../projector/verification/open.ts';
 import type { ScheduledVerification } from '../projector/verification/schedule.ts';
 import type { Deliverer } from '../projector/webhooks/deliverer.ts';
-import { delivererState, watchDelivererMetrics } from '../projector/webhooks/metrics.ts';
 import { openDeliverer } from '../projector/webhooks/open.ts';
+import { delivererState, watchDelivererMetrics } from '../projector/webhooks/status.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheLog } from '../query-api/behind.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
@@ -152,7 +152,7 @@ const openParts = async (
     projector,
   });
   const { store } = opened;
-  const deliverer = openDeliverer({
+  const deliverer = await openDeliverer({
     config,
     store,
     deliveries,

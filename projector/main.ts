@@ -22,8 +22,8 @@ import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { registerProjectorApi } from './routes.ts';
 import { openSealer } from './seals/open.ts';
 import { openVerification } from './verification/open.ts';
-import { delivererState, watchDelivererMetrics } from './webhooks/metrics.ts';
 import { openDeliverer } from './webhooks/open.ts';
+import { delivererState, watchDelivererMetrics } from './webhooks/status.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = deps;
@@ -35,7 +35,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const { running } = sealer;
   const projector = await startProjector({ store, readModels, logger: log, running });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
-  const deliverer = openDeliverer({
+  const deliverer = await openDeliverer({
     config,
     store,
     metrics,
