@@ -16,11 +16,14 @@ import {
 } from '../../shared/event-store/verify-scan.ts';
 import { type RemovalDeps, removedStreams } from '../../shared/read-models/removed-streams.ts';
 import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
+import type { Projector } from '../compose.ts';
+import { openKeyDocument } from '../key-document/open.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { openRecord, type VerificationRecord } from './record.ts';
 
@@ -168,3 +171,29 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     },
   };
 };
+
+type OpenVerification = Pick<
+  VerificationOptions,
+  'store' | 'readModels' | 'sealingKey' | 'keptHeads' | 'logger' | 'metrics'
+> & {
+  config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
+  /** The path of a file in the data folder; not called where the read models are in MongoDB. */
+  fileOf(name: string): string;
+  /** The process whose projector has the lease verifies. */
+  projector: Pick<Projector, 'status' | 'checkIndexes'>;
+};
+
+/** Starts the schedule that the settings name. An engine out of reach does not delay the start. */
+export const openVerification = async ({
+  config,
+  fileOf,
+  projector,
+  ...options
+}: OpenVerification): Promise<ScheduledVerification> =>
+  startVerification({
+    ...options,
+    document: await openKeyDocument({ config, fileOf }, 'log-verification'),
+    everyMs: config.verifyEveryMs,
+    checkIndexes: projector.checkIndexes,
+    mayRun: () => projector.status().state !== 'standing-by',
+  });
