@@ -1,7 +1,7 @@
 /**
- * Verifies the whole log again and again, so that a change is found though nobody asks: a first time
- * some minutes after the start, then at an interval. What came of it is kept over restarts, is in the
- * metrics, and a break is an error line. The indexes of the read models are looked at each time as well.
+ * Verifies the whole log again and again, so that a change is found without a request: a first time some minutes
+ * after the start, then at an interval. The result is kept over restarts and is in the metrics, and a break is
+ * an error line. The indexes of the read models are checked each time as well.
  */
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
@@ -27,49 +27,47 @@ import { openKeyDocument } from '../key-document/open.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { openRecord, type VerificationRecord } from './record.ts';
 
-/** The mean wait of the first run: a start has other work to do, and many processes start at once. */
+/** The mean wait of the first run: a start has other work, and many processes start at once. */
 const FIRST_MS = 600_000;
 
-/** Between two looks at what another process has kept, while that one verifies. */
+/** Between two looks at the results of the process that verifies. */
 const LOOK_MS = 30_000;
 
 export type VerificationOptions = {
   store: LogReader & Pick<EventStore, 'claimMeta' | 'subscribe'>;
-  /** Asked what the log lost where its store keeps no chain over it. */
+  /** They say what the log lost where its store keeps no chain over it. */
   readModels: RemovalDeps['readModels'];
-  /** The public key whose seals are trusted. */
+  /** Whose seals are trusted; left out where this process has none. */
   sealingKey?: string | undefined;
   /** The heads that are kept outside the log, as they are now; left out where this process has none. */
   keptHeads?: (() => HeadFile | undefined) | undefined;
-  /** Where the result is kept. */
   document: KeyDocument;
-  /** Between two runs, in milliseconds; 0: none but those that somebody starts. */
+  /** Between two runs; 0: only runs on request. */
   everyMs: number;
   /** True while this process verifies, where several processes could. */
   mayRun(): boolean;
-  /** See Sampler. */
   checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   logger: Logger;
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
   nowMs?(): number;
-  /** In milliseconds; tests shorten it. */
+  /** Tests shorten it. */
   lookMs?: number;
 };
 
 export type ScheduledVerification = {
-  /** What the verifications of the whole log came to, over restarts and in whichever process. */
+  /** Over restarts, and in whichever process. */
   status(): VerificationRecord;
-  /** Notes what somebody's own verification of the whole log found. */
+  /** Notes the result of a verification of the whole log on request. */
   note(broken: LogBreak | undefined): void;
-  /** Ends the run under way. What was noted is kept when it resolves. */
+  /** Ends the run under way. All notes are kept when it resolves. */
   stop(): Promise<void>;
 };
 
-/** The events of the whole log, and its first break that nobody has acknowledged. */
+/** `broken` is the first break that is not acknowledged. */
 type Verified = { events: number; broken: LogBreak | undefined };
 
-/** Verifies the whole log once; undefined when `signal` is aborted. Throws StoreUnavailable. */
+/** Undefined when `signal` is aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
   {
     store,
@@ -92,7 +90,7 @@ const verifyOnce = async (
   return { events: walked.events, broken };
 };
 
-/** Starts the schedule. Nothing is read before the first run, but what the last process kept. */
+/** Before the first run only the kept results are read. */
 export const startVerification = (options: VerificationOptions): ScheduledVerification => {
   const { document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
