@@ -8,7 +8,7 @@ import type { ServiceSettings } from '../command-api/operator/settings.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
 import type { LogStatus, ParkedList } from '../projector/contract.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
-import type { DelivererStatus } from '../projector/webhooks/deliverer-status.ts';
+import type { DelivererStatus } from '../projector/webhooks/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { placeOf as breakText } from './breaks.ts';

@@ -1,35 +1,23 @@
 /**
- * Everything in one process over one data folder: event store, read models, projector, provider,
- * recovery and all APIs. main.ts listens, prints the banner and handles signals.
+ * Everything in one process over one data folder: event store, read models, projector, provider, recovery
+ * and all APIs. main.ts listens, prints the banner and handles signals.
  */
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
-import { type CommandSide, openCommandSide } from '../command-api/compose.ts';
+import { openCommandSide } from '../command-api/compose.ts';
 import { providerState, readOnlyWarnings } from '../command-api/health.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import type { Provider } from '../command-api/provider/port.ts';
 import { registerConsole } from '../console/routes.ts';
-import { type Projector, startProjector } from '../projector/compose.ts';
+import type { Projector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
-import { projectionState } from '../projector/health.ts';
-import { watchProjectionMetrics } from '../projector/metrics.ts';
-import { relayState, watchRelayMetrics } from '../projector/relay/metrics.ts';
-import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
-import type { Relay } from '../projector/relay/relay.ts';
-import { registerProjectorApi } from '../projector/routes.ts';
-import { openSealer } from '../projector/seals/open.ts';
-import type { OpenedSealer } from '../projector/seals/opened-sealer.ts';
-import { openVerification } from '../projector/verification/open.ts';
-import type { ScheduledVerification } from '../projector/verification/schedule.ts';
-import type { Deliverer } from '../projector/webhooks/deliverer.ts';
-import { delivererState, watchDelivererMetrics } from '../projector/webhooks/metrics.ts';
-import { openDeliverer } from '../projector/webhooks/open.ts';
+import { openProjectorSide } from '../projector/open.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheLog } from '../query-api/behind.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { type AuthHooks, openAuthHooks } from '../shared/http/auth/hooks.ts';
+import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
@@ -40,16 +28,15 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
-import { openWebhookSecret, type WebhookSecret } from '../shared/webhooks/secret-check.ts';
+import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
-import { watchCommits } from './metrics.ts';
 
 /** The opened service, which does not listen yet. */
 export type Service = {
   app: FastifyInstance;
   /** How many events the log held when it was opened. */
   eventsAtStart: number;
-  /** What an operator has to know at once, one line each; for the banner. */
+  /** For the banner, one line each. */
   warnings: readonly string[];
   /** Ends the requests in flight, makes everything durable, closes all. */
   stop(): Promise<void>;
@@ -64,6 +51,8 @@ export type Wrappers = {
   readModels?: (own: ReadModels) => ReadModels;
 };
 
+const asItIs = <T>(own: T): T => own;
+
 /** The provider that the settings name: one over a network, or the simulator in this process. */
 const openProvider = async (config: Config, log: Log, ledgerFile: string): Promise<Provider> => {
   const { kind, timeoutMs } = config.provider;
@@ -73,8 +62,6 @@ const openProvider = async (config: Config, log: Log, ledgerFile: string): Promi
   return openOuterProvider(config);
 };
 
-const asItIs = <T>(own: T): T => own;
-
 /** Behind is known without a read of the event store: the projector runs in this process. */
 const inStepWith =
   (projector: Projector): Behind =>
@@ -83,125 +70,76 @@ const inStepWith =
     return () => behind;
   };
 
-const positionOf = ({ shared, lastPosition }: OpenedStore) =>
-  shared ? {} : { position: lastPosition() ?? '0' };
-
-type Parts = {
-  config: Config;
-  metrics: Metrics;
-  opened: OpenedStore;
-  readModels: ReadModels;
-  projector: Projector;
-  commands: CommandSide;
-  relay: Relay;
-  deliverer: Deliverer;
-  webhookSecret: WebhookSecret;
-  verification: ScheduledVerification;
-  sealer: OpenedSealer;
+/** Counts the commits that made events durable, read from the store at each scrape. */
+const watchCommits = (metrics: Metrics, store: Pick<OpenedStore, 'commits'>): void => {
+  let commitsSeen = 0;
+  metrics.beforeScrape(() => {
+    const commits = store.commits() ?? commitsSeen;
+    metrics.appendBatches.inc(commits - commitsSeen);
+    commitsSeen = commits;
+  });
 };
 
-/** Opens the engines and starts what works on them, the projector first. */
-const openParts = async (
+/** Opens the engines and starts the sides that work on them, the projector's first. */
+const openSides = async (
   config: Config,
   folder: DataFolder,
   log: Log,
   onFatal: (error: Error) => void,
   wrappers: Wrappers,
-): Promise<Parts> => {
+) => {
   const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
   const opened = await openEventStore({ ...drivers, metrics });
-  const own = config.idempotencySecret ?? (await idempotencySecret(folder));
-  const secrets = secretsOf(config, own);
+  const secrets = secretsOf(config, config.idempotencySecret ?? (await idempotencySecret(folder)));
   const identities = createIdentities(secrets);
   const checked = await withCheckedSecret(opened.store, identities, onFatal);
-  const sealer = await openSealer({ ...drivers, store: opened.store });
   const freshness = trackFreshness(wrapStore(checked));
+  // Every append of this process goes through it.
+  const { store } = freshness;
   const readModels = wrapReadModels(await openReadModels(drivers, secrets));
-  const projector = await startProjector({
-    store: freshness.store,
-    readModels,
-    logger: log,
-    freshness,
-    running: sealer.running,
-  });
   const deliveries = await openDeliveries(drivers);
-  const ownWebhookSecret = config.webhooks.secret ?? (await webhookSecret(folder));
-  const secret = await openWebhookSecret(opened.store, ownWebhookSecret);
-  const commands = openCommandSide({
+  const secret = config.webhooks.secret ?? (await webhookSecret(folder));
+  const own = {
     config,
-    webhooks: { deliveries, secret, kindOf: addressKinds(config.webhooks.allowedNetworks) },
-    store: freshness.store,
+    store,
+    metrics,
+    log,
+    webhookSecret: await openWebhookSecret(store, secret),
+  };
+  const projection = await openProjectorSide({
+    ...{ ...own, readModels, freshness, deliveries },
+    fileOf: folder.path,
+  });
+  const { projector } = projection;
+  const commands = openCommandSide({
+    ...own,
+    webhooks: {
+      deliveries,
+      secret: own.webhookSecret,
+      kindOf: addressKinds(config.webhooks.allowedNetworks),
+    },
     sharedStore: opened.shared,
     readModels: { ...readModels, waitForRevision: projector.waitForRevision },
     identities,
     provider: wrapProvider(
       await openFileIn(folder, 'provider-ledger.sqlite', (file) => openProvider(config, log, file)),
     ),
-    metrics,
-    log,
   });
-  const relay = await openRelay({
-    config,
-    store: opened.store,
-    fileOf: folder.path,
-    logger: log,
-    projector,
-  });
-  const { store } = opened;
-  const deliverer = openDeliverer({
-    config,
-    store,
-    deliveries,
-    secret,
-    metrics,
-    logger: log,
-    projector,
-  });
-  const verification = await openVerification({
-    ...drivers,
-    store,
-    readModels,
-    metrics,
-    projector,
-    sealingKey: sealer.publicKey,
-    keptHeads: sealer.keptHeads,
-  });
-  const sides = {
-    webhookSecret: secret,
-    projector,
-    commands,
-    relay,
-    deliverer,
-    verification,
-    sealer,
-  };
-  return { config, metrics, opened, readModels, ...sides };
-};
-
-const watchMetrics = ({ metrics, opened, ...sides }: Parts): void => {
-  const { projector, relay, deliverer } = sides;
   watchCommits(metrics, opened);
-  watchProjectionMetrics(metrics, projector);
-  watchRelayMetrics(metrics, relay);
-  watchDelivererMetrics(metrics, deliverer);
+  return { ...own, opened, readModels, projection, commands };
 };
 
-const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts): void => {
-  const { config, opened, readModels, projector, commands, relay, verification, sealer } = parts;
-  const { store } = opened;
+type Sides = Awaited<ReturnType<typeof openSides>>;
+
+const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> => {
+  const { config, log, metrics, store, opened, readModels, projection, commands } = sides;
+  const { projector, verification, sealer } = projection;
+  const authHooks = await openAuthHooks(config, { log, metrics });
   commands.register(app, authHooks);
-  registerProjectorApi(app, authHooks, {
-    projector,
-    readModels,
-    store,
-    relay,
-    topicPrefix: topicPrefixOf(config),
-    verification,
-    sealer,
-  });
+  projection.register(app, authHooks);
   registerAuditApi(app, authHooks, {
     store,
     readModels,
@@ -214,28 +152,27 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
   registerQueryApi(app, authHooks, {
     store,
     readModels,
-    webhookSecret: parts.webhookSecret,
+    webhookSecret: sides.webhookSecret,
     behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
   registerConsole(app, config.tokens.merchantClaims);
 };
 
 /** Ready while the event store is up and the projector moves; no other engine stops all requests. */
-const readiness = (app: FastifyInstance, parts: Parts) => async () => {
-  const { config, opened, projector, commands, relay, deliverer } = parts;
-  const eventStore = await engineState(opened.ping, positionOf(opened));
-  const simulated = config.provider.kind === 'simulator';
-  return {
-    ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
-    engines: {
-      eventStore,
-      readModels: projectionState(projector),
-      provider: { ...providerState(commands, config), simulated },
-      relay: relayState(relay),
-      webhooks: delivererState(deliverer),
-    },
+const readiness =
+  (app: FastifyInstance, { config, opened, projection, commands }: Sides) =>
+  async () => {
+    const position = opened.shared ? {} : { position: opened.lastPosition() ?? '0' };
+    const eventStore = await engineState(opened.ping, position);
+    const simulated = config.provider.kind === 'simulator';
+    const { projection: readModels, relay, webhooks } = projection.states();
+    const isStuck = projection.projector.status().stuck;
+    const provider = { ...providerState(commands, config), simulated };
+    return {
+      ready: eventStore.state === 'up' && !app.lifecycle.closing && !isStuck,
+      engines: { eventStore, readModels, provider, relay, webhooks },
+    };
   };
-};
 
 /**
  * Opens the data folder's files and builds the service. Throws StoreUnavailable, SecretRefused or
@@ -248,33 +185,26 @@ export const openService = async (
   onFatal: (error: Error) => void,
   wrappers: Wrappers = {},
 ): Promise<Service> => {
-  const parts = await openParts(config, folder, log, onFatal, wrappers);
-  const { metrics, opened, readModels, projector, commands, relay, verification, sealer } = parts;
-  const { deliverer } = parts;
-  watchMetrics(parts);
-  const authHooks = await openAuthHooks(config, { log, metrics });
+  const sides = await openSides(config, folder, log, onFatal, wrappers);
+  const { metrics, opened, store, readModels, projection, commands } = sides;
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
-  registerApis(app, authHooks, parts);
-  registerHealth(app, { metrics, ready: readiness(app, parts) });
-  await commands.start(projector.caughtUp);
+  await registerApis(app, sides);
+  registerHealth(app, { metrics, ready: readiness(app, sides) });
+  await commands.start(projection.projector.caughtUp);
   return {
     app,
     eventsAtStart: Number(opened.lastPosition() ?? 0),
     warnings: [...folder.warnings, ...readOnlyWarnings(commands)],
     giveUp: async () => {
-      // A file never stands still, and what is appended to it until the end is kept.
-      if (opened.shared) await opened.store.close();
+      // A file never stands still, and appends to it are kept until the end.
+      if (opened.shared) await store.close();
     },
     stop: async () => {
       commands.beginStop();
       await closeGracefully(app);
       await commands.stop();
-      await verification.stop();
-      await sealer.stop();
-      await deliverer.stop();
-      await relay.stop();
-      await projector.stop();
-      await opened.store.close();
+      await projection.stop();
+      await store.close();
       await readModels.close();
       folder.release();
     },

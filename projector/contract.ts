@@ -79,7 +79,7 @@ export type RelayParkedRetries = z.infer<typeof RelayParkedRetries>;
 
 const checksum = z.object({ documents: z.int().min(0), hash: z.string() });
 
-const rebuild = z.object({
+const rebuildState = z.object({
   state: z.enum(['running', 'done', 'failed']),
   startedAt: time(),
   endedAt: time().optional(),
@@ -111,6 +111,8 @@ const rebuild = z.object({
   reason: z.string().optional().describe('Why it failed.'),
 });
 
+export type RebuildState = z.infer<typeof rebuildState>;
+
 export const ProjectionList = z
   .object({
     projections: z.array(
@@ -139,7 +141,7 @@ export const ProjectionList = z
         caughtUp: z.boolean(),
         parked: z.int().min(0),
         reason: z.string().optional(),
-        rebuild: rebuild
+        rebuild: rebuildState
           .nullable()
           .describe('The running rebuild of this process, else its last one.'),
       }),

@@ -1,17 +1,18 @@
 /**
- * Knows in memory which payments have events that their document does not show yet (gaps §9: behind
- * is never guessed). Exact where every append of the installation goes through `store`, as in the
- * embedded mode; with several processes, GET compares revisions instead (query-api/get-payment.ts).
+ * Knows in memory which payments have events that their document does not show yet (gaps §9: behind is never
+ * guessed). Exact where every append of the installation goes through `store`, as in the embedded mode; with
+ * several processes, GET compares revisions instead (query-api/behind.ts).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore, Expected } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 
-/** One payment with an append under way or an event not yet applied; -1 stands for none. */
+/** `appending` counts appends under way; the others are revisions, -1 for none. */
 type Tracked = { appending: number; committed: number; applied: number };
 
 export type Freshness = {
-  /** The given store, whose appends are tracked. The command side and recovery append through it. */
+  /** The given store, whose appends are tracked. */
   store: EventStore;
   /** The projector has applied, or parked, the payment's events up to this revision. */
   applied(paymentId: string, revision: number): void;
@@ -26,7 +27,7 @@ export type Freshness = {
    * the document is read: after that, false may already be about a newer document.
    */
   isBehind(paymentId: string): boolean;
-  /** How many payments are tracked now; one that is applied is not tracked any more. */
+  /** How many payments are tracked now. */
   size(): number;
 };
 
@@ -36,7 +37,7 @@ const lastRevision = (expected: Expected, count: number): number =>
 /** Some 20 MB. More payments are behind only where the read models are out of reach for long. */
 const TRACKED_MAX = 100_000;
 
-/** Tracks the appends of a store, at most `trackedMax` payments. Every payment is behind until `caughtUp`. */
+/** Every payment is behind until `caughtUp`. */
 export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Freshness => {
   const tracked = new Map<string, Tracked>();
   let committedAtStart = new Map<string, number>();
@@ -113,5 +114,41 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
       return entry !== undefined && entry.committed > entry.applied;
     },
     size: () => tracked.size,
+  };
+};
+
+/**
+ * Knows whether the read models have caught up with the log since the start, or since they were last lost.
+ * The projection gets the returned `freshness`, so that its losses are noted.
+ */
+export const trackCatchUp = (
+  freshness: Freshness,
+  readModels: Pick<ReadModelsReader, 'waitForRevision'>,
+) => {
+  const first = Promise.withResolvers<void>();
+  let caughtUp = false;
+  const lost = (): void => {
+    caughtUp = false;
+  };
+  return {
+    first: first.promise,
+    now: () => caughtUp,
+    reached: (): void => {
+      caughtUp = true;
+      freshness.caughtUp();
+      first.resolve();
+    },
+    lost,
+    /** False at once before they have caught up: GET folds streams then. */
+    waitForRevision: async (
+      ...request: Parameters<ReadModelsReader['waitForRevision']>
+    ): Promise<boolean> => caughtUp && readModels.waitForRevision(...request),
+    freshness: {
+      ...freshness,
+      lost: (): void => {
+        lost();
+        freshness.lost();
+      },
+    },
   };
 };

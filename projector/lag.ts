@@ -7,7 +7,6 @@ export type Lag = {
   isExact: boolean;
   /** Age of the oldest of them; 0 when there is none. */
   seconds: number;
-  /** The last position of the log. */
   head: Position | null;
   /** There are events to apply, and the checkpoint has not moved for too long. */
   stuck: boolean;
@@ -17,11 +16,11 @@ export type LagOptions = {
   store: Pick<EventStore, 'head'>;
   checkpoint(): Position | null;
   now?(): number;
-  /** How long, in milliseconds, the checkpoint may stand still while there are events to apply. */
+  /** How long the checkpoint may stand still while there are events to apply. */
   stillMsMax?: number | undefined;
 };
 
-/** Makes a function that measures the lag, and remembers when the checkpoint last moved. It throws StoreUnavailable. */
+/** The returned function remembers when the checkpoint last moved. It throws StoreUnavailable. */
 export const createLag = ({
   store,
   checkpoint,

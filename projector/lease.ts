@@ -1,6 +1,6 @@
 /**
- * One of several projectors follows the log, the others stand by. The lease spares them each
- * other's work, no more: a write checks revisions and the checkpoint, with the lease or without.
+ * One of several projectors follows the log, the others stand by. The lease only saves work: a write checks
+ * revisions and the checkpoint, with the lease or without.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
@@ -11,20 +11,17 @@ export type LeaseOptions = {
   logger: Logger;
   /** How long the lease lasts without a renewal; it is renewed, or requested, three times as often. */
   ttlMs?: number | undefined;
-  /** Called when this projector had the lease and lost it. */
   onLost(): void;
 };
 
 export type Lease = {
   /** Resolves once this projector has the lease. Throws ReadModelsUnavailable, and an AbortError at `stop`. */
   take(): Promise<void>;
-  /** True while another projector has the lease and this one waits for it. */
   standingBy(): boolean;
   /** Stops renewing and releases the lease. Never throws. */
   stop(): Promise<void>;
 };
 
-/** Takes the lease when `take` is called, and renews it from then on. */
 export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOptions): Lease => {
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;

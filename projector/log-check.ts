@@ -1,15 +1,13 @@
-/** Whether a log still holds the events that were followed up to a checkpoint, or is another log. */
+/** Checks that a log still holds the events that were followed up to a checkpoint. */
 import type { EventStore, HashesAt, LogEvent, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { LogMisfit } from './errors.ts';
 
-/** How a log differs from the one that was followed up to a checkpoint. */
-export type Misfit = 'ends before' | 'has other events up to';
+type Misfit = 'ends before' | 'has other events up to';
 
 /**
- * The hash to keep with a checkpoint at an event: over the whole log up to it, where the store keeps
- * one, so that a change of any earlier event is noticed. Null where an event that cannot be read has
- * none.
+ * The hash to keep with a checkpoint at an event: over the whole log up to it where the store keeps one, so
+ * that a change of any earlier event is noticed. Null where an event that cannot be read has none.
  */
 export const checkpointHashOf = (event: LogEvent): string | null => {
   if (event.logHash !== undefined) return event.logHash;
@@ -20,14 +18,13 @@ export const checkpointHashOf = (event: LogEvent): string | null => {
 const fits = (at: HashesAt | null, hash: string): boolean =>
   at !== null && (at.logHash === hash || at.hash === hash);
 
-/** The log hash at a position, where it is carried and not stored; undefined where no event is there. */
+/** Where the log hash is carried and not stored; undefined where no event is there. */
 export type LogHashAt = (position: Position) => Promise<string | undefined>;
 
 /**
- * How the log misfits a checkpoint, or undefined where it fits. `hash` is the one that was kept with
- * the checkpoint (`checkpointHashOf`), null where it is not known. A log that ends before the
- * checkpoint, or has another hash there, has lost events that were applied or sent, or they were
- * written anew. Throws StoreUnavailable, and what `carried` throws.
+ * Undefined where the log fits the checkpoint. `hash` is the one that was kept with it (`checkpointHashOf`). A
+ * log that ends before the checkpoint, or has another hash there, has lost events that were applied or sent, or
+ * they were written anew. Throws StoreUnavailable, and what `carried` throws.
  */
 export const misfitOf = async (
   store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
@@ -48,7 +45,7 @@ export const misfitOf = async (
 type Engines = {
   store: EventStore;
   readModels: Pick<ReadModels, 'checkpoint' | 'checkpointHash'>;
-  /** Left out where the store keeps the log hashes itself, or nobody seals. */
+  /** Left out where the store keeps the log hashes itself, or nothing is sealed. */
   running?: { logHashAt: LogHashAt } | undefined;
 };
 

@@ -1,7 +1,4 @@
-/**
- * The operator's routes about the log as a whole: when it was last verified, up to where it is sealed, and
- * to acknowledge one break of it.
- */
+/** The operator's routes about the log: its last verification, its last seal, and to acknowledge a break. */
 import type { FastifyRequest } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
@@ -25,7 +22,7 @@ const readBreak = (request: FastifyRequest) => {
   return json.ok ? readBy(AcknowledgeBreakRequest, json.value) : json;
 };
 
-/** Milliseconds since 1970 as a time; null for 0, which means never. */
+/** 0 means never. */
 const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString());
 
 const verificationOf = ({ verification }: LogStatusDeps) => {

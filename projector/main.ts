@@ -13,17 +13,8 @@ import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
-import { startProjector } from './compose.ts';
 import { LogMisfit } from './errors.ts';
-import { projectionState } from './health.ts';
-import { watchProjectionMetrics } from './metrics.ts';
-import { relayState, watchRelayMetrics } from './relay/metrics.ts';
-import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
-import { registerProjectorApi } from './routes.ts';
-import { openSealer } from './seals/open.ts';
-import { openVerification } from './verification/open.ts';
-import { delivererState, watchDelivererMetrics } from './webhooks/metrics.ts';
-import { openDeliverer } from './webhooks/open.ts';
+import { openProjectorSide } from './open.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = deps;
@@ -31,31 +22,15 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const metrics = createMetrics();
   const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = await openReadModels(drivers, secretsOf(config));
-  const sealer = await openSealer({ config, store, log });
-  const { running } = sealer;
-  const projector = await startProjector({ store, readModels, logger: log, running });
-  const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
-  const deliverer = openDeliverer({
+  const side = await openProjectorSide({
     config,
     store,
-    metrics,
-    logger: log,
-    projector,
-    deliveries: await openDeliveries(drivers),
-    secret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
-  });
-  const verification = await openVerification({
-    ...drivers,
-    store,
     readModels,
+    deliveries: await openDeliveries(drivers),
+    webhookSecret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
     metrics,
-    projector,
-    sealingKey: sealer.publicKey,
-    keptHeads: sealer.keptHeads,
+    log,
   });
-  watchProjectionMetrics(metrics, projector);
-  watchRelayMetrics(metrics, relay);
-  watchDelivererMetrics(metrics, deliverer);
 
   const app = buildApp({
     log,
@@ -63,28 +38,15 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  registerProjectorApi(app, await openAuthHooks(config, { log, metrics }), {
-    projector,
-    readModels,
-    store,
-    relay,
-    topicPrefix: topicPrefixOf(config),
-    verification,
-    sealer,
-  });
+  side.register(app, await openAuthHooks(config, { log, metrics }));
   registerHealth(app, {
     metrics,
     ready: async () => {
       const engines = await enginesState(ping, readModels);
       const enginesUp = engines.eventStore.state === 'up' && engines.readModels.state === 'up';
       return {
-        ready: enginesUp && !projector.status().stuck && !app.lifecycle.closing,
-        engines: {
-          ...engines,
-          projection: projectionState(projector),
-          relay: relayState(relay),
-          webhooks: delivererState(deliverer),
-        },
+        ready: enginesUp && !side.projector.status().stuck && !app.lifecycle.closing,
+        engines: { ...engines, ...side.states() },
       };
     },
   });
@@ -93,11 +55,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     giveUp: () => store.close(),
     stop: async () => {
       await closeGracefully(app);
-      await verification.stop();
-      await sealer.stop();
-      await deliverer.stop();
-      await relay.stop();
-      await projector.stop();
+      await side.stop();
       await store.close();
       await readModels.close();
     },

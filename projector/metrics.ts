@@ -1,9 +1,20 @@
-/** The metrics of the projection that are measured at a scrape. */
+/** The projector in the response of /health/ready, and its metrics at a scrape. */
 import { numberOf } from '../shared/event-store/log-progress.ts';
+import type { EngineState } from '../shared/http/server/health.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { Projector } from './compose.ts';
 
-/** Sets the metrics of a projector at every scrape. `lag` throws StoreUnavailable: the older values stay. */
+export const projectionState = (projector: Pick<Projector, 'status'>): EngineState => {
+  const { state, caughtUp, parked, stuck, error } = projector.status();
+  return {
+    state: stuck ? 'stuck' : state,
+    caughtUp,
+    parked,
+    ...(error === undefined ? {} : { reason: error }),
+  };
+};
+
+/** Where `lag` throws StoreUnavailable, the older values stay. */
 export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): void => {
   let counted = 0;
   metrics.beforeScrape(async () => {

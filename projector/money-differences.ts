@@ -1,46 +1,34 @@
-/** Where the served read models say other money than the ones that are to replace them (ADR-0123). */
+/** Finds where the served read models say other money than those that replace them (ADR-0123). */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
 import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
 
-/** How many payments with a difference are named. */
 const NAMED_MAX = 100;
-/** How many are looked up at once: a database has few connections, and merchants use them too. */
+/** A database has few connections, and merchants use them too. */
 const AT_ONCE = 4;
 
 /** What a document says of money; sums in minor units. */
-type Money = Pick<DocumentRow, 'merchantId'> &
-  Pick<
-    PaymentResponse,
-    | 'currency'
-    | 'status'
-    | 'amount'
-    | 'authorizedAmount'
-    | 'capturedAmount'
-    | 'refundedAmount'
-    | 'refundableAmount'
-  >;
+const FIELDS = [
+  'currency',
+  'status',
+  'amount',
+  'authorizedAmount',
+  'capturedAmount',
+  'refundedAmount',
+  'refundableAmount',
+] as const;
+type Money = Pick<DocumentRow, 'merchantId'> & Pick<PaymentResponse, (typeof FIELDS)[number]>;
 
-/** One payment: what the served document says, and what the log says now; null for nothing at all. */
-export type MoneyDifference = { paymentId: string; served: Money; inLog: Money | null };
+/** `served` is in the served document; `inLog` follows from the log, null for no such payment. */
+type MoneyDifference = { paymentId: string; served: Money; inLog: Money | null };
 
 export type MoneyDifferences = { count: number; named: MoneyDifference[] };
 
 const moneyOf = ({ merchantId, body }: DocumentRow): Money => {
-  const response = JSON.parse(body) as PaymentResponse;
-  const { currency, status, amount, authorizedAmount, capturedAmount } = response;
-  const { refundedAmount, refundableAmount } = response;
-  return {
-    merchantId,
-    currency,
-    status,
-    amount,
-    authorizedAmount,
-    capturedAmount,
-    refundedAmount,
-    refundableAmount,
-  };
+  const response: PaymentResponse = JSON.parse(body);
+  const fields = FIELDS.map((field) => [field, response[field]]);
+  return { merchantId, ...Object.fromEntries(fields) };
 };
 
 const differenceOf = (

@@ -1,7 +1,6 @@
 /**
- * The operator's routes over parked payments: which documents stopped at an event that could not be
- * applied, and a retry once the cause is gone (P5). Scope `ops:admin`; with a token of one merchant,
- * only that merchant's payments.
+ * The operator's routes over payments that the projector has parked: a list, and a retry once the cause is gone
+ * (P5). Scope `ops:admin`; with a token of one merchant, only that merchant's payments.
  */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -17,11 +16,11 @@ export type ParkedDeps = {
   readModels: Pick<ReadModelsReader, 'parked' | 'getAny'>;
 };
 
-/** How many a response lists: the oldest of those that the actor may see. */
+/** The oldest of those that the actor may see. */
 const LISTED_MAX = 1_000;
 const PAGE = 1_000;
 
-/** Every parked payment, oldest first, read page by page. */
+/** Oldest first. */
 async function* allParked({ parked }: ParkedDeps['readModels']): AsyncGenerator<ParkedPayment> {
   let page = await parked(PAGE);
   while (page.length > 0) {
@@ -30,7 +29,6 @@ async function* allParked({ parked }: ParkedDeps['readModels']): AsyncGenerator<
   }
 }
 
-/** The parked payments that a principal may see, at most LISTED_MAX of them. */
 const parkedFor = async (
   { readModels }: ParkedDeps,
   { merchantId }: Principal,

@@ -1,6 +1,6 @@
 /**
- * From the events of a batch to the read models of their payments, without writing anything: skip an
- * event that the read model has, apply the next one, heal a gap from the stream, stop at a poison event.
+ * Folds the events of a batch into the read models of their payments, without writing anything: skips an event
+ * that the read model has, applies the next one, heals a gap from the stream, stops at a poison event.
  */
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
@@ -13,7 +13,7 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 
-/** One payment after a batch: its last good read model, and the event that stopped it, if any. */
+/** The last good read model of a payment, and the event that stopped it, if any. */
 export type Folded = {
   readModel: PaymentReadModel | undefined;
   poison?: { revision: number; reason: string };
@@ -28,14 +28,14 @@ export type FoldOptions = {
 };
 
 export type PaymentFolds = {
-  /** Folds a batch on top of the stored read models. Throws what the engines throw. */
+  /** On top of the stored read models. Throws what the engines throw. */
   foldBatch(events: LogEvent[]): Promise<Map<string, Folded>>;
   /**
-   * Folds a payment's whole stream, for a gap, a retry or a repair by hand. A stream that ends before
-   * the revision `atLeast`, or cannot be read, gives a poison event. Throws StoreUnavailable.
+   * Folds a whole stream. One that ends before the revision `atLeast`, or cannot be read, gives a poison event.
+   * Throws StoreUnavailable.
    */
   foldStream(paymentId: string, atLeast: number): Promise<Folded>;
-  /** How many gaps have been healed since the start. */
+  /** Gaps, since the start. */
   healed(): number;
 };
 
@@ -60,7 +60,6 @@ const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
   return folded;
 };
 
-/** The folds of one projection. */
 export const createPaymentFolds = ({
   store,
   readModels,
@@ -90,7 +89,6 @@ export const createPaymentFolds = ({
     return foldStream(paymentId, revision);
   };
 
-  /** The payment after one more event, on top of what the batch or else the store has of it. */
   const onTopOf = (
     readModel: PaymentReadModel | undefined,
     before: Folded | undefined,

@@ -1,6 +1,6 @@
 /**
- * The operator's routes over all read models: how far they are, and a rebuild (ADR-0042). Scope
- * `ops:admin`, and a token of all merchants, since the read models hold every merchant's payments.
+ * The operator's routes over all read models: their status, a rebuild (ADR-0042), and a comparison with the
+ * log. Scope `ops:admin`, and a token of all merchants, since the read models hold every merchant's payments.
  */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -30,7 +30,6 @@ export type ProjectionDeps = {
   streams: Streams;
 };
 
-/** The headers of a rejection: when to try again, and which of two reasons with one error code it is. */
 const headersFor = ({ code }: RebuildRunning | ComparisonRunning | StandingBy) => ({
   'retry-after': '5',
   [REJECTION_HEADER]: code,
@@ -57,10 +56,10 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
   };
 };
 
-/** Long work that has begun: its end, and the next progress (undefined at the end). */
+/** Long work that has begun; `next` gives undefined at the end. */
 type Begun = { ended: Promise<object>; next(): Promise<object | undefined> };
 
-/** Resolves once the work has begun. Throws what it throws before that: RebuildRunning, StandingBy. */
+/** Throws what the work throws before its first progress: RebuildRunning, ComparisonRunning, StandingBy. */
 const begin = async (
   run: (onProgress: (progress: object) => void) => Promise<object>,
 ): Promise<Begun> => {
@@ -75,7 +74,7 @@ const begin = async (
   await Promise.race([news.promise, ended]);
   return {
     ended,
-    // Of progress that came between two calls only the last is given.
+    // Of the progress between two calls only the last is given.
     next: async () => {
       const isOver = await Promise.race([
         news.promise.then(() => false),

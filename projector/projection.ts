@@ -1,11 +1,8 @@
 /**
- * Applies batches of events to the read models (skip, apply, heal a gap, park a poison event).
- * A batch is folded per payment and written once, with the checkpoint, in one step.
- *
- * An event that cannot be applied stops its own payment only. An engine out of reach is never taken
- * for a poison event: its error is thrown, and nothing is written.
+ * Applies batches of events to the read models. A batch is folded per payment and written once, with the
+ * checkpoint, in one step. An event that cannot be applied stops its own payment only. An engine out of reach
+ * is never taken for a poison event: its error is thrown, and nothing is written.
  */
-
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -18,7 +15,7 @@ import { createPaymentFolds, type Folded } from './payment-folds.ts';
 import { createTurns } from './turns.ts';
 import { forgetForeign } from './verification/acknowledge.ts';
 
-/** Parked payments kept in memory; any beyond are recognised by reading their stream again. */
+/** Parked payments in memory; any beyond are recognised by reading their stream again. */
 export const PARKED_KNOWN_MAX = 10_000;
 
 export type ProjectionOptions = {
@@ -29,31 +26,28 @@ export type ProjectionOptions = {
 };
 
 export type Projection = {
-  /** Reads checkpoint and parked payments. Throws ReadModelsUnavailable. */
+  /** Gives the stored checkpoint. Throws ReadModelsUnavailable. */
   start(): Promise<Position | null>;
   /** Applies a batch and moves the checkpoint behind it. Throws what the engines throw. */
   events(events: LogEvent[]): Promise<void>;
   /** Reads a parked payment's stream again; true when its document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
   /**
-   * Replaces what is stored of a payment by the fold of its stream; where that cannot be read, removes
-   * it and parks the payment. True when its document is whole now. Throws what the engines throw.
+   * Replaces a document by the fold of its stream; where that cannot be read, removes it and parks the
+   * payment. True when the document is whole now. Throws what the engines throw.
    */
   repair(paymentId: string): Promise<boolean>;
   /**
-   * Parks the payment where the store no longer holds its stream whole; its document stays as it is, or
-   * becomes `kept`, a newer one of other read models. Throws what the engines throw.
+   * Parks the payment where the store no longer holds its stream whole; its document stays, or becomes `kept`,
+   * a newer one of other read models. Throws what the engines throw.
    */
   removal(paymentId: string, kept?: PaymentReadModel): Promise<void>;
   /** Runs a step between two batches: no event is applied while it runs. */
   hold<T>(step: () => Promise<T>): Promise<T>;
-  /**
-   * False when the stored checkpoint is not the one that this projection wrote or read last: the read
-   * models were wiped, or another writer moved it. Throws ReadModelsUnavailable.
-   */
+  /** False where the read models were wiped, or another writer moved the checkpoint. Throws ReadModelsUnavailable. */
   inStep(): Promise<boolean>;
   checkpoint(): Position | null;
-  /** Events taken, gaps healed and payments parked since the start, and payments parked now. */
+  /** All since the start, but `parked`: payments parked now. */
   counts(): { events: number; healed: number; parkings: number; parked: number };
 };
 
@@ -71,7 +65,7 @@ const changesOf = (payments: Map<string, Folded>, time: string): ReadModelChange
   return changes;
 };
 
-/** The projection over one store and one set of read models; its steps run one after the other. */
+/** Its steps run one after the other. */
 export const createProjection = ({
   store,
   readModels,
@@ -134,7 +128,7 @@ export const createProjection = ({
     const hash = checkpointHashOf(last) ?? undefined;
     const parkings = await write(payments, last.position, hash, forgotten);
     counts.events += events.length;
-    // Parked payments count as applied too: a reader sees the mark on the document.
+    // Parked payments count as applied: a reader sees the mark on the document.
     for (const { stream, revision } of events) {
       const paymentId = paymentOf(stream);
       if (paymentId !== undefined) freshness.applied(paymentId, revision);
@@ -166,7 +160,7 @@ export const createProjection = ({
     const last = kept?.revision ?? (await lastOf(paymentId));
     const { poison } = await folds.foldStream(paymentId, last);
     if (poison === undefined) return;
-    // Parked from the next event on: the document is as good as it was.
+    // Parked from the next event on: the document stays as good as it was.
     const stopped = { readModel: kept, poison: { ...poison, revision: last + 1 } };
     await noteParked(await write(new Map([[paymentId, stopped]]), checkpoint), NOT_WHOLE);
   };

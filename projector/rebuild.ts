@@ -1,20 +1,21 @@
 /**
- * Fills a new generation of read models from the log. The served generation is read and updated
- * meanwhile; the last step compares both at one checkpoint and switches in one step, unless the old
- * read models say other money than the log. The relay has its own checkpoint: a rebuild publishes nothing.
+ * Fills a new generation of read models from the log. The served generation is read and updated meanwhile;
+ * the last step compares both at one checkpoint and switches in one step, unless the old read models say
+ * other money than the log (ADR-0123). The relay has its own checkpoint: a rebuild publishes nothing.
  */
 import { totalUpTo } from '../shared/event-store/log-progress.ts';
-import type { LogReader, Position } from '../shared/event-store/port.ts';
+import type { LogReader } from '../shared/event-store/port.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
+import { RebuildRunning } from '../shared/read-models/errors.ts';
 import type {
   NextGeneration,
-  ParkedPayment,
-  ReadModelsChecksum,
   ReadModelsReader,
   ReadModelsRebuild,
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
+import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
 import { FILL_SCAN, type Filled, fill, NOT_READ } from './fill-scan.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
@@ -26,32 +27,11 @@ const PARKED_NAMED_MAX = 1_000;
 const PARKED_PAGE = 250;
 const NONE: MoneyDifferences = { count: 0, named: [] };
 
-export type RebuildProgress = {
-  /** Events in the new read models, and in the log up to the served checkpoint. */
-  done: number;
-  total: number;
-  /** Whether `total` is an estimate. */
-  estimated: boolean;
-  /** Events per second since the rebuild began. */
-  perSecond: number;
-  secondsLeft: number;
-};
-
-export type RebuildResult = {
-  events: number;
-  seconds: number;
-  checkpoint: Position | null;
-  /** Both at `checkpoint`. */
-  old: ReadModelsChecksum;
-  new: ReadModelsChecksum;
-  equal: boolean;
-  /** False where the old read models are still served, because their money differs (ADR-0123). */
-  served: boolean;
-  /** Payments of which the old read models say other money than the log. */
-  money: MoneyDifferences;
-  /** Payments whose events the new read models could not take: at most 1,000. */
-  parked: ParkedPayment[];
-};
+export type RebuildProgress = Pick<
+  RebuildState,
+  'done' | 'total' | 'estimated' | 'perSecond' | 'secondsLeft'
+>;
+export type RebuildResult = NonNullable<RebuildState['result']>;
 
 export type RebuildOptions = {
   store: LogReader;
@@ -88,9 +68,9 @@ const progressOf = ({ onProgress }: RebuildOptions) => {
 };
 
 /**
- * Parks the payments in the new read models that are parked in the old ones because the store no longer
- * holds their streams whole, with the documents that they had: until a scavenge the log still has
- * their events, and after it the document is the only trace of the payment.
+ * Parks the payments in the new read models that are parked in the old ones because the store no longer holds
+ * their streams whole, with the documents that they had: after a scavenge the document is the only trace of
+ * the payment.
  */
 const parkRemoved = async (
   { readModels }: RebuildOptions,
@@ -109,10 +89,7 @@ const parkRemoved = async (
   }
 };
 
-/**
- * Runs the loop in the thread of the log, where the log and the new read models are files. Returns how many
- * events it took; fewer than a page are left then.
- */
+/** Where the log and the new read models are files. Returns how many events it took; fewer than a page are left. */
 const fillInThread = async (
   { store, readModels, logger, signal }: RebuildOptions,
   { handOver }: NextGeneration,
@@ -191,4 +168,72 @@ export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> =
     // A generation that cannot be removed now is removed at the next rebuild.
     await next.end().catch(() => undefined);
   }
+};
+
+export type RebuildRequest = Pick<RebuildOptions, 'onProgress' | 'accept'>;
+
+/** The rebuilds of this process. */
+export type Rebuilds = {
+  /** The one that runs, else the last one. */
+  latest(): RebuildState | undefined;
+  /** Throws what `rebuild` throws. One that is rejected because another one runs leaves `latest` as it is. */
+  run(request?: RebuildRequest): Promise<RebuildResult>;
+  /** Stops a rebuild that runs, at its next batch. */
+  abort(): void;
+  /** Resolves when no rebuild runs any more. */
+  ended(): Promise<unknown>;
+};
+
+export const createRebuilds = (
+  options: Omit<RebuildOptions, 'onProgress' | 'accept' | 'signal'>,
+): Rebuilds => {
+  const stopping = new AbortController();
+  let latest: RebuildState | undefined;
+  let running: Promise<unknown> = Promise.resolve();
+  let isRunning = false;
+
+  const runOne = async ({ accept, onProgress }: RebuildRequest): Promise<RebuildResult> => {
+    const startedAt = new Date().toISOString();
+    // Unset until the first progress: before that another process may hold the turn to rebuild.
+    let own: RebuildState | undefined;
+    const note = (change: Partial<RebuildState>): void => {
+      if (own === undefined) return;
+      own = { ...own, ...change };
+      latest = own;
+    };
+    const report = (progress: RebuildProgress): void => {
+      own ??= { state: 'running', startedAt, ...progress };
+      note(progress);
+      onProgress?.(progress);
+    };
+    // Within a process they are told apart here: at the store they would race for the turn.
+    if (isRunning) throw new RebuildRunning('the read models are being rebuilt already');
+    isRunning = true;
+    try {
+      const result = await rebuild({
+        ...options,
+        accept: accept === true,
+        signal: stopping.signal,
+        onProgress: report,
+      });
+      note({ state: 'done', endedAt: new Date().toISOString(), result });
+      return result;
+    } catch (error) {
+      note({ state: 'failed', endedAt: new Date().toISOString(), reason: reasonOf(error) });
+      throw error;
+    } finally {
+      isRunning = false;
+    }
+  };
+
+  return {
+    latest: () => latest,
+    run: (request = {}) => {
+      const result = runOne(request);
+      running = Promise.allSettled([running, result]);
+      return result;
+    },
+    abort: () => stopping.abort(),
+    ended: () => running,
+  };
 };

@@ -1,25 +1,25 @@
 /**
- * Compares read models with the log for ever, one payment at a time (ADR-0121): by turns one that has
- * a document and one that the log has, so that a missing document is noticed as well.
+ * Compares read models with the log for ever, one payment at a time (ADR-0121): by turns one that has a
+ * document and one that the log has, so that a missing document is noticed as well.
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
-import { comparePayment, type Difference, type DifferenceKind } from './compare-payment.ts';
+import { comparePayment, type Difference, type DifferenceKind } from './compare.ts';
 import type { Projection } from './projection.ts';
 
-/** Out of so many documents, or events, that follow one another one payment is taken. */
+/** One payment is taken out of so many documents, or events, in a row. */
 const STRETCH = 50;
-/** How many payments with a difference are remembered; the gauge stops there. */
+/** The gauge stops there. */
 const DIFFERENCES_MAX = 10_000;
-/** How many that a read has found wait at most; the others wait for their sample. */
+/** Found damaged by a read; any more wait for their sample. */
 const DAMAGED_MAX = 1_000;
 
 /**
- * What the log alone makes whole again. A document that has its check and says something else than the
- * log is left: the log may be what was changed, and the document the only trace of it (ADR-0121).
+ * The log alone makes these whole again. A document that has its check and differs from the log stays: the log
+ * may be what was changed, and the document the only trace of it (ADR-0121).
  */
 const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unlisted'];
 /** A damaged index looks like these: written again, the document would be there twice. */
@@ -29,24 +29,21 @@ export type SamplerOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage' | 'indexDamage'>;
   projection: Pick<Projection, 'repair'>;
-  /** Fills the read models anew; false where the old ones are still served. Throws what a rebuild throws. */
+  /** False where the old read models are still served. Throws what a rebuild throws. */
   rebuild(): Promise<boolean>;
   logger: Logger;
-  /** False while this projector stands by or has not caught up: then nothing is compared. */
+  /** Where it is false, nothing is compared. */
   isReady(): boolean;
   /** Between two payments. */
   everyMs: number;
 };
 
 export type Sampler = {
-  /** Since the start: payments compared. `differences`: payments with one, repaired or not. */
+  /** Payments compared since the start, and payments with a difference, repaired or not. */
   counts(): { samples: number; differences: number };
   /** Replaces the remembered differences by those of a whole comparison, or of a rebuild (none). */
   known(differences: readonly Difference[]): void;
-  /**
-   * Has the read models filled anew where one of their indexes is damaged; true where one is. What came of
-   * it is in the log. Throws ReadModelsUnavailable.
-   */
+  /** Fills the read models anew where one of their indexes is damaged; true where one is. Throws ReadModelsUnavailable. */
   checkIndexes(signal?: AbortSignal): Promise<boolean>;
   stop(): void;
 };
@@ -73,18 +70,18 @@ const eventsInTurn = ({ store }: Pick<SamplerOptions, 'store'>) => {
   };
 };
 
-/** Starts comparing. An engine out of reach ends one comparison; the catch-up loop reports it. */
+/** An engine out of reach ends one comparison; the catch-up loop reports it. */
 export const startSampler = (options: SamplerOptions): Sampler => {
   const { readModels, projection, logger, isReady } = options;
   const nextDocument = documentsInTurn(options);
   const nextInLog = eventsInTurn(options);
   const differences = new Map<string, DifferenceKind>();
-  /** Found damaged by a read, not compared yet. */
+  /** Found by a read, not compared yet. */
   const damaged = new Set<string>();
   let samples = 0;
   let turn = 0;
   let busy = false;
-  /** Stays true where it failed: somebody else compares or rebuilds then. */
+  /** Stays true where the rebuild failed: another comparison or rebuild ends that. */
   let isRebuilding = false;
 
   const rebuildAnew = async (): Promise<void> => {
@@ -152,7 +149,7 @@ export const startSampler = (options: SamplerOptions): Sampler => {
 
   const timer = setInterval(() => void unlessBusy(sample), options.everyMs);
   timer.unref();
-  // What a read has found is repaired at once, or at the next sample.
+  // A damage that a read has found is repaired at once, or at the next sample.
   readModels.onDamage((paymentId) => {
     if (damaged.size < DAMAGED_MAX) damaged.add(paymentId);
     void unlessBusy(checkDamaged);

@@ -1,14 +1,14 @@
-/** The catch-up loop: the projector and the relay follow the log through it. */
+/** The catch-up loop, through which the projector, the relay and the deliverer follow the log. */
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 
-/** The part that follows the log. An error that one of these functions throws starts the loop again. */
+/** An error that one of these functions throws starts the loop again. */
 export type Subscriber = {
-  /** Called at every start: the position to follow the log from. */
+  /** Called at every start; gives the position to follow the log from. */
   start(): Promise<Position | null>;
   events(events: (SubscriptionItem & { kind: 'events' })['events']): Promise<void>;
-  /** Somebody deleted or cut this stream, or may have, past the service. */
+  /** The stream was deleted or cut past the service, or may have been. */
   removal?(stream: string): Promise<void>;
   caughtUp(): void | Promise<void>;
 };
@@ -19,23 +19,22 @@ export type SubscriptionOptions = {
   store: Pick<EventStore, 'subscribe'>;
   subscriber: Subscriber;
   logger: Logger;
-  /** Waits after an error or an end: from `minMs`, doubled each time, up to `maxMs`. */
   backOff?: BackOff | undefined;
 };
 
 export type Subscription = {
-  /** The loop's state, why it last backed off, and how often it has started again. */
+  /** `error` says why it last backed off. */
   status(): { state: SubscriptionState; error?: string; restarts: number };
-  /** Leaves the running subscription and starts again from the checkpoint. */
+  /** Starts again from the checkpoint. */
   restart(): void;
   /** Resolves when the batch in hand is done and the loop has ended. */
   stop(): Promise<void>;
 };
 
 /**
- * Follows the log from the subscriber's own checkpoint, batch after batch in order, until stopped.
- * After any error and any end, expected or not, the loop waits (bounded, with jitter) and starts again
- * from the checkpoint. So an engine out of reach loses no event and parks no payment.
+ * Follows the log from the subscriber's own checkpoint, batch after batch in order, until stopped. After any
+ * error and any end the loop waits (bounded, with jitter) and starts again from the checkpoint, so an engine
+ * out of reach loses no event and parks no payment.
  */
 export const runSubscription = ({
   store,

@@ -1,8 +1,7 @@
 /**
- * Spans of what comes of a request after its response: its events in the read models, on the topics
- * and at webhook endpoints. An event names the trace that it belongs to, so a span here is below the
- * request's, in whichever process it is made. Only events of that trace that are new have one: a
- * projector that reads old events again makes no spans of an old day.
+ * Spans of a request after its response: its events in the read models, on the topics and at webhook endpoints.
+ * An event names its trace, so a span here is below the request's, in whichever process it is made. Old events
+ * that are read again have none.
  */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
@@ -13,7 +12,7 @@ import { type EventFeed, type FeedMessage, topicName } from './event-feed/port.t
 import type { Projection } from './projection.ts';
 import type { SendOutcome } from './webhooks/send.ts';
 
-/** After this time what comes of an event is a trace of its own, linked to the first. */
+/** Later a delivery is a trace of its own, linked to the event's. */
 const SAME_TRACE_MS = 3_600_000;
 const LINKS_MAX = 128;
 
@@ -32,7 +31,6 @@ const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefi
 
 const isOpen = (span: OpenSpan | undefined): span is OpenSpan => span !== undefined;
 
-/** Ends the spans when work does, as it does. Throws what the work throws. */
 const around = async <T>(spans: readonly OpenSpan[], work: () => Promise<T>): Promise<T> => {
   try {
     const result = await work();
@@ -44,7 +42,7 @@ const around = async <T>(spans: readonly OpenSpan[], work: () => Promise<T>): Pr
   }
 };
 
-/** The projection, with a span for each event that a batch takes. */
+/** A span for each event of a batch. */
 export const tracedProjection = (projection: Projection): Projection => ({
   ...projection,
   events: (events: LogEvent[]) => {
@@ -61,7 +59,7 @@ const placesOf = (messages: readonly FeedMessage[]): TraceParent[] => {
     .slice(0, LINKS_MAX);
 };
 
-/** The feed, with a span for each batch: below the first of its traces, linked to the others. */
+/** A span for each batch: below the first of its traces, linked to the others. */
 export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
   ...feed,
   publish: async (topic, messages) => {
@@ -85,7 +83,6 @@ export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
   },
 });
 
-/** What one request to an endpoint is about. */
 export type DeliveryTrace = {
   type: string;
   attempt: number;
@@ -95,7 +92,7 @@ export type DeliveryTrace = {
   ageMs: number;
 };
 
-/** Sends a webhook message in a span of its own, where its event belongs to a trace. */
+/** A span of its own, where the message's event belongs to a trace. */
 export const tracedDelivery = async (
   { type, attempt, traceparent, ageMs }: DeliveryTrace,
   send: () => Promise<SendOutcome>,

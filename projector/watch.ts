@@ -1,6 +1,6 @@
 /**
- * What the catch-up loop itself cannot notice: read models wiped while no event comes, a checkpoint
- * that stands still, and where the projector that has the lease is.
+ * Notices what the catch-up loop cannot: read models wiped while no event comes, a checkpoint that stands
+ * still, and the checkpoint of the projector that has the lease.
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
@@ -17,9 +17,7 @@ export type WatchOptions = {
   projection: Pick<Projection, 'inStep' | 'checkpoint' | 'counts'>;
   subscription: Pick<Subscription, 'status' | 'restart'>;
   logger: Logger;
-  /** Between two looks. */
   everyMs: number;
-  /** See LagOptions. */
   stillMsMax: number | undefined;
 };
 
@@ -35,11 +33,10 @@ export type Watch = {
   stop(): void;
 };
 
-/** Starts looking. */
 export const startWatch = (options: WatchOptions): Watch => {
   const { store, readModels, lease, projection, subscription, logger, stillMsMax } = options;
   let stuck = false;
-  /** What the projector that has the lease has stored, as last seen. */
+  /** Stored by the projector that has the lease, as last seen. */
   let followed: { checkpoint: Position | null; parked: number } = { checkpoint: null, parked: 0 };
 
   const checkpoint = () => (lease.standingBy() ? followed.checkpoint : projection.checkpoint());

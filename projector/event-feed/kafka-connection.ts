@@ -1,4 +1,4 @@
-/** One client of Kafka that can be dropped: nothing that it was sending arrives after that. */
+/** A client of Kafka that can be dropped: nothing that it was sending arrives after that. */
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import {
@@ -11,7 +11,7 @@ import {
 } from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import { within } from '../../shared/runtime/back-off.ts';
-import { FeedUnavailable, MessageTooLarge } from './errors.ts';
+import { FeedUnavailable, MessageTooLarge } from './port.ts';
 
 export type KafkaOptions = {
   /** Each `host:port`. */
@@ -25,7 +25,6 @@ export type KafkaOptions = {
   timeoutsMs?: Partial<typeof TIMEOUTS_MS>;
 };
 
-/** The time-out of each step, in milliseconds. */
 export const TIMEOUTS_MS = {
   connect: 2_000,
   request: 5_000,
@@ -35,9 +34,9 @@ export const TIMEOUTS_MS = {
 };
 const RETRY = { retries: 8, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2 };
 
-// kafkajs checks for pending requests a thousand times a second, also where none is pending, with a
-// negative time-out of which Node warns: a twentieth of a core for an idle connection. The code of
-// kafkajs that adds a pending request schedules the check itself, so the others can be left out.
+// kafkajs checks for pending requests a thousand times a second, also where none is pending, with a negative
+// time-out of which Node warns: a twentieth of a core for an idle connection. No option of kafkajs stops that.
+// It schedules a check itself when it adds a pending request, so the others can be left out.
 const { prototype: queue } = RequestQueue;
 const check = queue.scheduleCheckPendingRequests;
 queue.scheduleCheckPendingRequests = function onlyWherePending(this: typeof queue): void {
@@ -47,7 +46,7 @@ queue.scheduleCheckPendingRequests = function onlyWherePending(this: typeof queu
 const LOGIN_REJECTED =
   'the brokers reject the login: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD or KAFKA_SASL_MECHANISM is not theirs';
 
-/** The likely cause of a TLS error, by the words of OpenSSL and of Node. */
+/** By the words of OpenSSL and of Node. */
 const TLS_CAUSES: readonly [RegExp, string][] = [
   [/certificate has expired/i, "the broker's certificate has expired"],
   [
@@ -58,7 +57,7 @@ const TLS_CAUSES: readonly [RegExp, string][] = [
   [/wrong version number|packet length too long/i, 'the broker does not speak TLS on this port'],
 ];
 
-/** One line for the operator. kafkajs wraps an error into others, each with the one before in it. */
+/** One line for the operator. kafkajs wraps an error into others. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const { cause } = error;
@@ -73,7 +72,7 @@ const saslOf = ({ sasl }: KafkaOptions): { sasl?: SASLOptions } =>
     ? {}
     : { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions };
 
-/** A topic's `max.message.bytes`, or its segment size: as the protocol of Kafka names them. */
+/** Above a topic's `max.message.bytes`, or its segment size. */
 const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];
 
 /** kafkajs hands on the broker's error as the cause of its own. */
@@ -88,7 +87,7 @@ const asFeedError = (what: string, error: unknown): Error => {
 
 const droppedError = (): Error => new Error('this client was dropped');
 
-/** TLS names the host it wants, unless that is an address. */
+/** TLS sends no server name for an address (RFC 6066). */
 const serverNameOf = (host: string) => (isIP(host) === 0 ? { servername: host } : {});
 
 /** One client with its producer. After `drop` it never reaches the broker again. */
@@ -97,8 +96,8 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   const sockets = new Set<Socket>();
   const dropped = new AbortController();
 
-  // kafkajs goes on retrying a send that this service has given up, on new connections: such messages
-  // would arrive after newer ones. A dropped client therefore gets no socket.
+  // kafkajs retries a send that this service has given up, on new connections, and such messages would arrive
+  // after newer ones. A dropped client therefore gets no socket.
   const socketFactory: ISocketFactory = ({ host, port, onConnect }) => {
     const socket = (
       tls === undefined
@@ -157,17 +156,14 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
       dropped.abort(droppedError());
       // kafkajs does not notice a socket that closes without an error.
       for (const socket of sockets) socket.destroy(droppedError());
-      // Ends the producer's timers. Its own errors change nothing: the client is dropped already.
+      // Ends the producer's timers. Its errors change nothing: the client is dropped already.
       producer.disconnect().catch(() => undefined);
     },
     end: () => inTime('disconnect', timeoutsMs.close, producer.disconnect()),
   };
 };
 
-/**
- * Connects and logs in to the brokers once, for `payments doctor`; nothing is made there. Throws
- * FeedUnavailable, one line with the likely cause.
- */
+/** Connects and logs in once, for `payments doctor`. Throws FeedUnavailable, one line with the likely cause. */
 export const pingKafka = async (options: KafkaOptions): Promise<void> => {
   const client = openConnection(options, TIMEOUTS_MS);
   try {

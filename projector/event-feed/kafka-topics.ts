@@ -1,9 +1,9 @@
-/** The feed's topics at Kafka: missing ones are made, existing ones are not changed. */
+/** Makes the feed's missing topics at Kafka; existing ones are not changed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { PARTITIONS_DEFAULT, type Partitions, type Topic } from './port.ts';
 
-/** Copies of each message, where there are as many brokers; then an acknowledgement needs two of them. */
+/** Where there are as many brokers, an acknowledgement needs two of them. */
 const REPLICAS_MAX = 3;
 const TOPIC_SETTINGS: Record<Topic, { name: string; value: string }[]> = {
   // Events are never deleted unless an operator sets it so: a new consumer starts at the first one.
@@ -44,7 +44,7 @@ const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<vo
   });
 };
 
-/** Waits until every partition of the topics has a leader, or `ended` is true; gives their numbers. */
+/** Waits until every partition has a leader, or `ended` is true. */
 const waitForLeaders = async (
   admin: Admin,
   names: Map<string, Topic>,

@@ -1,8 +1,8 @@
 /**
- * The event feed on Kafka. Only this folder imports kafkajs, and these files work around it: its sends
- * must not overlap, its calls may never end, and it goes on retrying a send that was given up.
+ * The event feed on Kafka. Only this folder imports kafkajs, and works around it: its sends must not overlap,
+ * its calls may never end, and it goes on retrying a send that was given up.
  */
-import { FeedUnavailable } from './errors.ts';
+
 import {
   type KafkaConnection,
   type KafkaOptions,
@@ -10,7 +10,7 @@ import {
   TIMEOUTS_MS,
 } from './kafka-connection.ts';
 import { findPartitions } from './kafka-topics.ts';
-import { type EventFeed, TOPICS, topicName } from './port.ts';
+import { type EventFeed, FeedUnavailable, TOPICS, topicName } from './port.ts';
 
 /** A feed that connects at its first use, and with a new client after any error. */
 export const kafkaFeed = (options: KafkaOptions): EventFeed => {

@@ -1,4 +1,4 @@
-/** The inner part of kafkajs that kafka-connection.ts corrects; the package has no types for it. */
+/** kafka-connection.ts corrects this inner part of kafkajs, for which the package has no types. */
 declare module 'kafkajs/src/network/requestQueue/index.js' {
   type RequestQueue = { pending: unknown[]; scheduleCheckPendingRequests(): void };
   const RequestQueue: { prototype: RequestQueue };

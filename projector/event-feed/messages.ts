@@ -1,7 +1,7 @@
 /**
  * Makes the two messages of a payment's event, and the one of a seal. Pure: the same event gives the same
- * bytes, whether they are sent to a broker or computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated
- * as `ce_` headers, for consumers that route without parsing.
+ * bytes, whether they are sent to a broker or computed from the log. CloudEvents 1.0, structured JSON; the
+ * attributes are repeated as `ce_` headers, for consumers that route without parsing.
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
@@ -27,7 +27,6 @@ const CONTENT_TYPE = 'application/cloudevents+json';
 /** Ten digits, because CloudEvents orders a `sequence` as text. */
 const SEQUENCE_DIGITS = 10;
 
-/** What the messages of a payment are about. */
 const ofPayment = ({ merchantId, response }: PaymentReadModel) => ({
   source: `/payments/${encodeURIComponent(merchantId.toWellFormed())}`,
   subject: response.paymentId,
@@ -57,7 +56,7 @@ const attributesOf = (
   ...(event.context.traceparent !== undefined && { traceparent: event.context.traceparent }),
 });
 
-// Header values are percent-encoded where they are not visible ASCII (CloudEvents, Kafka binding).
+/** Percent-encodes all but visible ASCII (CloudEvents, Kafka binding). */
 const headerValue = (value: string): string =>
   value
     .toWellFormed()
@@ -75,7 +74,7 @@ const headersOf = (attributes: Attributes): Record<string, string> => {
 
 type Texts = { [name: string]: unknown };
 
-/** The object with what looks like a card number cut out of these texts (gaps §4, ADR-0124). */
+/** Masks card numbers in these texts (gaps §4, ADR-0124). */
 const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
   const texts = names
     .map((name) => [name, object[name]])
@@ -86,7 +85,7 @@ const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
 
 type OrderTexts = Texts & { productItems?: Texts[] | undefined; source?: Texts | undefined };
 
-/** Masks what a merchant typed: the one place where an order number stands and a card may. */
+/** Masks the texts that a merchant typed, which may hold a card number in place of an order number. */
 const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
   ...masked(data, ['merchantReference']),
   ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
@@ -120,7 +119,7 @@ export const eventMessage = (
   const attributes = attributesOf(type, event.id, event, ofPayment(readModel), {
     partitionsequence: String(number),
   });
-  // A create keeps its order apart; the schema takes of it what it lists, and no name or address.
+  // The schema lets through what it lists of the order, and no name or address.
   const order = 'details' in data ? data.details : {};
   return message(
     'events',
@@ -144,10 +143,7 @@ const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadMode
     transactions: response.transactions.slice(-TRANSACTIONS_MAX),
   });
 
-/**
- * The message of the state topic: the payment after the event. Its id differs from the event's,
- * since source and id together name one message.
- */
+/** The payment after the event. Its id differs from the event's: source and id together name one message. */
 export const stateMessage = (
   event: RecordedPaymentEvent,
   readModel: PaymentReadModel,
@@ -163,7 +159,6 @@ export const stateMessage = (
   return message('state', partition, attributes, stateOf(readModel));
 };
 
-/** The message of the seals topic, of any event in the stream of seals. */
 export const sealMessage = (
   event: RecordedEvent<SealEvent>,
   { partition }: { partition: number },
@@ -173,3 +168,33 @@ export const sealMessage = (
   const attributes = attributesOf(type, event.id, event, about, {});
   return message('seals', partition, attributes, publicSealData[type].parse(data));
 };
+
+const SEED = 0x9747b28c;
+const MULTIPLIER = 0x5bd1e995;
+
+/** The hash of Kafka's Java client, as a signed 32-bit number. */
+const murmur2 = (data: Uint8Array): number => {
+  const bytes = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const wholeWords = data.length & ~3;
+  let hash = SEED ^ data.length;
+  for (let at = 0; at < wholeWords; at += 4) {
+    let word = Math.imul(bytes.getInt32(at, true), MULTIPLIER);
+    word = Math.imul(word ^ (word >>> 24), MULTIPLIER);
+    hash = Math.imul(hash, MULTIPLIER) ^ word;
+  }
+  if (wholeWords < data.length) {
+    let rest = 0;
+    for (let at = data.length - 1; at >= wholeWords; at -= 1)
+      rest = (rest << 8) | bytes.getUint8(at);
+    hash = Math.imul(hash ^ rest, MULTIPLIER);
+  }
+  hash = Math.imul(hash ^ (hash >>> 13), MULTIPLIER);
+  return hash ^ (hash >>> 15);
+};
+
+/**
+ * The partition of a key, from 0, by the rule of Kafka's own clients: any other producer or stream processor
+ * puts the same key into the same partition.
+ */
+export const partitionOf = (key: string, partitions: number): number =>
+  (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions;

@@ -14,8 +14,27 @@
  */
 
 /**
+ * The broker is out of reach, or did not acknowledge everything: some, all or none of the messages may be
+ * stored, and the same ones have to be sent again. `message` is one line for the log.
+ */
+export class FeedUnavailable extends Error {
+  readonly code = 'FEED_UNAVAILABLE';
+  override name = 'FeedUnavailable';
+}
+
+/**
+ * The broker does not take one of the messages, or all of them together, for their size; the same ones
+ * again meet the same error. Of a partition whose messages it refused, none of this call is stored.
+ * `message` is one line for the log.
+ */
+export class MessageTooLarge extends Error {
+  readonly code = 'MESSAGE_TOO_LARGE';
+  override name = 'MessageTooLarge';
+}
+
+/**
  * `events`: every event of every payment. `state`: the latest state of each, compacted. `seals`: the seals
- * of the log (ADR-0114), for whoever compares the log with them later.
+ * of the log (ADR-0114), to compare the log with later.
  */
 export const TOPICS = ['events', 'state', 'seals'] as const;
 export type Topic = (typeof TOPICS)[number];
@@ -25,7 +44,7 @@ export type FeedMessage = {
   partition: number;
   /** The paymentId: all messages of one payment share a partition. Of a seal: SEALS_KEY. */
   key: string;
-  /** The CloudEvent as JSON text. */
+  /** A CloudEvent as JSON text. */
   value: string;
   headers: Readonly<Record<string, string>>;
   /** The time of the event, in milliseconds since 1970. */
@@ -37,7 +56,7 @@ export type Partitions = Record<Topic, number>;
 /** The number of partitions of each topic that this service makes; fixed from then on. */
 export const PARTITIONS_DEFAULT: Partitions = { events: 6, state: 6, seals: 1 };
 
-/** The key of every message of the seals topic: one log, in one order. */
+/** One key for the whole topic: one log, in one order. */
 export const SEALS_KEY = 'log';
 
 export type EventFeed = {

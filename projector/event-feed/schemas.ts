@@ -1,8 +1,7 @@
 /**
- * What leaves the service: for each event type the fields that its message carries, and the fields of
- * a state message. A field that is not listed here is never sent, also when an event gains one. No
- * name, e-mail, phone, postal or network address of a person is listed, and no free text that a person
- * typed; of a card only bin, last4 and brand.
+ * The fields of each message that leaves the service. A field that is not listed here is never sent, also
+ * when an event gains one. No name, e-mail, phone, postal or network address of a person is listed, and no
+ * free text that a person typed; of a card only bin, last4 and brand.
  *
  * New optional fields may be added at any time. Anything else is a new version of the message: an
  * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
@@ -67,7 +66,7 @@ const noted = z.object({
   outcome: paymentSchemas.PaymentOutcomeConfirmed.shape.outcome,
 });
 
-/** What a message about an event carries as `data`, by event type. */
+/** The `data` of a message on the events topic. */
 export const publicEventData = {
   PaymentCreated: z.object({
     paymentId: created.paymentId,
@@ -104,7 +103,7 @@ export const publicEventData = {
 
 const minorUnits = z.int().min(0).describe('Minor units of the currency');
 
-/** What a message of the state topic carries as `data`. */
+/** The `data` of a message on the state topic. */
 export const publicState = z.object({
   paymentId: created.paymentId,
   merchantId: created.merchantId,
@@ -160,7 +159,7 @@ export const publicState = z.object({
 const seal = sealSchemas.LogSealed.shape;
 const rotation = sealSchemas.SealingKeyRotated.shape;
 
-/** What a message of the seals topic carries as `data`, by event type: the whole event, which is public. */
+/** The `data` of a message on the seals topic: the whole event, which is public. */
 export const publicSealData = {
   LogSealed: z.object({
     ...seal,

@@ -1,7 +1,43 @@
 /** Opens a document of the projector where its settings say: a file of the data folder, or MongoDB. */
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
 import type { Config } from '../../shared/runtime/config.ts';
-import { fileDocument } from './file.ts';
+import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import type { KeyDocument } from './port.ts';
+
+const stored = z.object({ version: z.int().min(1), text: z.string() });
+
+const isMissing = (error: unknown): boolean => Object(error).code === 'ENOENT';
+
+const readStored = async (file: string): Promise<z.infer<typeof stored> | undefined> => {
+  let content: string;
+  try {
+    content = await readFile(file, 'utf8');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  try {
+    return stored.parse(JSON.parse(content));
+  } catch {
+    throw new Error(`${file} is damaged; put back its last good copy`);
+  }
+};
+
+/**
+ * A document in a file of the data folder, which one service locks at a time; calls must not overlap. The new
+ * text replaces the file as a whole: after any crash it is the old one or the new one.
+ */
+export const fileDocument = (file: string): KeyDocument => ({
+  load: () => readStored(file),
+  save: async (text, expectedVersion) => {
+    const version = (await readStored(file))?.version ?? 0;
+    if (version !== expectedVersion) return false;
+    await replacePrivateFile(file, JSON.stringify({ version: version + 1, text }));
+    return true;
+  },
+  close: async () => undefined,
+});
 
 /** Each document, by its name; its file in the data folder is `<name>.json`. */
 export const KEY_DOCUMENTS = ['relay-checkpoint', 'log-verification'] as const;
@@ -12,7 +48,7 @@ type OpenKeyDocument = {
   fileOf(name: string): string;
 };
 
-/** The document under a name. A MongoDB out of reach is met at its first use. */
+/** A MongoDB out of reach shows at the first use. */
 export const openKeyDocument = async (
   { config, fileOf }: OpenKeyDocument,
   name: (typeof KEY_DOCUMENTS)[number],

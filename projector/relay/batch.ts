@@ -1,5 +1,5 @@
 /**
- * What the relay sends at once, and the checkpoint to save once it is sent. A message's number follows
+ * The messages that the relay sends at once, and the checkpoint to save then. A message's number follows
  * from the checkpoint and the log alone, so that a batch that is sent again is the same to the byte.
  */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
@@ -7,8 +7,7 @@ import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
 import type { SealEvent } from '../../shared/payment/seal-events.ts';
-import { eventMessage, sealMessage, stateMessage } from '../event-feed/messages.ts';
-import { partitionOf } from '../event-feed/partition.ts';
+import { eventMessage, partitionOf, sealMessage, stateMessage } from '../event-feed/messages.ts';
 import { type FeedMessage, SEALS_KEY, type Topic } from '../event-feed/port.ts';
 import type { RelayCheckpoint } from './checkpoint.ts';
 
@@ -40,11 +39,10 @@ export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
 export const isFull = ({ messages, bytes }: Batch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
-/** True where a batch holds something to send. */
 export const hasMessages = ({ messages }: Batch): boolean =>
   messages.events.length + messages.seals.length > 0;
 
-/** The message of an event of the stream of seals. Throws Error for an event of another family. */
+/** Throws Error for an event of another family. */
 export const sealMessageOf = (
   event: RecordedEvent,
   { seals }: RelayCheckpoint['partitions'],
@@ -60,7 +58,7 @@ export const addSeal = (batch: Batch, event: RecordedEvent): void => {
   batch.bytes += Buffer.byteLength(seal.value);
 };
 
-/** The two messages of a payment's event, with the partitions and the number that a checkpoint gives. Throws what `after` throws. */
+/** The two messages of a payment's event. Throws what `after` throws. */
 export const messagesOf = async (
   event: RecordedEvent,
   states: PaymentStates,
@@ -78,7 +76,7 @@ export const messagesOf = async (
   };
 };
 
-/** Counts a message of the events topic in its partition. */
+/** Counts a message of the events topic. */
 export const count = (counters: number[], { partition }: FeedMessage): void => {
   counters[partition] = (counters[partition] ?? 0) + 1;
 };

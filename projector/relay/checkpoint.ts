@@ -3,7 +3,9 @@
  * rebuild of them, no message is sent again.
  */
 import { z } from 'zod';
-import { PARTITIONS_DEFAULT } from '../event-feed/port.ts';
+import type { LogEvent } from '../../shared/event-store/port.ts';
+import { PARTITIONS_DEFAULT, type Partitions } from '../event-feed/port.ts';
+import type { KeyDocument } from '../key-document/port.ts';
 
 const count = z.int().min(0);
 const partitions = z.int().min(1);
@@ -20,7 +22,7 @@ const relayCheckpoint = z.object({
   partitions: z.object({ events: partitions, state: partitions, seals: partitions }),
   /** How many messages each partition of the events topic has: the next one's number. */
   counters: z.array(count),
-  /** The parked payments, by paymentId. */
+  /** By paymentId. */
   parked: z.record(z.string(), parkedPayment),
   /** The parked payment of which messages may be sent and not acknowledged (ADR-0046). */
   sending: z.string().optional(),
@@ -28,7 +30,7 @@ const relayCheckpoint = z.object({
 export type RelayCheckpoint = z.infer<typeof relayCheckpoint>;
 
 /** The relay at the start of the log. */
-export const checkpointAtStart = (counts: RelayCheckpoint['partitions']): RelayCheckpoint => ({
+export const checkpointAtStart = (counts: Partitions): RelayCheckpoint => ({
   position: null,
   hash: null,
   partitions: counts,
@@ -43,8 +45,8 @@ const withSeals = (stored: RelayCheckpoint, seals: number): RelayCheckpoint => (
 });
 
 /**
- * Reads a stored checkpoint. `seals` is the count that the seals topic has now. Throws Error when the
- * checkpoint is damaged: a guess could send or skip messages.
+ * `seals` is the count of partitions that the seals topic has now. Throws Error when the checkpoint is
+ * damaged: a guess could send or skip messages.
  */
 export const parseCheckpoint = (
   text: string,
@@ -57,4 +59,130 @@ export const parseCheckpoint = (
     // The error below is for an operator: the parser's message would not help.
   }
   throw new Error('the checkpoint of the relay is damaged; put back its last good copy');
+};
+
+/**
+ * How many payments may be parked (ADR-0046): their notes are 4 MB then, and a document of MongoDB takes
+ * 16 MB. So many come from a wrong version of the service, and nothing is lost by waiting.
+ */
+export const PARKED_MAX = 20_000;
+
+/** The log line has the whole reason. */
+const REASON_CHARS_MAX = 100;
+
+/** Notes that an event of a payment is left out. Throws Error above PARKED_MAX payments. */
+export const noteParked = (
+  { parked }: RelayCheckpoint,
+  paymentId: string,
+  { revision }: Pick<LogEvent, 'revision'>,
+  reason: string,
+): void => {
+  const parking = parked[paymentId];
+  if (parking === undefined && Object.keys(parked).length >= PARKED_MAX) {
+    throw new Error(
+      `${PARKED_MAX} payments are parked, and no more can be noted: is this an earlier version of the service than the one that wrote the events? The last reason: ${reason}`,
+    );
+  }
+  const first = {
+    from: revision,
+    reason: reason.slice(0, REASON_CHARS_MAX),
+    since: new Date().toISOString(),
+  };
+  parked[paymentId] = { ...(parking ?? first), to: revision };
+};
+
+/** Notes that a left-out event of a payment is sent; with the last of them the payment is no longer parked. */
+export const noteSent = (
+  checkpoint: RelayCheckpoint,
+  paymentId: string,
+  { revision }: Pick<LogEvent, 'revision'>,
+): void => {
+  const { parked } = checkpoint;
+  const parking = parked[paymentId];
+  if (parking !== undefined && revision !== parking.to) {
+    parked[paymentId] = { ...parking, from: revision + 1 };
+    return;
+  }
+  delete parked[paymentId];
+  delete checkpoint.sending;
+};
+
+/** Notes why a payment stays parked, and puts it behind the others: those are tried before it. */
+export const noteStillParked = (
+  { parked }: RelayCheckpoint,
+  paymentId: string,
+  reason: string,
+): void => {
+  const parking = parked[paymentId];
+  if (parking === undefined) return;
+  delete parked[paymentId];
+  parked[paymentId] = { ...parking, reason: reason.slice(0, REASON_CHARS_MAX) };
+};
+
+/** The stored checkpoint, and the same as one relay has taken it. */
+export type OwnCheckpoint = {
+  /** The last one taken or saved, else the stored one, of whichever relay, as last seen. */
+  known(): RelayCheckpoint | undefined;
+  /** The same, while this relay has taken it. */
+  taken(): RelayCheckpoint | undefined;
+  /** The last one taken or saved, also while a step of before `leave` ends. Throws Error before the first `take`. */
+  value(): RelayCheckpoint;
+  /** Reads the stored one; undefined before the first. Throws what the document throws, and Error. */
+  read(): Promise<RelayCheckpoint | undefined>;
+  /** False, and nothing changed, where another relay has saved since. Throws what the document throws. */
+  save(next: RelayCheckpoint): Promise<boolean>;
+  /**
+   * Reads the checkpoint, or makes the first one, and saves it once: from then on every older relay
+   * fails to save. Undefined where another relay saved meanwhile. Throws Error when it is damaged.
+   */
+  take(partitions: Partitions): Promise<RelayCheckpoint | undefined>;
+  /** From now on another relay may save. */
+  leave(): void;
+};
+
+/** Nothing is read before the first call. */
+export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
+  let version = 0;
+  let own: RelayCheckpoint | undefined;
+  let isTaken = false;
+  let seen: RelayCheckpoint | undefined;
+
+  const taken = (): RelayCheckpoint | undefined => (isTaken ? own : undefined);
+  const known = (): RelayCheckpoint | undefined => taken() ?? seen;
+
+  const save = async (next: RelayCheckpoint): Promise<boolean> => {
+    if (!(await document.save(JSON.stringify(next), version))) return false;
+    version += 1;
+    own = next;
+    return true;
+  };
+
+  return {
+    known,
+    taken,
+    value: () => {
+      if (own === undefined) throw new Error('the relay has not started');
+      return own;
+    },
+    read: async () => {
+      const stored = await document.load();
+      seen = stored && parseCheckpoint(stored.text);
+      return seen;
+    },
+    save,
+    take: async (counts) => {
+      const stored = await document.load();
+      version = stored?.version ?? 0;
+      const found =
+        stored === undefined
+          ? checkpointAtStart(counts)
+          : parseCheckpoint(stored.text, counts.seals);
+      isTaken = await save(found);
+      return taken();
+    },
+    leave: () => {
+      seen = known();
+      isTaken = false;
+    },
+  };
 };

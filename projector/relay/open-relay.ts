@@ -1,11 +1,11 @@
-/** Opens the relay that the settings name: to Kafka, or none. Kafka's client is loaded only where it is used. */
+/** Opens the relay that the settings name: to Kafka, whose client is loaded only then, or none. */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
-import { noRelay } from '../event-feed/none.ts';
+import { RelayNotReady } from '../errors.ts';
 import { openKeyDocument } from '../key-document/open.ts';
 import { tracedFeed } from '../traces.ts';
 import { type Relay, startRelay } from './relay.ts';
@@ -19,6 +19,23 @@ export type OpenRelay = {
   /** The relay runs in the process whose projector has the lease. */
   projector: Pick<Projector, 'status'>;
 };
+
+/** Without a broker no checkpoint moves: a broker that is set later gets every event from the first one on. */
+export const noRelay = (): Relay => ({
+  status: () => ({
+    state: 'off',
+    checkpoint: null,
+    parked: 0,
+    counts: { published: 0, restarts: 0 },
+  }),
+  lag: async () => undefined,
+  partitions: () => undefined,
+  parked: async () => ({}),
+  retryParked: async () => {
+    throw new RelayNotReady('no broker is set (KAFKA_BROKERS): nothing is sent, nothing is parked');
+  },
+  stop: async () => undefined,
+});
 
 /** Starts the relay. A broker or a MongoDB out of reach does not delay the start. */
 export const openRelay = async (options: OpenRelay): Promise<Relay> => {
@@ -36,6 +53,6 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   });
 };
 
-/** What the topics' names begin with, also where messages are only computed from the log. */
+/** Also where messages are only computed from the log. */
 export const topicPrefixOf = ({ kafka }: Pick<Config, 'kafka'>): string =>
   kafka?.topicPrefix ?? TOPIC_PREFIX_DEFAULT;

@@ -11,8 +11,7 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
-import type { RelayCheckpoint } from './checkpoint.ts';
-import { noteParked } from './parked-payments.ts';
+import { noteParked, type RelayCheckpoint } from './checkpoint.ts';
 import { createParkedSender, type ParkedSender } from './send-parked.ts';
 import { createSender, type Sender, type SenderOptions } from './sender.ts';
 
@@ -32,13 +31,12 @@ export type Publisher = Pick<Sender, 'published' | 'silentForMs'> &
 
 const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
-/** Moves a checkpoint to an event: everything up to it is sent or parked. */
+/** Everything up to the event is sent or parked. */
 const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.position = event.position;
   checkpoint.hash = checkpointHashOf(event);
 };
 
-/** The publisher of one relay. */
 export const createPublisher = ({
   store,
   feed,

@@ -1,15 +1,14 @@
 /**
- * The operator's routes over the payments that the relay has parked: which they are, and a retry once
- * the cause is gone. Scope `ops:admin` and a token of all merchants, as for the topics.
+ * The operator's routes over the payments that the relay has parked: a list, and a retry once the cause is
+ * gone. Scope `ops:admin` and a token of all merchants, as for the topics.
  */
 import type { FastifyReply } from 'fastify';
 import { REJECTION_HEADER, reject } from '../../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import type {} from '../../shared/http/server/app.ts';
 import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../contract.ts';
-import { StandingBy } from '../errors.ts';
+import { RelayNotReady, StandingBy } from '../errors.ts';
 import { rejectUntilLater } from '../projection-routes.ts';
-import { RelayNotReady } from './errors.ts';
 import type { Relay } from './relay.ts';
 
 export type RelayParkedDeps = { relay: Pick<Relay, 'status' | 'parked' | 'retryParked'> };
@@ -30,7 +29,7 @@ const rejectNotReady = (reply: FastifyReply, error: unknown): FastifyReply => {
   return reject(reply, 'SERVICE_UNAVAILABLE', [error.message], headers);
 };
 
-/** Responds with what the relay has to say, or with 503 where it cannot say or do it now. */
+/** Responds with 503 where the relay cannot do it now. */
 const respondTo = async <T>(
   reply: FastifyReply,
   request: Promise<T>,
@@ -45,7 +44,6 @@ const respondTo = async <T>(
   return respond(found);
 };
 
-/** The notes of the checkpoint as they are listed. */
 const listed = (notes: Awaited<ReturnType<Relay['parked']>>) =>
   Object.entries(notes)
     .map(([paymentId, parking]) => ({ paymentId, ...parking }))

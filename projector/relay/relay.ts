@@ -1,28 +1,25 @@
 /**
- * The relay: follows the log and sends each event of a payment, the payment's state after it, and each
- * seal to the feed. Its checkpoint is saved after the broker has stored everything; after a fault before that, the same
- * messages are sent again, to the byte. A relay that fails delays neither commands nor reads.
+ * The relay: follows the log and sends each event of a payment, the payment's state after it, and each seal
+ * to the feed. Its checkpoint is saved after the broker has stored everything; after a fault before that, the
+ * same messages are sent again, to the byte. A relay that fails delays neither commands nor reads.
  *
- * An event that cannot be read parks its own payment and nothing else: no later event of that payment
- * is sent, so no reader meets a gap. It is tried again once the relay has caught up after each start,
- * and on request.
+ * An event that cannot be read parks its own payment and nothing else: no later event of that payment is
+ * sent, so no reader meets a gap. It is tried again once the relay has caught up after each start, and on
+ * request.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { StandingBy } from '../errors.ts';
-import type { EventFeed, Partitions } from '../event-feed/port.ts';
+import { RelayHalted, RelayNotReady, StandingBy } from '../errors.ts';
+import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
 import { runSubscription, type Subscription } from '../subscription.ts';
 import { createTurns } from '../turns.ts';
-import type { RelayCheckpoint } from './checkpoint.ts';
-import { RelayHalted, RelayNotReady } from './errors.ts';
-import { openOwnCheckpoint } from './own-checkpoint.ts';
-import { createPartitionCheck, rejectChange } from './partition-check.ts';
+import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
 import type { Retried } from './send-parked.ts';
 import { type RelayStatus, stateOf } from './status.ts';
@@ -34,9 +31,8 @@ export type RelayOptions = {
   logger: Logger;
   /** True while this process may relay, where several processes could. Left out: always true. */
   mayRun?: () => boolean;
-  /** Waits after an error: from `minMs`, doubled each time with jitter, up to `maxMs`. */
   backOff?: BackOff;
-  /** In milliseconds; tests shorten them. */
+  /** Tests shorten them. */
   waitsMs?: Partial<typeof WAITS_MS>;
 };
 
@@ -46,7 +42,7 @@ export type Relay = {
   lag(): Promise<Lag | undefined>;
   /** How many partitions the topics have; undefined until a checkpoint is known. */
   partitions(): Partitions | undefined;
-  /** What is parked, by paymentId; also of a relay that stands by or has halted. Throws RelayNotReady. */
+  /** By paymentId; also of a relay that stands by or has halted. Throws RelayNotReady. */
   parked(): Promise<RelayCheckpoint['parked']>;
   /**
    * Tries a parked payment again between two batches, or up to RETRIED_MAX of them; empty where none
@@ -87,21 +83,43 @@ const rejectMisfit = async (
   );
 };
 
+/** Throws RelayHalted where a topic has another partition count than it had. */
+const rejectChange = (known: Partitions, found: Partitions): void => {
+  for (const topic of TOPICS) {
+    if (known[topic] === found[topic]) continue;
+    throw new RelayHalted(
+      `the ${topic} topic has ${found[topic]} partitions and had ${known[topic]}: payments would change their partition and lose their order; give the topic its old count back, or publish under another KAFKA_TOPIC_PREFIX`,
+    );
+  }
+};
+
+/** Throws where the relay cannot try parked payments now. */
+const rejectNotReady = (
+  { state, error = 'no reason is known' }: RelayStatus,
+  mayRun: boolean,
+  allAcknowledged: boolean,
+): void => {
+  if (state === 'standing-by' || !mayRun) throw new StandingBy('another process relays');
+  if (state === 'halted') throw new RelayNotReady(`the relay has halted: ${error}`);
+  if (allAcknowledged && state === 'running') return;
+  throw new RelayNotReady(
+    state === 'backing-off'
+      ? `the relay backs off (${error}); it tries parked payments once it has caught up`
+      : `the relay is ${state}; it tries parked payments once it has caught up`,
+  );
+};
+
 /** Starts relaying from the relay checkpoint. An engine out of reach is no error: the relay waits for it. */
 export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, mayRun = () => true } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const checkpoint = openOwnCheckpoint(document);
-  const partitionCheck = createPartitionCheck(feed, waitsMs.recheck);
   const stopping = new AbortController();
   let halted: string | undefined;
   let standingBy = false;
-  /** False from a start until this relay has taken the checkpoint. */
-  let isTaken = false;
-  /** The stored checkpoint, of whichever relay, as last seen until then. */
-  let seen: RelayCheckpoint | undefined;
-  // True while every message that was sent is acknowledged: only then a parked payment may be sent.
+  /** Only while every message that was sent is acknowledged, a parked payment may be sent. */
   let allAcknowledged = false;
+  let lookedAtPartitionsMs = 0;
 
   // With `mayRun` several processes relay in turn, so another relay is expected: this one tries again.
   const overtaken = (): Error => {
@@ -110,30 +128,34 @@ export const startRelay = (options: RelayOptions): Relay => {
   };
   const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger, overtaken });
 
-  const known = (): RelayCheckpoint | undefined => (isTaken ? checkpoint.peek() : seen);
-
-  const look = async (): Promise<void> => {
-    seen = known();
-    isTaken = false;
-    // A document that cannot be read is reported where the checkpoint is taken.
-    seen = await checkpoint.read().catch(() => seen);
-  };
-
   const waitForTurn = async (): Promise<void> => {
-    await look();
+    checkpoint.leave();
+    // A document that cannot be read is reported where the checkpoint is taken.
+    await checkpoint.read().catch(() => undefined);
     while (!mayRun()) {
       standingBy = true;
       await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
-      await look();
+      await checkpoint.read().catch(() => undefined);
     }
     standingBy = false;
   };
 
+  const findPartitions = async (): Promise<Partitions> => {
+    const found = await feed.partitions();
+    lookedAtPartitionsMs = performance.now();
+    return found;
+  };
+
+  /** Notices when the partition count of a topic was changed at the broker. */
+  const recheckPartitions = async (): Promise<void> => {
+    if (performance.now() - lookedAtPartitionsMs <= waitsMs.recheck) return;
+    rejectChange(checkpoint.value().partitions, await findPartitions());
+  };
+
   const start = async (): Promise<Position | null> => {
-    const found = await partitionCheck.look();
+    const found = await findPartitions();
     const taken = await checkpoint.take(found);
     if (taken === undefined) throw overtaken();
-    isTaken = true;
     rejectChange(taken.partitions, found);
     await rejectMisfit(store, taken);
     await publisher.finishParked();
@@ -151,11 +173,11 @@ export const startRelay = (options: RelayOptions): Relay => {
 
   const deliver = async (events: LogEvent[]): Promise<void> => {
     if (!mayRun()) throw new Error('another process relays');
-    await partitionCheck.recheck(checkpoint.value().partitions);
+    await recheckPartitions();
     await publisher.send(events);
   };
 
-  /** Runs a step in its turn. Ends the loop after an error that a new attempt cannot mend. */
+  /** Ends the loop after an error that a new attempt cannot mend. */
   const orHalt = async <T>(step: () => Promise<T>): Promise<T> => {
     try {
       return await step();
@@ -190,11 +212,11 @@ export const startRelay = (options: RelayOptions): Relay => {
 
   // The turn is lost without an event of the log: from then on the other relay's checkpoint counts.
   const watch = setInterval(() => {
-    if (isTaken && !mayRun()) subscription.restart();
+    if (checkpoint.taken() !== undefined && !mayRun()) subscription.restart();
   }, waitsMs.standBy);
   watch.unref();
 
-  const position = (): Position | null => known()?.position ?? null;
+  const position = (): Position | null => checkpoint.known()?.position ?? null;
 
   const status = (): RelayStatus => {
     const { restarts, ...now } = subscription.status();
@@ -202,41 +224,28 @@ export const startRelay = (options: RelayOptions): Relay => {
     return {
       ...stateOf({ subscription: now, halted, standingBy, isSilent }),
       checkpoint: position(),
-      parked: Object.keys(known()?.parked ?? {}).length,
+      parked: Object.keys(checkpoint.known()?.parked ?? {}).length,
       counts: { published: publisher.published(), restarts },
     };
   };
 
-  const rejectNotReady = (): void => {
-    const { state, error = 'no reason is known' } = status();
-    if (state === 'standing-by' || !mayRun()) throw new StandingBy('another process relays');
-    if (state === 'halted') throw new RelayNotReady(`the relay has halted: ${error}`);
-    if (allAcknowledged && state === 'running') return;
-    throw new RelayNotReady(
-      state === 'backing-off'
-        ? `the relay backs off (${error}); it tries parked payments once it has caught up`
-        : `the relay is ${state}; it tries parked payments once it has caught up`,
-    );
-  };
-
   const retry = async (paymentId?: string): Promise<Retried[]> => {
-    rejectNotReady();
-    await partitionCheck.recheck(checkpoint.value().partitions);
+    rejectNotReady(status(), mayRun(), allAcknowledged);
+    await recheckPartitions();
     const ids = idsOfParked().filter((id) => paymentId === undefined || id === paymentId);
     return publisher.sendParked(ids.slice(0, RETRIED_MAX));
   };
 
   return {
     lag: createLag({ store, checkpoint: position }),
-    partitions: () => known()?.partitions,
+    partitions: () => checkpoint.known()?.partitions,
     status,
     parked: async () => {
-      const taken = isTaken ? checkpoint.peek() : undefined;
-      const read = taken ?? (await checkpoint.read().catch(throwUnread));
-      return read?.parked ?? {};
+      const known = checkpoint.taken() ?? (await checkpoint.read().catch(throwUnread));
+      return known?.parked ?? {};
     },
     retryParked: async (paymentId) => {
-      rejectNotReady();
+      rejectNotReady(status(), mayRun(), allAcknowledged);
       try {
         return await inTurn(() => retry(paymentId));
       } catch (error) {

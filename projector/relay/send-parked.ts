@@ -1,9 +1,9 @@
 /**
- * Sends what was left out of parked payments, payment by payment, each one's events in their order.
+ * Sends the left-out events of parked payments, payment by payment, each one's in their order.
  *
- * The number of a message follows from what was sent before it, so what has no acknowledgement yet
- * has to be sent again before anything else (ADR-0046). The log alone does not show that a parked
- * payment is being sent: the checkpoint names it before its first message leaves.
+ * The number of a message follows from those sent before it, so messages without acknowledgement have to be
+ * sent again before anything else (ADR-0046). The log alone does not show that a parked payment is being
+ * sent: the checkpoint names it before its first message leaves.
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -13,8 +13,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
-import type { OwnCheckpoint } from './own-checkpoint.ts';
-import { noteSent, noteStillParked } from './parked-payments.ts';
+import { noteSent, noteStillParked, type OwnCheckpoint } from './checkpoint.ts';
 import type { Sender } from './sender.ts';
 
 export type ParkedSenderOptions = {
@@ -27,11 +26,11 @@ export type ParkedSenderOptions = {
   overtaken(): Error;
 };
 
-/** What came of one parked payment: sent, or still parked at the revision `at`. */
+/** Where a payment is not sent, it is still parked at the revision `at`. */
 export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
 
 export type ParkedSender = {
-  /** Ends what a crash or a fault left without acknowledgement. Throws what the engines throw. */
+  /** Sends again what a crash or a fault left without acknowledgement. Throws what the engines throw. */
   finishParked(): Promise<void>;
   /**
    * Tries parked payments, each once. One that stays parked has the new reason and goes behind the
@@ -47,7 +46,6 @@ const throwStillParked = (error: unknown): never => {
   throw error instanceof StoreUnavailable ? error : new StillParked(reasonOf(error));
 };
 
-/** The sender of one relay's parked payments. */
 export const createParkedSender = (options: ParkedSenderOptions): ParkedSender => {
   const { store, checkpoint, states, sendInParts, logger, overtaken } = options;
 
@@ -55,14 +53,13 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
     if (!(await checkpoint.save(next))) throw overtaken();
   };
 
-  /** An empty batch of a payment that the checkpoint names. */
   const batchOf = (paymentId: string): Batch => {
     const batch = batchFrom(checkpoint.value());
     batch.next.sending = paymentId;
     return batch;
   };
 
-  /** Sends left-out events of a payment, in their order. Throws StillParked where one cannot be sent yet. */
+  /** Throws StillParked where one cannot be sent yet. */
   const sendLeftOut = async (paymentId: string, events: RecordedEvent[]): Promise<void> => {
     let batch = batchOf(paymentId);
     const sendBatch = async (): Promise<void> => {

@@ -1,13 +1,12 @@
 /** Sends batches to the feed, and saves the checkpoint of each once the broker has stored all of it. */
 import type { LogEvent } from '../../shared/event-store/port.ts';
-import { MessageTooLarge } from '../event-feed/errors.ts';
-import type { EventFeed } from '../event-feed/port.ts';
+import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
 import type { Batch } from './batch.ts';
-import type { OwnCheckpoint } from './own-checkpoint.ts';
+import type { OwnCheckpoint } from './checkpoint.ts';
 
 /**
- * The state first: where the broker does not take it for its size, no number of the events topic has
- * been used for an event that is then parked. A seal after the events that it covers.
+ * The state first: where it is too large for the broker, no number of the events topic is used for an event
+ * that is then parked. A seal after the events that it covers.
  */
 const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
@@ -35,7 +34,6 @@ export type Sender = {
   silentForMs(): number;
 };
 
-/** The sender of one relay. */
 export const createSender = ({ feed, checkpoint, overtaken }: SenderOptions): Sender => {
   let published = 0;
   let sendingSinceMs: number | undefined;

@@ -1,5 +1,9 @@
-/** The state of a relay, for operators. */
+/** The state of a relay: for operators, health and metrics. */
 import type { Position } from '../../shared/event-store/port.ts';
+import type { EngineState } from '../../shared/http/server/health.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { TOPICS } from '../event-feed/port.ts';
+import type { Lag } from '../lag.ts';
 import type { SubscriptionState } from '../subscription.ts';
 
 export const RELAY_STATES = [
@@ -29,7 +33,6 @@ export type RelayStatus = {
   counts: { published: number; restarts: number };
 };
 
-/** The parts of a relay that its state follows from. */
 type Parts = {
   subscription: { state: SubscriptionState; error?: string };
   halted: string | undefined;
@@ -37,7 +40,6 @@ type Parts = {
   isSilent: boolean;
 };
 
-/** The state, with the reason of a back-off or a halt. */
 export const stateOf = (parts: Parts): Pick<RelayStatus, 'state' | 'error'> => {
   const { state, error } = parts.subscription;
   if (parts.halted !== undefined) return { state: 'halted', error: parts.halted };
@@ -45,4 +47,26 @@ export const stateOf = (parts: Parts): Pick<RelayStatus, 'state' | 'error'> => {
   if (parts.standingBy) return { state: 'standing-by' };
   if (parts.isSilent) return { state: 'backing-off', error: 'the broker does not answer' };
   return error === undefined ? { state } : { state, error };
+};
+
+type Measured = { status(): RelayStatus; lag(): Promise<Lag | undefined> };
+
+/** Never makes a process unready: commands and reads do not need the broker. */
+export const relayState = (relay: Pick<Measured, 'status'>): EngineState => {
+  const { state, parked, error } = relay.status();
+  if (state === 'off') return { state };
+  return { state, parked, ...(error === undefined ? {} : { reason: error }) };
+};
+
+export const watchRelayMetrics = (metrics: Metrics, relay: Measured): void => {
+  let counted = 0;
+  metrics.beforeScrape(async () => {
+    const { parked, counts } = relay.status();
+    metrics.relayParked.set(parked);
+    metrics.relayPublished.inc(counts.published - counted);
+    counted = counts.published;
+    const lag = await relay.lag();
+    if (lag === undefined) return;
+    for (const topic of TOPICS) metrics.relayLagEvents.set({ topic }, lag.events);
+  });
 };

@@ -1,7 +1,7 @@
 /**
- * The topics computed from the log: the same messages that the relay sends, also where there is no
- * broker. The numbers of a partition count from the start of the log, so a page that does not follow
- * an earlier page costs one walk through the log before it.
+ * The topics computed from the log: the same messages that the relay sends, also where there is no broker.
+ * The numbers of a partition count from the start of the log, so a page that does not follow an earlier page
+ * costs one walk through the log before it.
  */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
@@ -37,7 +37,7 @@ export type TopicReaderOptions = {
   partitions(): Partitions;
 };
 
-/** A place of the walk: each partition's next number, and the payments parked so far. */
+/** `counters` holds the next number of each partition. */
 type Walk = { counters: number[]; parked: Set<string> };
 
 const WALKS_MAX = 1_000;
@@ -50,12 +50,12 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   parked: new Set(parked),
 });
 
-/** The store's word for a text that is no position of it is a RangeError. Throws any other error on. */
+/** A store throws RangeError for a text that is no position of it. */
 const noWalk = (error: unknown): undefined => {
   if (!(error instanceof RangeError)) throw error;
 };
 
-/** Opens a reader, which remembers the walks to the ends of its last pages. */
+/** Remembers the walks to the ends of its last pages. */
 export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
   const walks = createBoundedMap<Walk>(WALKS_MAX, {
     bytesMax: WALKS_BYTES_MAX,
@@ -67,11 +67,10 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     walks.set(keyOf(position), copyOf(walk));
   };
 
-  /** The message of a seal, or none where the relay would leave it out. */
   const sealsOf = (event: LogEvent): Partial<Record<Topic, FeedMessage>> =>
     'unreadable' in event ? {} : { seals: sealMessageOf(event, partitions()) };
 
-  /** The messages of one event, or none where the relay would park it. */
+  /** No messages where the relay would park the event, or leave it out. */
   const walkOver = async (
     walk: Walk,
     states: PaymentStates,
@@ -92,7 +91,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     }
   };
 
-  /** Walks from the start of the log to a position; undefined when no event has it. */
+  /** Undefined when no event has the position. */
   const walkTo = async (position: Position | null): Promise<Walk | undefined> => {
     const known = walks.get(keyOf(position));
     if (known !== undefined) return copyOf(known);

@@ -1,7 +1,6 @@
 /**
- * The topics over HTTP, for `payments topics`: the values of the messages, one on each line, the same
- * bytes as at a broker, also where there is none. Scope `ops:admin` and a token of all merchants, since
- * the topics hold every merchant's payments.
+ * The topics over HTTP, for `payments topics`: the values of the messages, one on each line, the same bytes as
+ * at a broker. Scope `ops:admin` and a token of all merchants, since the topics hold every merchant's payments.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
@@ -36,7 +35,7 @@ const KEYS: Record<Topic, string> = { events: 'paymentId', state: 'paymentId', s
 
 const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
 
-/** The number of events that a page reads; undefined where the text is no number from 1 to LIMIT_MAX. */
+/** Undefined where the text is no number from 1 to LIMIT_MAX. */
 const parseLimit = (text: string | undefined): number | undefined => {
   if (text === undefined) return LIMIT_MAX;
   const limit = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : 0;
@@ -48,7 +47,6 @@ export type TopicDeps = Pick<TopicOptions, 'relay' | 'topicPrefix'> & {
   partitions(): Partitions;
 };
 
-/** What the routes of the topics work with, made from the log and the relay. */
 export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDeps => {
   const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_DEFAULT;
   return { relay, topicPrefix, partitions, topics: openTopicReader({ store, partitions }) };
@@ -56,7 +54,7 @@ export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDe
 
 type Query = { from?: string | string[]; limit?: string | string[]; keys?: string | string[] };
 
-/** The page after `from`. A position that is padded with zeros, as pages show it, is taken as well. */
+/** Also takes a position that is padded with zeros, as pages show it. */
 const pageAfter = async (
   topics: TopicReader,
   topic: Topic,
@@ -70,7 +68,6 @@ const pageAfter = async (
   return page === undefined && plain !== from ? topics.page(topic, plain, limit) : page;
 };
 
-/** A message as one line: its value alone, or with the partition and key that a broker has beside it. */
 const lineOf = ({ partition, key, value }: FeedMessage, withKeys: boolean): string =>
   withKeys
     ? `{"partition":${partition},"key":${JSON.stringify(key)},"value":${value}}\n`

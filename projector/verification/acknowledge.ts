@@ -1,4 +1,4 @@
-/** That a person has seen one break of the log: it is listed from then on, and breaks nothing by itself. */
+/** Acknowledges one break of the log: from then on it is listed, and does not make the log broken. */
 import { timeAfter } from '../../shared/event-store/append-after.ts';
 import type { LogBreak } from '../../shared/event-store/breaks.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
@@ -22,8 +22,8 @@ const foreignIn = (recorded: LogEvent): string | undefined => {
 };
 
 /**
- * Takes what these events acknowledge as somebody else's from its first event on out of the read models: no
- * payment begins there. One that has a document (`lastOf` its revision, else -1) is a payment, and stays.
+ * Removes payments from the read models that these events acknowledge as foreign from their first event on. One
+ * that has a document (`lastOf` its revision, else -1) is a payment, and stays.
  */
 export const forgetForeign = async (
   events: readonly LogEvent[],
@@ -37,12 +37,11 @@ export const forgetForeign = async (
   return forgotten;
 };
 
-/** A break as a verification named it, and why it may stay. */
 export type Acknowledged = Omit<LogBreak, 'position'> & { note: string };
 
 /**
- * Stores the acknowledgement in a stream of its own, which nobody else's event is in the way of. Whether
- * there is such a break is not looked at: one of nothing changes nothing. Throws what the event store throws.
+ * Stores the acknowledgement in a stream of its own, so that no foreign event is in its way. It does not check
+ * that there is such a break: without one it changes nothing. Throws what the event store throws.
  */
 export const acknowledgeBreak = async (
   store: Pick<EventStore, 'append'>,

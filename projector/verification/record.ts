@@ -1,4 +1,4 @@
-/** What the verifications of the whole log came to, kept over restarts in one document. */
+/** The results of the verifications of the whole log, kept over restarts in one document. */
 import { z } from 'zod';
 import type { LogBreak } from '../../shared/event-store/breaks.ts';
 import type { KeyDocument } from '../key-document/port.ts';
@@ -27,21 +27,20 @@ const parse = (text: string): VerificationRecord => {
   try {
     return verificationRecord.parse(JSON.parse(text));
   } catch {
-    // Nothing rests on it but the time of the next run and two gauges, and that run writes it anew.
+    // Only the time of the next run and two gauges depend on it, and that run writes it anew.
     return NEVER;
   }
 };
 
 export type KeptRecord = {
-  /** As last known. */
   now(): VerificationRecord;
-  /** Reads what the last process, or the one that verifies now, kept. Never throws: an engine out of reach has nothing to say. */
+  /** Reads what another process has kept. Never throws. */
   load(): Promise<void>;
-  /** Notes the result of a verification that ended now, and keeps it. Never throws. */
+  /** Notes a verification that ended now. Never throws. */
   note(broken: LogBreak | undefined): Promise<void>;
 };
 
-/** The record in a document. What cannot be kept counts until the end of this process alone. */
+/** A result that cannot be kept counts until this process ends. */
 export const openRecord = (document: KeyDocument, nowMs: () => number): KeptRecord => {
   let record = NEVER;
   let saving: Promise<unknown> = Promise.resolve();
@@ -56,7 +55,7 @@ export const openRecord = (document: KeyDocument, nowMs: () => number): KeptReco
     load: async () => {
       const stored = await document.load().catch(() => undefined);
       const kept = stored === undefined ? NEVER : parse(stored.text);
-      // What this process found later, and could not keep, still counts.
+      // A later result of this process, which could not be kept, still counts.
       if (kept.lastRunMs >= record.lastRunMs) record = kept;
     },
     note: async (found) => {

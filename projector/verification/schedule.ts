@@ -1,7 +1,7 @@
 /**
- * Verifies the whole log again and again, so that a change is found though nobody asks: a first time
- * some minutes after the start, then at an interval. What came of it is kept over restarts, is in the
- * metrics, and a break is an error line. The indexes of the read models are looked at each time as well.
+ * Verifies the whole log again and again, so that a change is found without a request: a first time some minutes
+ * after the start, then at an interval. The result is kept over restarts and is in the metrics, and a break is
+ * an error line. The indexes of the read models are checked each time as well.
  */
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
@@ -10,57 +10,58 @@ import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { logBreak, verifyWhole } from '../../shared/event-store/verify-log.ts';
 import { type RemovalDeps, removedStreams } from '../../shared/read-models/removed-streams.ts';
 import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
+import type { Projector } from '../compose.ts';
+import { openKeyDocument } from '../key-document/open.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { openRecord, type VerificationRecord } from './record.ts';
 
-/** The mean wait of the first run: a start has other work to do, and many processes start at once. */
+/** The mean wait of the first run: a start has other work, and many processes start at once. */
 const FIRST_MS = 600_000;
 
-/** Between two looks at what another process has kept, while that one verifies. */
+/** Between two looks at the results of the process that verifies. */
 const LOOK_MS = 30_000;
 
 export type VerificationOptions = {
   store: LogReader & Pick<EventStore, 'claimMeta' | 'subscribe'>;
-  /** Asked what the log lost where its store keeps no chain over it. */
+  /** They say what the log lost where its store keeps no chain over it. */
   readModels: RemovalDeps['readModels'];
-  /** The public key whose seals are trusted. */
+  /** Whose seals are trusted; left out where this process has none. */
   sealingKey?: string | undefined;
   /** The heads that are kept outside the log, as they are now; left out where this process has none. */
   keptHeads?: (() => HeadFile | undefined) | undefined;
-  /** Where the result is kept. */
   document: KeyDocument;
-  /** Between two runs, in milliseconds; 0: none but those that somebody starts. */
+  /** Between two runs; 0: only runs on request. */
   everyMs: number;
   /** True while this process verifies, where several processes could. */
   mayRun(): boolean;
-  /** See Sampler. */
   checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   logger: Logger;
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
   nowMs?(): number;
-  /** In milliseconds; tests shorten it. */
+  /** Tests shorten it. */
   lookMs?: number;
 };
 
 export type ScheduledVerification = {
-  /** What the verifications of the whole log came to, over restarts and in whichever process. */
+  /** Over restarts, and in whichever process. */
   status(): VerificationRecord;
-  /** Notes what somebody's own verification of the whole log found. */
+  /** Notes the result of a verification of the whole log on request. */
   note(broken: LogBreak | undefined): void;
-  /** Ends the run under way. What was noted is kept when it resolves. */
+  /** Ends the run under way. All notes are kept when it resolves. */
   stop(): Promise<void>;
 };
 
-/** The events of the whole log, and its first break that nobody has acknowledged. */
+/** `broken` is the first break that is not acknowledged. */
 type Verified = { events: number; broken: LogBreak | undefined };
 
-/** Verifies the whole log once; undefined when `signal` is aborted. Throws StoreUnavailable. */
+/** Undefined when `signal` is aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
   {
     store,
@@ -81,7 +82,7 @@ const verifyOnce = async (
   return { events: walked.events, broken };
 };
 
-/** Starts the schedule. Nothing is read before the first run, but what the last process kept. */
+/** Before the first run only the kept results are read. */
 export const startVerification = (options: VerificationOptions): ScheduledVerification => {
   const { document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
@@ -160,3 +161,29 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     },
   };
 };
+
+type OpenVerification = Pick<
+  VerificationOptions,
+  'store' | 'readModels' | 'sealingKey' | 'keptHeads' | 'logger' | 'metrics'
+> & {
+  config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
+  /** The path of a file in the data folder; not called where the read models are in MongoDB. */
+  fileOf(name: string): string;
+  /** The process whose projector has the lease verifies. */
+  projector: Pick<Projector, 'status' | 'checkIndexes'>;
+};
+
+/** Starts the schedule that the settings name. An engine out of reach does not delay the start. */
+export const openVerification = async ({
+  config,
+  fileOf,
+  projector,
+  ...options
+}: OpenVerification): Promise<ScheduledVerification> =>
+  startVerification({
+    ...options,
+    document: await openKeyDocument({ config, fileOf }, 'log-verification'),
+    everyMs: config.verifyEveryMs,
+    checkIndexes: projector.checkIndexes,
+    mayRun: () => projector.status().state !== 'standing-by',
+  });

@@ -1,7 +1,7 @@
 /**
- * What the events of a merchant's endpoints ask of one delivery: a test, something sent again, a new
- * start, or the notice that another endpoint was disabled. Each is followed once: the row says up to
- * which revision of the merchant's stream. Pure.
+ * Applies the events of a merchant's endpoints to one delivery: a test, a resend, a new start, or the notice
+ * that another endpoint was disabled. Each is followed once: the row says up to which revision of the
+ * merchant's stream. Pure.
  */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { Single } from '../../shared/webhooks/delivery-row.ts';
@@ -24,7 +24,7 @@ const withSingle = (
   return { ...delivery, row: { ...delivery.row, singles: [...delivery.row.singles, added] } };
 };
 
-/** The oldest that wait give way to later ones, so that a row that was lost does not send them all again. */
+/** Later tests replace the oldest that wait, so that after the loss of a row not all are sent again. */
 const withTest = (delivery: Delivery, recorded: RecordedEvent, nowMs: number): Delivery => {
   const { row, busy } = delivery;
   const waiting = row.singles.filter(({ id, kind }) => kind === 'test' && !busy.has(id));
@@ -34,12 +34,12 @@ const withTest = (delivery: Delivery, recorded: RecordedEvent, nowMs: number): D
   return withSingle(others, recorded, { kind: 'test' }, nowMs);
 };
 
-/** The log is gone through again from where the endpoint began, or from its start. */
+/** Reads the log again from where the endpoint began, or from its start. */
 const rewound = (delivery: Delivery, endpoint: Endpoint, sinceMs: number): Delivery => {
   const { row } = delivery;
   const start = sinceMs < Date.parse(endpoint.createdAt) ? null : endpoint.after;
   const upTo = row.rescan?.upTo ?? row.checkpoint;
-  // What waits after the checkpoint is read again, and none of it is left out.
+  // Events that wait after the checkpoint are read again, and none is left out.
   const before = Math.min(sinceMs, row.rescan?.before ?? sinceMs);
   const rescan = upTo === null ? null : { upTo, before };
   return {
@@ -101,7 +101,7 @@ const follow = (
   }
 };
 
-/** The delivery once it has followed all events of its merchant's stream, in their order. */
+/** `events` is the whole stream of the merchant. */
 export const followCommands = (
   delivery: Delivery,
   endpoint: Endpoint,

@@ -1,13 +1,13 @@
 /**
- * What one endpoint is sent next; outcomes.ts has what comes of it. Pure: the clock is given. The
- * revisions of a payment leave in their order; of different payments several at a time.
+ * Which message one endpoint is sent next. Pure: the clock is given. The revisions of a payment leave in
+ * their order; of different payments several at a time.
  */
 import { type DeliveryRow, isFailing, type Single } from '../../shared/webhooks/delivery-row.ts';
 
 /** A place in the log: a position and the hash there. */
 export type Place = { position: string | null; hash: string | null };
 
-/** An event of a payment that the endpoint wants, as it was read from the log. */
+/** An event of a payment that the endpoint wants. */
 export type Wanted = {
   place: Place;
   paymentId: string;
@@ -16,7 +16,6 @@ export type Wanted = {
   atMs: number;
 };
 
-/** One thing to be sent. */
 export type Item =
   | { kind: 'unread'; paymentId: string; revision: number; atMs: number }
   | { kind: 'retry'; paymentId: string; revision: number; n: number; atMs: number }
@@ -26,32 +25,28 @@ export type Item =
 export const isTest = (item: Item): boolean =>
   item.kind === 'single' && item.single.kind === 'test';
 
-/** An event that was read, and what has become of it. */
+/** An event that was read ahead. */
 export type Ahead = Wanted & { state: 'waiting' | 'sending' | 'done' };
 
 export type Delivery = {
-  /** What is stored. */
   row: DeliveryRow;
   /** Read and not all accepted, in the order of the log. */
   ahead: Ahead[];
-  /** Up to where the log was read. */
   readTo: Place;
   /** Payments and singles, by id, with a request under way. */
   busy: ReadonlySet<string>;
   /** No request before this time, as the endpoint asked. */
   holdUntil: number;
-  /** What was sent last of the kinds that take turns. */
+  /** The kind that was sent last. */
   last: Item['kind'];
 };
 
-/** In this order they take turns, so that what always fails keeps nothing else waiting. */
+/** The kinds take turns, so that one that always fails keeps no other waiting. */
 const TURNS: readonly Item['kind'][] = ['unread', 'retry', 'single'];
 
-/** So many payments may be retrying, and so many events may be read ahead. */
 export const RETRYING_MAX = 100;
 const AHEAD_MAX = 100;
 
-/** The delivery that goes on from a row. */
 export const deliveryOf = (row: DeliveryRow): Delivery => ({
   row,
   ahead: [],
@@ -62,7 +57,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
 });
 
 export type NextStep = {
-  /** To be sent now; `started` has to follow. */
+  /** To be sent now, after `started`. */
   send: Item | undefined;
   /** More of the log can be taken. */
   read: boolean;
@@ -99,7 +94,7 @@ const retryItem = (
   nowMs: number,
 ): Extract<Item, { kind: 'retry' }> | undefined => {
   const entry = soonest(idleRetries(delivery));
-  // A failing endpoint is asked by whatever waits, for its own schedule says when.
+  // The schedule of a failing endpoint says when: then whichever message waits is due.
   if (entry === undefined || (entry.nextAt > nowMs && !isFailing(delivery.row))) return undefined;
   const { paymentId, from: revision, n, since } = entry;
   return { kind: 'retry', paymentId, revision, n, atMs: since };
@@ -116,7 +111,7 @@ const singleItem = (delivery: Delivery, nowMs: number): Item | undefined =>
     nowMs,
   );
 
-/** One at a time. */
+/** One test at a time. */
 const testItem = ({ row, busy }: Delivery, nowMs: number): Item | undefined => {
   const tests = row.singles.filter(({ kind }) => kind === 'test');
   return tests.some(({ id }) => busy.has(id)) ? undefined : dueOf(tests, nowMs);
@@ -137,13 +132,12 @@ const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
   const { row, busy, holdUntil } = delivery;
   if (busy.size >= row.window) return undefined;
   const test = testItem(delivery, nowMs);
-  // A person looks at what comes of it, so neither `Retry-After` nor the next probe delays it.
+  // A person waits for its outcome, so neither `Retry-After` nor the next probe delays it.
   if (test !== undefined) return test;
   if (isFailing(row) && row.probeAt > nowMs) return undefined;
   return holdUntil > nowMs ? undefined : inTurn(delivery, nowMs);
 };
 
-/** The one step that the loop of an endpoint asks for. */
 export const nextStep = (delivery: Delivery, nowMs: number): NextStep => {
   const { row, ahead, holdUntil } = delivery;
   const waiting = ahead.filter(({ state }) => state !== 'done').length;

@@ -1,6 +1,6 @@
 /**
- * Delivers to one endpoint: asks for the next step, carries it out, saves what came of it. Outcomes
- * that come together are saved together, so a crash repeats a few requests, and loses nothing.
+ * Delivers to one endpoint: carries out the next step, and saves its outcome. Outcomes that come together
+ * are saved together: a crash then repeats a few requests, and loses none.
  */
 import type { KeyObject } from 'node:crypto';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
@@ -8,33 +8,76 @@ import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { StartTimer } from '../../shared/runtime/timer.ts';
-import { isFailing } from '../../shared/webhooks/delivery-row.ts';
+import {
+  type Attempt,
+  type DeliveryRow,
+  isFailing,
+  newDeliveryRow,
+  parseDeliveryRow,
+} from '../../shared/webhooks/delivery-row.ts';
+import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message-types.ts';
 import { endpointKey, forMany } from '../../shared/webhooks/signer.ts';
 import { followCommands } from './commands.ts';
-import { deliveryOf, type Item, isTest, type NextStep, nextStep } from './delivery.ts';
+import { type Delivery, type Item, isTest, type NextStep, nextStep } from './delivery.ts';
 import type { LogFeed, Portion } from './log-feed.ts';
 import { failed, readOn, started } from './outcomes.ts';
-import type { OwnRow } from './own-row.ts';
 import { type LoopState, type SendDeps, sendItem, setDelivery } from './send-item.ts';
+import type { EndpointStatus } from './status.ts';
+
+/** Another process has moved the row: it delivers now. */
+class Overtaken extends Error {
+  override name = 'Overtaken';
+}
+
+/** The row of an endpoint as one deliverer has taken it. */
+export type OwnRow = {
+  /** The last row taken or saved. */
+  value(): DeliveryRow;
+  /** Throws Overtaken once another deliverer has saved, and what the store throws. */
+  save(row: DeliveryRow, attempts: readonly Attempt[]): Promise<void>;
+};
+
+/**
+ * Reads the row of an endpoint, or makes its first one, and saves it once: from then on every older
+ * deliverer fails to save. `commands` is the revision of the event that created the endpoint.
+ */
+export const takeRow = async (
+  store: Pick<DeliveryStore, 'load' | 'save'>,
+  { endpointId, after }: Endpoint,
+  commands: number,
+): Promise<OwnRow> => {
+  const stored = await store.load(endpointId);
+  let version = stored?.version ?? 0;
+  let row = stored === undefined ? newDeliveryRow(after, commands) : parseDeliveryRow(stored.text);
+
+  const save: OwnRow['save'] = async (next, attempts) => {
+    if (!(await store.save(endpointId, JSON.stringify(next), version, attempts)))
+      throw new Overtaken('another process delivers to this endpoint');
+    version += 1;
+    row = next;
+  };
+
+  await save(row, []);
+  return { value: () => row, save };
+};
 
 export type LoopDeps = SendDeps & {
-  feed: Pick<LogFeed, 'next'>;
+  feed: LogFeed;
   secret: string;
   startTimer: StartTimer;
 };
 
 export type EndpointLoop = {
-  /** The endpoint as its events say now, and all events of its merchant. */
+  /** `events` are all of the endpoint's merchant. */
   update(endpoint: Endpoint, events: readonly RecordedEvent[]): void;
-  /** For the metrics. */
-  status(): { isFailing: boolean; isDisabled: boolean; oldestWaiting: number | null };
-  /** Resolves when the loop has ended; rejects where another process has taken the row. */
+  status(): EndpointStatus;
+  /** Rejects where another process has taken the row. */
   ended: Promise<void>;
 };
 
-/** How often a checkpoint that passes events of others is saved. */
+/** How often a checkpoint that only passes events of others is saved. */
 const SAVE_EVERY_MS = 10_000;
 /** So many attempts, and for so long, wait for their save while others are under way. */
 const UNSAVED_MAX = 16;
@@ -53,32 +96,31 @@ const keysOf = (secret: string, endpointId: string): LoopState['keyOf'] => {
 
 /** Starts the loop over a row that was taken. It ends when `signal` is aborted. */
 export const startEndpointLoop = (
-  first: Endpoint,
-  events: readonly RecordedEvent[],
+  endpoint: Endpoint,
+  delivery: Delivery,
   row: OwnRow,
   deps: LoopDeps,
   signal: AbortSignal,
 ): EndpointLoop => {
   const { feed, logger, nowMs, startTimer } = deps;
+  const { endpointId } = endpoint;
+  const keyOf = keysOf(deps.secret, endpointId);
   const state: LoopState = {
-    endpoint: first,
-    delivery: followCommands(deliveryOf(row.value()), first, events, nowMs()),
+    ...{ endpoint, delivery, keyOf },
     attempts: [],
     changed: true,
     lastHeard: undefined,
-    keyOf: keysOf(deps.secret, first.endpointId),
   };
   let savedAtMs = Number.NEGATIVE_INFINITY;
-  /** Raised where the log is read from another place: what is being read is then dropped. */
+  /** Aborted where the log is read from another place: what is being read is then dropped. */
   let reading: AbortController | undefined;
   const running = new Set<Promise<void>>();
   let wakeUp = Promise.withResolvers<void>();
   let broken: unknown;
 
   const wake = (): void => {
-    const waiting = wakeUp;
+    wakeUp.resolve();
     wakeUp = Promise.withResolvers();
-    waiting.resolve();
   };
   signal.addEventListener('abort', wake, { once: true });
 
@@ -103,7 +145,7 @@ export const startEndpointLoop = (
       .catch((error: unknown) => {
         if (signal.aborted) return;
         if (!(error instanceof StoreUnavailable)) broken = error;
-        // The log is out of reach: the item was not sent, and is due again in a moment.
+        // The item was not sent, and is due again in a moment.
         else {
           const failure = { ours: 'store out of reach', random: deps.random() } as const;
           setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
@@ -117,17 +159,16 @@ export const startEndpointLoop = (
   };
 
   const take = ({ facts, last, cursor }: Portion): void => {
-    const { endpoint, delivery } = state;
-    const { rescan, checkpoint } = delivery.row;
+    const { rescan, checkpoint } = state.delivery.row;
     const wanted = facts.filter(
       ({ merchantId, type, atMs }) =>
-        merchantId === endpoint.merchantId &&
-        (type === undefined || isWanted(endpoint, type)) &&
+        merchantId === state.endpoint.merchantId &&
+        (type === undefined || isWanted(state.endpoint, type)) &&
         (rescan === null || atMs >= rescan.before),
     );
-    const readTo = last ?? { position: cursor, hash: delivery.readTo.hash };
-    state.delivery = readOn(delivery, wanted, readTo);
-    // A place that passes events of others alone is saved now and then.
+    const readTo = last ?? { position: cursor, hash: state.delivery.readTo.hash };
+    state.delivery = readOn(state.delivery, wanted, readTo);
+    // A checkpoint that only passes events of others is saved now and then.
     if (wanted.length > 0 && checkpoint !== state.delivery.row.checkpoint) state.changed = true;
   };
 
@@ -141,13 +182,12 @@ export const startEndpointLoop = (
       const portion = await feed.next(state.endpoint.merchantId, readTo.position, upTo, leave);
       if (own.signal.aborted) return;
       if (portion !== undefined) return take(portion);
-      const { delivery } = state;
-      const there = { ...delivery, row: { ...delivery.row, rescan: null } };
+      const there = { ...state.delivery, row: { ...state.delivery.row, rescan: null } };
       setDelivery(state, readOn(there, [], { position: upTo, hash: null }));
     } catch (error) {
       if (leave.aborted) return;
-      if (!(error instanceof StoreUnavailable)) throw error;
-      await pause(RETRY_MS, signal);
+      if (error instanceof StoreUnavailable) await pause(RETRY_MS, signal);
+      else broken = error;
     } finally {
       if (reading === own) reading = undefined;
       wake();
@@ -161,21 +201,20 @@ export const startEndpointLoop = (
     stop();
   };
 
-  /** What is to be sent now, as far as the endpoint may be sent anything. */
-  const allowed = ({ send }: NextStep): Item | undefined => {
-    const { disabled } = state.endpoint;
-    return disabled === undefined || (send !== undefined && isTest(send)) ? send : undefined;
-  };
+  /** A disabled endpoint is sent tests only. */
+  const allowed = ({ send }: NextStep): Item | undefined =>
+    state.endpoint.disabled === undefined || (send !== undefined && isTest(send))
+      ? send
+      : undefined;
 
-  /** When the row has to be saved; undefined where it is as it was saved. */
-  const saveAtMs = (send: Item | undefined): number | undefined => {
-    const { changed, attempts, delivery } = state;
-    if (changed) {
+  /** When the row has to be saved; infinite where it is as it was saved. */
+  const saveAtMs = (send: Item | undefined): number => {
+    if (state.changed) {
       const isBusy = running.size > 0 || send !== undefined;
-      return isBusy && attempts.length < UNSAVED_MAX ? savedAtMs + UNSAVED_MS : nowMs();
+      return isBusy && state.attempts.length < UNSAVED_MAX ? savedAtMs + UNSAVED_MS : nowMs();
     }
-    const isElsewhere = delivery.row.checkpoint !== row.value().checkpoint;
-    return isElsewhere ? savedAtMs + SAVE_EVERY_MS : undefined;
+    const isElsewhere = state.delivery.row.checkpoint !== row.value().checkpoint;
+    return isElsewhere ? savedAtMs + SAVE_EVERY_MS : Number.POSITIVE_INFINITY;
   };
 
   /** Carries out what can be done now, and returns until when to wait. */
@@ -183,7 +222,7 @@ export const startEndpointLoop = (
     if (broken !== undefined) throw broken;
     const step = nextStep(state.delivery, nowMs());
     const send = allowed(step);
-    const saveMs = saveAtMs(send) ?? Number.POSITIVE_INFINITY;
+    const saveMs = saveAtMs(send);
     if (saveMs <= nowMs()) {
       await save();
       return nowMs();
@@ -192,11 +231,7 @@ export const startEndpointLoop = (
       begin(send);
       return nowMs();
     }
-    if (step.read && state.endpoint.disabled === undefined && reading === undefined)
-      void read().catch((error: unknown) => {
-        broken = error;
-        wake();
-      });
+    if (step.read && state.endpoint.disabled === undefined && reading === undefined) void read();
     return Math.min(step.untilMs ?? Number.POSITIVE_INFINITY, saveMs, nowMs() + SAVE_EVERY_MS);
   };
 
@@ -208,9 +243,9 @@ export const startEndpointLoop = (
         if (untilMs > nowMs() && woken === wakeUp) await waitUntil(untilMs);
       } catch (error) {
         if (signal.aborted) break;
-        if (!row.isOutOfReach(error)) throw error;
+        if (error instanceof Overtaken) throw error;
         logger.warn(
-          { endpointId: state.endpoint.endpointId, reason: reasonOf(error) },
+          { endpointId, reason: reasonOf(error) },
           'webhook state not saved: nothing is sent until it can be',
         );
         await pause(RETRY_MS, signal);
@@ -223,10 +258,10 @@ export const startEndpointLoop = (
   };
 
   return {
-    update: (next, all) => {
+    update: (next, events) => {
       state.endpoint = next;
       const before = state.delivery.readTo.position;
-      setDelivery(state, followCommands(state.delivery, next, all, nowMs()));
+      setDelivery(state, followCommands(state.delivery, next, events, nowMs()));
       if (state.delivery.readTo.position !== before) reading?.abort();
       wake();
     },

@@ -1,15 +1,22 @@
 /**
- * The log for many endpoints at once: the latest batches of one subscription in memory, and pages of
- * the store for whoever is behind them. Each endpoint asks for more when it can take more, so a slow
- * one costs no memory.
+ * The log for many endpoints at once: the latest batches of one subscription in memory, and pages of the
+ * store for endpoints that are behind them. Each endpoint asks for more when it can take more, so a slow one
+ * costs no memory.
  */
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
+import { isPaymentEvent } from '../../shared/payment/events.ts';
+import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import { type MessageType, messageTypeOf } from '../../shared/webhooks/message-types.ts';
 import { checkpointHashOf } from '../log-check.ts';
-import type { Place } from './delivery.ts';
-import type { PaymentFact, PaymentFacts } from './payment-facts.ts';
-import type { Permits } from './permits.ts';
+import type { Place, Wanted } from './delivery.ts';
+import { createPermits } from './permits.ts';
 
-/** What follows a place: the facts up to `place`, from where to go on. */
+/** An event of a payment that has a message; the type is undefined where the event cannot be read. */
+type PaymentFact = Wanted & { merchantId: string; type: MessageType | undefined };
+
+/** What follows a place in the log. */
 export type Portion = {
   facts: readonly PaymentFact[];
   /** The last event that was read, where there was one. */
@@ -18,19 +25,13 @@ export type Portion = {
   cursor: Position | null;
 };
 
-type Batch = { before: Position | null; portion: Portion; events: number };
-
 export type LogFeed = {
-  /** Begins at a place of the subscription. */
-  begin(at: Position | null): void;
-  /** Where the subscription is; undefined before `begin`. */
-  position(): Position | null | undefined;
   /** Takes the next batch of the subscription. Throws StoreUnavailable. */
   add(events: readonly LogEvent[]): Promise<void>;
   /**
-   * What follows a place, once there is something of a merchant in it, or some seconds later. With
-   * `upTo`, nothing beyond it, and undefined where there is no more up to there. Throws
-   * StoreUnavailable, and the signal's reason when it is aborted.
+   * What follows a place, once it has something of the merchant, or some seconds later. With `upTo`, nothing
+   * beyond it, and undefined where there is no more up to there. Throws StoreUnavailable, and the signal's
+   * reason when it is aborted.
    */
   next(
     merchantId: string,
@@ -40,37 +41,95 @@ export type LogFeed = {
   ): Promise<Portion | undefined>;
 };
 
+export type LogFeedOptions = {
+  store: Pick<EventStore, 'readAll' | 'readStream'>;
+  /** Where the subscription begins. */
+  from: Position | null;
+  /** Called with each event of a payment, in the order of the log. */
+  onPayment(event: LogEvent, merchantId: string): Promise<void> | undefined;
+};
+
 const PAGE_EVENTS = 500;
+const PAGES_AT_ONCE = 4;
 /** For so long an endpoint at the head is not woken by events of other merchants. */
 const SKIPPED_MS_MAX = 5_000;
 const KEPT_EVENTS_MAX = 2_000;
+const PAYMENTS_KNOWN_MAX = 50_000;
 
-export type LogFeedOptions = {
-  store: Pick<EventStore, 'readAll'>;
-  facts: PaymentFacts;
-  /** How many pages are read at a time. */
-  pages: Permits;
+type First = { merchantId: string; captureNow: boolean };
+
+const firstOf = (event: LogEvent | undefined): First | undefined => {
+  if (event === undefined || 'unreadable' in event) return undefined;
+  if (event.event.type !== 'PaymentCreated') return undefined;
+  const { merchantId, captureNow } = event.event.data;
+  return { merchantId, captureNow };
 };
 
-export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed => {
-  let at: Position | null | undefined;
-  let kept: Batch[] = [];
+/** Reads the events of payments as facts; keeps the merchants of the last payments in memory. */
+const createFacts = ({ store, onPayment }: LogFeedOptions) => {
+  const known = createBoundedMap<First>(PAYMENTS_KNOWN_MAX);
+
+  /** Undefined where the first event cannot be read, so that its merchant is unknown. */
+  const lookUp = async (stream: string): Promise<First | undefined> => {
+    try {
+      return firstOf((await store.readStream(stream))[0]);
+    } catch (error) {
+      if (error instanceof UnreadableStream) return firstOf(error.before[0]);
+      throw error;
+    }
+  };
+
+  const first = async (event: LogEvent): Promise<First | undefined> => {
+    const { stream } = event;
+    const here = event.revision === 0 ? firstOf(event) : known.get(stream);
+    const found = here ?? (await lookUp(stream));
+    if (found !== undefined) known.set(stream, found);
+    return found;
+  };
+
+  /** Undefined where the event has no message. */
+  return async (event: LogEvent): Promise<PaymentFact | undefined> => {
+    const paymentId = paymentOf(event.stream);
+    const created = paymentId === undefined ? undefined : await first(event);
+    if (paymentId === undefined || created === undefined) return undefined;
+    const { position, revision } = event;
+    const { merchantId } = created;
+    await onPayment(event, merchantId);
+    const place = { position, hash: checkpointHashOf(event) };
+    const fact = { place, paymentId, revision, merchantId };
+    if ('unreadable' in event) return { ...fact, atMs: 0, type: undefined };
+    if (!isPaymentEvent(event.event)) return undefined;
+    const type = messageTypeOf(event.event, created);
+    return type === undefined ? undefined : { ...fact, atMs: Date.parse(event.time), type };
+  };
+};
+
+export const createLogFeed = (options: LogFeedOptions): LogFeed => {
+  const { store } = options;
+  const factOf = createFacts(options);
+  const pages = createPermits(PAGES_AT_ONCE, PAGES_AT_ONCE);
+  let head = options.from;
+  const kept: { before: Position | null; portion: Portion; events: number }[] = [];
   /** Endpoints at the head of the log. */
-  type Waiter = { merchantId: string; sinceMs: number; take(portion: Portion): void };
-  const waiting = new Set<Waiter>();
+  const waiting = new Set<{ merchantId: string; sinceMs: number; take(portion: Portion): void }>();
 
   const portionOf = async (
     events: readonly LogEvent[],
     cursor: Position | null,
   ): Promise<Portion> => {
+    const facts: PaymentFact[] = [];
+    for (const event of events) {
+      const fact = await factOf(event);
+      if (fact !== undefined) facts.push(fact);
+    }
     const last = events.at(-1);
     const place = last && { position: last.position, hash: checkpointHashOf(last) };
-    return { facts: await facts.of(events), last: place, cursor: place?.position ?? cursor };
+    return { facts, last: place, cursor: place?.position ?? cursor };
   };
 
-  const keep = (batch: Batch): void => {
-    kept.push(batch);
-    let total = kept.reduce((sum, { events }) => sum + events, 0);
+  const keep = (portion: Portion, events: number): void => {
+    kept.push({ before: head, portion, events });
+    let total = kept.reduce((sum, batch) => sum + batch.events, 0);
     while (total > KEPT_EVENTS_MAX && kept.length > 1) total -= kept.shift()?.events ?? 0;
   };
 
@@ -85,7 +144,7 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
       return events.length === 0 ? undefined : portionOf(events, upTo);
     });
 
-  /** Waits at the head. The batches between that have nothing of the merchant need no look. */
+  /** Waits at the head. Batches without an event of the merchant are skipped. */
   const fromHead = async (merchantId: string, signal: AbortSignal): Promise<Portion> => {
     const { promise, resolve, reject } = Promise.withResolvers<Portion>();
     const waiter = { merchantId, sinceMs: performance.now(), take: resolve };
@@ -100,7 +159,7 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
     }
   };
 
-  const hand = (portion: Portion): void => {
+  const handOut = (portion: Portion): void => {
     const merchants = new Set(portion.facts.map(({ merchantId }) => merchantId));
     const nowMs = performance.now();
     for (const waiter of waiting) {
@@ -111,38 +170,28 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
     }
   };
 
-  const next: LogFeed['next'] = async (merchantId, after, upTo, signal) => {
-    if (upTo !== null) return after === upTo ? undefined : page(merchantId, after, upTo, signal);
-    while (true) {
-      signal.throwIfAborted();
-      const batch = kept.find(({ before }) => before === after);
-      if (batch !== undefined) return batch.portion;
-      const head = at;
-      if (head === after) return fromHead(merchantId, signal);
-      const found =
-        head === undefined || head === null
-          ? undefined
-          : await page(merchantId, after, head, signal);
-      if (found !== undefined) return found;
-      // Nothing lies between: the subscription has not come to the place.
-      if (at === head) await fromHead(merchantId, signal);
-    }
-  };
-
   return {
-    begin: (position) => {
-      at = position;
-      kept = [];
-    },
-    position: () => at,
     add: async (events) => {
       const last = events.at(-1);
       if (last === undefined) return;
       const portion = await portionOf(events, last.position);
-      keep({ before: at ?? null, portion, events: events.length });
-      at = last.position;
-      hand(portion);
+      keep(portion, events.length);
+      head = last.position;
+      handOut(portion);
     },
-    next,
+    next: async (merchantId, after, upTo, signal) => {
+      if (upTo !== null) return after === upTo ? undefined : page(merchantId, after, upTo, signal);
+      while (true) {
+        signal.throwIfAborted();
+        const batch = kept.find(({ before }) => before === after);
+        if (batch !== undefined) return batch.portion;
+        const end = head;
+        if (end === after) return fromHead(merchantId, signal);
+        const found = end === null ? undefined : await page(merchantId, after, end, signal);
+        if (found !== undefined) return found;
+        // Nothing lies between: the subscription has not come to the place.
+        if (head === end) await fromHead(merchantId, signal);
+      }
+    },
   };
 };

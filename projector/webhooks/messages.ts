@@ -1,10 +1,10 @@
 /**
- * Makes the message of an item: the very body that every attempt at it sends. Messages of events that
- * were just read are kept for a while, so that a payment's stream is not read for each of them.
+ * Makes the message of an item: the body that every attempt at it sends. Messages of events that were just
+ * read are kept for a while, so that not each of them needs a read of its payment's stream.
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { foldInSlices, isOfPayment } from '../../shared/event-store/fold-stream.ts';
-import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
+import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { project } from '../../shared/payment/response.ts';
@@ -20,22 +20,16 @@ import {
 import { isWanted } from '../../shared/webhooks/message-types.ts';
 import type { Item } from './delivery.ts';
 
-/** The message of a payment's revision is not to be had: its event cannot be read, or is gone. */
+/** The event of the message cannot be read, or is gone. */
 export class NoMessage extends Error {
   readonly code = 'EVENT_UNREADABLE';
   override name = 'NoMessage';
 }
 
 export type Messages = {
-  /**
-   * Makes the message of an event of a payment whose merchant has an endpoint, as it is read in the
-   * order of the log. Throws StoreUnavailable.
-   */
+  /** Keeps the message of an event that was read in the order of the log. Throws StoreUnavailable. */
   keep(event: LogEvent): Promise<void>;
-  /**
-   * Undefined where the endpoint does not want it. Throws NoMessage where the event cannot be read,
-   * and StoreUnavailable.
-   */
+  /** Undefined where the endpoint does not want it. Throws NoMessage and StoreUnavailable. */
   of(item: Item, endpoint: Endpoint): Promise<Message | undefined>;
 };
 
@@ -48,10 +42,8 @@ const isNews = (recorded: RecordedEvent): recorded is EndpointNews =>
 
 const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
 
-export const createMessages = (
-  store: Pick<EventStore, 'readStream'>,
-  states: PaymentStates,
-): Messages => {
+export const createMessages = (store: Pick<EventStore, 'readStream'>): Messages => {
+  const states = followPaymentStates(store);
   const kept = createBoundedMap<Message>(KEPT_MAX, {
     bytesMax: KEPT_BYTES_MAX,
     bytesOf: ({ body }) => body.length,
@@ -83,7 +75,7 @@ export const createMessages = (
 
   return {
     keep: async (event) => {
-      // Where it cannot be made, whoever is to send it finds that out.
+      // Where it cannot be made, `of` finds that out when it is due.
       const message = await messageAt(states, event);
       if (message !== undefined) kept.set(keyOf(event.stream, event.revision), message);
     },
@@ -93,7 +85,7 @@ export const createMessages = (
         return message && isWanted(endpoint, message.type) ? message : undefined;
       }
       const { paymentId, revision } = item.single;
-      // Sent again by name: also a type that the endpoint did not ask for.
+      // A resend by name also sends a type that the endpoint did not ask for.
       if (paymentId !== undefined) return ofPayment(paymentId, revision);
       const event = (await readable(endpointStreamOf(endpoint.merchantId)))[revision];
       if (event === undefined || !isNews(event)) throw new NoMessage(item.single.id);

@@ -1,16 +1,18 @@
 /** Opens the deliverer as the settings say. */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
+import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import type { Projector } from '../compose.ts';
-import { type Deliverer, type DelivererOptions, startDeliverer, type Turn } from './deliverer.ts';
-import { disableIn } from './disable.ts';
-import { onAttemptOf } from './metrics.ts';
-import type { Sender } from './send.ts';
+import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
+import type { SendDeps } from './send-item.ts';
+import { countAttempt } from './status.ts';
 import { startDelivererThread } from './thread.ts';
 
 export type OpenDeliverer = {
@@ -24,33 +26,27 @@ export type OpenDeliverer = {
   projector: Pick<Projector, 'status'>;
 };
 
-/** The client is loaded with the first message. */
-const lateSender = (allowedNetworks: readonly string[]): Sender => {
-  let opened: Promise<Sender> | undefined;
-  const sender = (): Promise<Sender> => {
-    opened ??= import('./send.ts').then(({ createSender }) =>
-      createSender({ kindOf: addressKinds(allowedNetworks) }),
-    );
-    return opened;
+/** Appends that an endpoint is disabled. Where that fails, its next failure tries again. */
+export const disableIn =
+  (store: Parameters<typeof handleEndpointCommand>[0], logger: Logger): SendDeps['disable'] =>
+  async ({ endpointId, merchantId }, reason) => {
+    const id = newEventId();
+    const context = { actor: 'webhooks', requestId: id, correlationId: id, causationId: id };
+    const command = { kind: 'disable', endpointId, reason } as const;
+    try {
+      const handled = await handleEndpointCommand(store, merchantId, command, context);
+      if (handled.kind === 'stored' && handled.events.length > 0)
+        logger.error({ endpointId, merchant: merchantId, reason }, 'webhook endpoint disabled');
+    } catch (error) {
+      logger.warn({ endpointId, reason: reasonOf(error) }, 'webhook endpoint not disabled yet');
+    }
   };
-  return {
-    send: async (...request) => (await sender()).send(...request),
-    close: async () => (await opened)?.close(),
-  };
-};
-
-/** Starts the deliverer in the thread that calls this. */
-export const composeDeliverer = ({
-  allowedNetworks,
-  ...parts
-}: Omit<DelivererOptions, 'sender'> & { allowedNetworks: readonly string[] }): Deliverer =>
-  startDeliverer({ ...parts, sender: lateSender(allowedNetworks) });
 
 /**
- * Starts the deliverer: here where a server keeps the log, else in a thread beside the requests. An
- * engine out of reach does not delay the start.
+ * Starts the deliverer: here where a server keeps the log, else in a thread beside the requests. An engine
+ * out of reach does not delay the start.
  */
-export const openDeliverer = (options: OpenDeliverer): Deliverer => {
+export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, projector } = options;
   const { allowedNetworks } = config.webhooks;
   const turn = (): Turn => {
@@ -59,9 +55,17 @@ export const openDeliverer = (options: OpenDeliverer): Deliverer => {
     return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
   };
   const disable = disableIn(store, logger);
-  const onAttempt = onAttemptOf(metrics);
-  const parts = { store, deliveries, allowedNetworks, disable, secret, logger, turn, onAttempt };
-  if (config.eventStoreDbUrl !== undefined) return composeDeliverer(parts);
-  const { dataDir, mongoUrl, mode, traces } = config;
-  return startDelivererThread({ ...parts, config: { dataDir, mongoUrl, mode, traces } });
+  const onAttempt = countAttempt(metrics);
+  const parts = { store, deliveries, disable, secret, logger, turn, onAttempt };
+  if (config.eventStoreDbUrl === undefined) {
+    const { dataDir, mongoUrl, mode, traces } = config;
+    const ofThread = { dataDir, mongoUrl, mode, traces };
+    return startDelivererThread({ ...parts, allowedNetworks, config: ofThread });
+  }
+  // Only here: in a process with a thread, the thread alone loads the client.
+  const { createSender } = await import('./send.ts');
+  return startDeliverer({
+    ...parts,
+    sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
+  });
 };

@@ -1,7 +1,7 @@
 /**
- * What a request and its outcome change of a delivery. Pure: the clock and chance are given. Whatever
- * happens, an event after the row's checkpoint is read again, and one up to it is accepted, not
- * wanted, given up, or listed in the row.
+ * How a request and its outcome change a delivery, and when a message is tried again. Pure: the clock and
+ * chance are given. An event after the row's checkpoint is read again; one up to it is accepted, not wanted,
+ * given up, or listed in the row.
  */
 import {
   type DeliveryRow,
@@ -17,13 +17,50 @@ import {
   type Place,
   type Wanted,
 } from './delivery.ts';
-import {
-  ATTEMPTS_OF_ONE_MAX,
-  attemptDelayMs,
-  DISABLED_AFTER_MS,
-  probeDelayMs,
-  RETRY_AFTER_MS_MAX,
-} from './schedule.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** The wait after each failed attempt: 14 attempts in about 70 hours. */
+const ATTEMPT_DELAYS_MS: readonly number[] = [
+  5 * SECOND,
+  30 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  1 * HOUR,
+  2 * HOUR,
+  4 * HOUR,
+  6 * HOUR,
+  8 * HOUR,
+  12 * HOUR,
+  12 * HOUR,
+  12 * HOUR,
+  12 * HOUR,
+];
+export const ATTEMPTS_OF_ONE_MAX: number = ATTEMPT_DELAYS_MS.length + 1;
+
+/** Between two requests to a failing endpoint; the last one repeats. */
+const PROBE_DELAYS_MS = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE];
+
+/** Without a success for so long, an endpoint is disabled. */
+export const DISABLED_AFTER_MS: number = 72 * HOUR;
+/** A longer `Retry-After` is not followed. */
+const RETRY_AFTER_MS_MAX = HOUR;
+
+const JITTER = 0.2;
+
+/** `random` from 0 to 1. */
+const jitteredBy = (delayMs: number, random: number): number =>
+  Math.round(delayMs * (1 - JITTER + 2 * JITTER * random));
+
+/** After the `n`th failed attempt at a message, from 1. */
+const attemptDelayMs = (n: number, random: number): number =>
+  jitteredBy(ATTEMPT_DELAYS_MS[Math.min(n, ATTEMPT_DELAYS_MS.length) - 1] ?? 0, random);
+
+/** After the `n`th failure in a row of a failing endpoint, from 0. */
+const probeDelayMs = (n: number, random: number): number =>
+  jitteredBy(PROBE_DELAYS_MS[Math.min(n, PROBE_DELAYS_MS.length - 1)] ?? 0, random);
 
 /** Requests at a time to an endpoint that is well. */
 const WINDOW_MAX = 4;
@@ -39,7 +76,7 @@ const withAhead = (
     one.paymentId === paymentId && one.revision === revision ? { ...one, state } : one,
   );
 
-/** The delivery while an item is being sent. */
+/** Has to precede the sending of an item. */
 export const started = (delivery: Delivery, item: Item): Delivery => ({
   ...delivery,
   busy: new Set([...delivery.busy, keyOf(item)]),
@@ -47,7 +84,7 @@ export const started = (delivery: Delivery, item: Item): Delivery => ({
   last: item.kind,
 });
 
-/** Moves the checkpoint over what needs no more attention. */
+/** Moves the checkpoint over events that need no more attention. */
 const advanced = (delivery: Delivery): Delivery => {
   const { ahead, readTo, row } = delivery;
   const open = ahead.findIndex(({ state }) => state !== 'done');
@@ -73,7 +110,6 @@ const ended = (delivery: Delivery, item: Item, row: Partial<DeliveryRow>): Deliv
   return advanced({ ...delivery, busy, ahead, row: { ...next, ...failures } });
 };
 
-/** The retrying payments once a revision of one of them needs no more attention. */
 const afterRevision = (
   retrying: DeliveryRow['retrying'],
   { paymentId, revision }: { paymentId: string; revision: number },
@@ -90,7 +126,6 @@ const withoutItem = (row: DeliveryRow, item: Item, nowMs: number): Partial<Deliv
     ? { singles: row.singles.filter(({ id }) => id !== item.single.id) }
     : { retrying: afterRevision(row.retrying, item, nowMs) };
 
-/** The endpoint accepted an item. */
 export const accepted = (delivery: Delivery, item: Item, nowMs: number): Delivery => {
   const { row } = delivery;
   // One at a time after an outage, then one more for each success: no herd.
@@ -99,14 +134,13 @@ export const accepted = (delivery: Delivery, item: Item, nowMs: number): Deliver
   return ended(delivery, item, { ...withoutItem(row, item, nowMs), ...well });
 };
 
-/** An item turned out to have no message: the endpoint does not want it. */
+/** The item has no message that the endpoint wants. */
 export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery =>
   ended(delivery, item, withoutItem(delivery.row, item, nowMs));
 
 export type Failure = {
-  /** What the endpoint asked for, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** Why no request was made, where none was: that says nothing about the endpoint. */
+  /** Set where no request was made, which says nothing about the endpoint. */
   ours?: 'unreadable' | 'store out of reach' | undefined;
   /** From 0 to 1. */
   random: number;
@@ -114,13 +148,12 @@ export type Failure = {
 
 export type Failed = {
   delivery: Delivery;
-  /** When the item is tried again; undefined: it was given up. */
+  /** Undefined where the item was given up. */
   nextAt: number | undefined;
-  /** The endpoint had no success for so long that it is to be disabled. */
+  /** The endpoint has to be disabled: it had no success for DISABLED_AFTER_MS. */
   isOver: boolean;
 };
 
-/** The row's failures after one more of the endpoint's, or after one of ours. */
 const afterFailure = (row: DeliveryRow, nowMs: number, { ours, random }: Failure) => {
   const fails = ours === undefined ? row.fails + 1 : row.fails;
   const failingSince = ours === undefined ? (row.failingSince ?? nowMs) : row.failingSince;
@@ -147,7 +180,7 @@ const absorbed = (delivery: Delivery): Delivery => {
   return { ...delivery, ahead, row: { ...delivery.row, retrying } };
 };
 
-/** The row's entry of an item after one more failed attempt; undefined where it is given up. */
+/** Undefined where the item is given up. */
 const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random }: Failure) => {
   const before = item.kind === 'single' ? item.single.n : item.kind === 'retry' ? item.n : 0;
   // No request was made: nothing is given up for it, not even a test.
@@ -173,7 +206,6 @@ const withAgain = (
   return { retrying: { ...row.retrying, [paymentId]: { ...entry, ...again } } };
 };
 
-/** The endpoint did not accept an item, or it could not be sent. */
 export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure): Failed => {
   const { row } = delivery;
   const again = triedAgain(row, item, nowMs, failure);
@@ -190,7 +222,7 @@ export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: F
   };
 };
 
-/** More of the log was read, up to a place; `events` are the wanted ones. */
+/** `events` are those that the endpoint wants, up to `readTo`. */
 export const readOn = (delivery: Delivery, events: readonly Wanted[], readTo: Place): Delivery => {
   const added = events.map((event): Ahead => ({ ...event, state: 'waiting' }));
   return advanced(absorbed({ ...delivery, ahead: [...delivery.ahead, ...added], readTo }));

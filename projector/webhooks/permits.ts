@@ -1,10 +1,10 @@
 /**
- * A number of permits that merchants share: for requests and for pages of the log. A merchant has
- * `ofOneMax` at a time. A free one goes to the merchants in turn, and within one in the order of asking,
- * so that none waits longer for how much another wants; a bulkhead with one queue would give by age.
+ * Permits that merchants share, for requests and for pages of the log. A merchant has `ofOneMax` at a time.
+ * A free one goes to the merchants in turn, and within one in the order of asking: a bulkhead with one queue
+ * would let a merchant that wants much delay the others.
  */
 export type Permits = {
-  /** Runs work with a permit. Throws the signal's reason where it is aborted first. */
+  /** Throws the signal's reason where it is aborted before there is a permit. */
   with<T>(merchantId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 };
 
@@ -27,7 +27,7 @@ export const createPermits = (max: number, ofOneMax: number): Permits => {
     const own = waiting.get(merchantId) ?? new Set();
     waiting.set(merchantId, own.add(resolve));
     const leave = (): void => {
-      // One that is not there any more was given its permit.
+      // One that does not wait any more was given its permit.
       if (!own.delete(resolve)) return;
       if (own.size === 0) waiting.delete(merchantId);
       reject(signal.reason);
@@ -67,6 +67,52 @@ export const createPermits = (max: number, ofOneMax: number): Permits => {
       } finally {
         giveBack(merchantId);
       }
+    },
+  };
+};
+
+/**
+ * `well`: the endpoint responded to its last request, with any status; `silent`: no request to it ended of
+ * late, as far as this process knows; `doubtful`: it did not respond to the last one, or is FAILING.
+ */
+export type Standing = 'well' | 'silent' | 'doubtful';
+
+const PLACES = 256;
+const SILENT_PLACES = 128;
+const DOUBTFUL_PLACES = 64;
+const MERCHANT_PART = 1 / 16;
+
+/** How long a request may take (gaps §20): a silent endpoint holds no place for longer. */
+export const RESPONSE_MS_MAX: Readonly<Record<Standing, number>> = {
+  well: 15_000,
+  silent: 3_000,
+  doubtful: 15_000,
+};
+
+/** For so long a response, or its lack, says something about the next one. */
+export const SILENT_AFTER_MS = 600_000;
+
+/** The places of requests to endpoints. */
+export type Places = {
+  /** Throws the signal's reason where it is aborted before there is a place. */
+  with<T>(
+    standing: Standing,
+    merchantId: string,
+    signal: AbortSignal,
+    request: () => Promise<T>,
+  ): Promise<T>;
+};
+
+const shared = (max: number) => createPermits(max, max * MERCHANT_PART);
+
+/** Endpoints that are not well share a part of the places, so that well ones find a place however many hang. */
+export const createPlaces = (): Places => {
+  const all = shared(PLACES);
+  const parts = { silent: shared(SILENT_PLACES), doubtful: shared(DOUBTFUL_PLACES) };
+  return {
+    with: (standing, merchantId, signal, request) => {
+      const inAny = () => all.with(merchantId, signal, request);
+      return standing === 'well' ? inAny() : parts[standing].with(merchantId, signal, inAny);
     },
   };
 };

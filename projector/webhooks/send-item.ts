@@ -1,11 +1,10 @@
 /**
- * One attempt at one item: makes the message, signs it, sends it, and notes what came of it in the
- * state of the endpoint's loop, which saves it.
+ * One attempt at one item: makes the message, signs it, sends it, and notes the outcome in the state of the
+ * endpoint's loop, which saves it.
  */
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
-import { isFailing } from '../../shared/webhooks/delivery-row.ts';
+import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
 import type { Message } from '../../shared/webhooks/message.ts';
 import { signedHeaders } from '../../shared/webhooks/signer.ts';
@@ -13,7 +12,7 @@ import { tracedDelivery } from '../traces.ts';
 import { type Delivery, type Item, isTest } from './delivery.ts';
 import { type Messages, NoMessage } from './messages.ts';
 import { accepted, failed, passed } from './outcomes.ts';
-import { type Places, RESPONSE_MS_MAX, SILENT_AFTER_MS, type Standing } from './places.ts';
+import { type Places, RESPONSE_MS_MAX, SILENT_AFTER_MS, type Standing } from './permits.ts';
 import type { Sender, SendOutcome } from './send.ts';
 
 export type SendDeps = {
@@ -29,21 +28,19 @@ export type SendDeps = {
   random(): number;
 };
 
-/** What the loop of one endpoint holds. */
+/** The state of one endpoint's loop. */
 export type LoopState = {
   endpoint: Endpoint;
   delivery: Delivery;
-  /** Made since the last save. */
+  /** Since the last save. */
   attempts: Attempt[];
   /** The row has to be saved. */
   changed: boolean;
   /** Whether there was a response to the last request, and when that was known. */
   lastHeard: { hasResponded: boolean; atMs: number } | undefined;
-  /** The endpoint's key of a number. */
   keyOf(number: number): KeyObject;
 };
 
-/** Replaces the delivery with one that has to be saved. */
 export const setDelivery = (state: LoopState, delivery: Delivery): void => {
   state.delivery = delivery;
   state.changed = true;
@@ -64,7 +61,6 @@ const attemptsBefore = (item: Item): number => {
   return item.kind === 'retry' ? item.n : item.single.n;
 };
 
-/** A message that is being sent, or could not be made. */
 type Try = { item: Item; message: Pick<Message, 'id'> & { type: string }; startedMs: number };
 type Outcome = SendOutcome & { latencyMs: number };
 
@@ -113,7 +109,7 @@ const noteFailure = async (
   const nextAt = after.nextAt === undefined ? null : new Date(after.nextAt).toISOString();
   const isOver = nextAt === null;
   record(state, made, outcome, { nextAt, outcome: isOver ? 'GIVEN_UP' : 'RETRYING' }, deps);
-  // A test is tried once, and its merchant sees what came of it: no operator has anything to do.
+  // A test is tried once, and its merchant sees the outcome: an operator has nothing to do.
   const level = isTest(item) ? 'info' : 'error';
   if (isOver)
     deps.logger[level](
@@ -156,11 +152,11 @@ const requestFor = async (
   const { type, body, traceparent } = message;
   const standing = standingOf(state, nowMs());
   const totalMs = RESPONSE_MS_MAX[standing];
-  /** Once it has a place: the endpoint, and the time, are those of that moment. */
+  /** Called once there is a place: the endpoint, and the time, are those of that moment. */
   const send = async () => {
     const startedMs = nowMs();
     const began = performance.now();
-    // What somebody sends again by hand is no part of the request long ago.
+    // A resend by hand is no part of the request long ago.
     const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.atMs;
     const traced = { type, attempt: attemptsBefore(item) + 1, traceparent, ageMs };
     const headers = headersOf(state, message, startedMs);
@@ -175,10 +171,7 @@ const requestFor = async (
   return sent;
 };
 
-/**
- * Sends an item, or finds that there is nothing to send. Throws what the log and an aborted signal
- * throw; then nothing is noted.
- */
+/** Throws what the log and an aborted signal throw; then nothing is noted. */
 export const sendItem = async (
   state: LoopState,
   item: Item,

@@ -1,21 +1,20 @@
 /**
- * One request to an endpoint. The address is looked at when the connection is made, so that no name,
- * no spelling and no later change of a name leads to an address that is not public; no redirect is
- * followed; of the response only the status and `Retry-After` are looked at, for a body that is kept
- * or shown would make this service a way to read from inner networks. No other file imports the client.
+ * One request to an endpoint. The address is checked when the connection is made, so that no name, no
+ * spelling and no later change of a name leads to an address that is not public; no redirect is followed; of
+ * the response only the status and `Retry-After` are read, because a body that is kept or shown would make
+ * this service a way to read from inner networks. No other file imports the client.
  */
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 
-/** What came of one request. */
 export type SendOutcome = {
   /** Null where there was no response. */
   status: number | null;
   /** Why there was none: a code, without a text of the other side. */
   error: string | null;
-  /** What 429 and 503 asked for. */
+  /** Of a response with 429 or 503. */
   retryAfterMs: number | undefined;
 };
 
@@ -41,7 +40,6 @@ export type SenderOptions = {
 const CONNECT_MS = 3_000;
 const RESPONSE_BYTES_MAX = 16_384;
 
-/** Why a connection was not made. */
 class AddressRefused extends Error {
   readonly code = 'ADDRESS_REFUSED';
   override name = 'AddressRefused';
@@ -51,7 +49,7 @@ class NameUnknown extends Error {
   override name = 'NameUnknown';
 }
 
-/** Asks the name servers, not the threads that files are read with. */
+/** By the name servers: `dns.lookup` would take the threads that files are read with. */
 const resolveName = (): ((name: string) => Promise<string[]>) => {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   return async (name) => {
@@ -62,9 +60,8 @@ const resolveName = (): ((name: string) => Promise<string[]>) => {
 
 type Connect = ReturnType<typeof buildConnector>;
 
-/** A connector that reaches allowed addresses alone. */
 const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions): Connect => {
-  /** Over http only what the operator allows. */
+  /** Plain http reaches only what the operator allows. */
   const mayReach = (address: string, protocol: string): boolean => {
     const kind = kindOf(address);
     return kind === 'allowed' || (kind === 'public' && protocol === 'https:');
@@ -110,7 +107,7 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
     const { protocol, hostname } = options;
     const connect = connectors[protocol];
     const bare = hostname.replace(/^\[(.*)\]$/, '$1');
-    // A literal address is never looked up, so it is looked at here.
+    // A literal address is never looked up, so it is checked here.
     if (connect === undefined || (isIP(bare) !== 0 && !mayReach(bare, protocol))) {
       done(new AddressRefused('refused'), null);
       return;
@@ -149,7 +146,7 @@ const codeOf = (error: unknown, isLate: boolean): string => {
   return /^[A-Z0-9_]{1,64}$/.test(found) ? found : 'FAILED';
 };
 
-/** The sender of one process. Connections are kept open per origin, so keep one sender. */
+/** Connections are kept open per origin, so a process keeps one sender. */
 export const createSender = (options: SenderOptions): Sender => {
   const agent = new Agent({
     connect: publicConnector(options),

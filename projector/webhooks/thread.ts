@@ -1,7 +1,7 @@
 /**
- * Has the deliverer run in a thread (worker.ts), where one process has the log: on the event loop that
- * serves requests it would take half of a create's CPU time again. The thread starts with the first
- * endpoint. One that dies is started again, and the rows of the endpoints say where it was.
+ * Runs the deliverer in a thread (worker.ts) where one process has the log: on the event loop that serves
+ * requests it would take half of a create's CPU time again. The thread starts with the first endpoint. One
+ * that dies is started again, and goes on from the rows of the endpoints.
  */
 import { Worker } from 'node:worker_threads';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
@@ -13,15 +13,14 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { countSpans, type SpanCounts } from '../../shared/runtime/tracing.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { Deliverer, DelivererOptions, Turn } from './deliverer.ts';
-import type { DelivererStatus } from './deliverer-status.ts';
+import type { DelivererStatus } from './status.ts';
 
 /** How far the log may be read, and whose turn it is: sent to the thread when it changes. */
 export type Progress = { end: Position | null; turn: Turn };
 
-/** What the metrics count of an attempt. */
 export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
 
-/** What the thread begins with. Holds a secret: never log it. */
+/** Holds a secret: never log it. */
 export type ThreadData = {
   config: Pick<Config, 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
   allowedNetworks: readonly string[];
@@ -30,7 +29,7 @@ export type ThreadData = {
   priorityLoweredBy: number;
 };
 
-/** What the thread reports; it waits for no reply. `note` has what is new since the note before. */
+/** The messages of the thread, which waits for no reply. `note` has the news since the note before. */
 export type Reports = {
   log(level: keyof Logger, fields: object, message: string): void;
   disable(...request: Parameters<DelivererOptions['disable']>): void;
@@ -46,17 +45,16 @@ export type DelivererThreadOptions = Pick<ThreadData, 'config' | 'allowedNetwork
 
 /** Between two looks for the first endpoint. */
 const IDLE_MS = 1_000;
-/** Between two looks for progress: what many appends add is one message. */
+/** Between two looks for progress: many appends make one message. */
 const PROGRESS_MS = 20;
 const STOP_MS_MAX = 5_000;
 const WELL_AFTER_MS = 60_000;
-/** Of a CPU that requests fill it leaves the thread about a thirtieth (low-priority.ts). */
+/** Leaves the thread about a thirtieth of a CPU that requests fill (low-priority.ts). */
 const PRIORITY_LOWERED_BY = 15;
 
-/** Starts the thread of a deliverer. */
 export const createDelivererWorker = (data: ThreadData): Worker =>
   new Worker(new URL('./worker.ts', import.meta.url), {
-    // Flags of this process, such as --input-type, are about its own main module.
+    // Flags of this process, such as --input-type, concern its own main module.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 },
     workerData: data,
@@ -95,10 +93,10 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
 
   const progressNow = async (): Promise<Progress> => ({ end: await store.end(), turn: turn() });
 
-  /** Resolves when the thread has ended. Throws what it threw. */
+  /** Runs until the thread ends. Throws what it threw. */
   const run = async (): Promise<void> => {
     await untilEndpoint();
-    // Makes the file where there is none, so that two connections never do.
+    // Makes the file where there is none, so that two connections never make it at once.
     await deliveries.load('');
     const secret = await options.secret();
     let progress = await progressNow();
@@ -109,7 +107,7 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
     worker = thread;
     const ended = Promise.withResolvers<unknown>();
     thread.on('error', ended.reject).on('exit', ended.resolve);
-    // Under `node --watch` Node itself posts the names of the files that the thread has read.
+    // Under `node --watch` Node itself posts messages, without a name.
     thread.on('message', ({ name, args }: { name?: keyof Reports; args: unknown[] }) => {
       if (name !== undefined) (reports[name] as (...values: unknown[]) => void)(...args);
     });
@@ -138,7 +136,7 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
       if (performance.now() - beganMs > WELL_AFTER_MS) failures = 0;
       const [reason, waitMs] = [reasonOf(error), backOffMs(backOff, failures)];
       failures += 1;
-      // What is known of the endpoints stays: what waits there waits on.
+      // The counts of the endpoints stay: events that wait there wait on.
       status = { ...status, state: 'backing-off', error: reason };
       logger.error({ reason, waitMs }, 'webhook deliveries interrupted: their thread starts again');
       await pause(waitMs, signal);
@@ -152,7 +150,7 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
     stop: async () => {
       stopping.abort();
       worker?.postMessage('stop');
-      // What a thread could not end in time is as after a crash: sent again, and not lost.
+      // A request that does not end in time is sent again later, as after a crash.
       await within(STOP_MS_MAX, ended, () => new Error('late')).catch(() => worker?.terminate());
       await ended;
       await disabling;

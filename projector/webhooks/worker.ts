@@ -1,7 +1,7 @@
 /**
- * The thread of the deliverer (thread.ts), beside the one that serves requests and below it in priority:
- * no request waits for a delivery, and deliveries catch up where there is room. It reads the log over a
- * connection of its own and saves the rows of the endpoints; what it cannot do itself it reports.
+ * The thread of the deliverer (thread.ts), below the one that serves requests in priority: no request waits
+ * for a delivery. It reads the log over a connection of its own and saves the rows of the endpoints; what it
+ * cannot do itself it reports.
  */
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -11,7 +11,9 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { takeLowPriority } from '../../shared/runtime/low-priority.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { spanCounts } from '../../shared/runtime/tracing.ts';
-import { composeDeliverer } from './open.ts';
+import { addressKinds } from '../../shared/webhooks/addresses.ts';
+import { startDeliverer } from './deliverer.ts';
+import { createSender } from './send.ts';
 import type { CountedAttempt, Progress, Reports, ThreadData } from './thread.ts';
 
 const NOTE_MS = 250;
@@ -36,10 +38,10 @@ const traces =
   config.traces && (await openTraces({ ...config.traces, mode: config.mode, log: logger }));
 const deliveries = await openDeliveries({ config, fileOf });
 let attempts: CountedAttempt[] = [];
-const deliverer = composeDeliverer({
+const deliverer = startDeliverer({
   store: log,
   deliveries,
-  allowedNetworks,
+  sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
   disable: async (...request) => report('disable', ...request),
   secret: async () => secret,
   logger,

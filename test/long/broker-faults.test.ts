@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
-import { fileDocument } from '../../projector/key-document/file.ts';
+import { fileDocument } from '../../projector/key-document/open.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { kafka } from '../../tools/engines/kafka.ts';

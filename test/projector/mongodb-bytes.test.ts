@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { compareAll } from '../../projector/compare-all.ts';
+import { compareAll } from '../../projector/compare.ts';
 import { startProjector } from '../../projector/compose.ts';
 import { behindTheLog, behindTheStream } from '../../query-api/behind.ts';
 import { getPayment } from '../../query-api/get-payment.ts';

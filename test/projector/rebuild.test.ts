@@ -1,7 +1,7 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ComparisonProgress } from '../../projector/compare-all.ts';
+import type { ComparisonProgress } from '../../projector/compare.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';

@@ -2,10 +2,12 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import {
   checkpointAtStart,
+  noteParked,
+  noteSent,
+  PARKED_MAX,
   parseCheckpoint,
   type RelayCheckpoint,
 } from '../../projector/relay/checkpoint.ts';
-import { noteParked, noteSent, PARKED_MAX } from '../../projector/relay/parked-payments.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

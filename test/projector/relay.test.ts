@@ -3,12 +3,12 @@
  * has the same id and revision, whatever broker, store and checkpoint do.
  */
 import { describe, expect, jest, test } from '@jest/globals';
-import { noRelay } from '../../projector/event-feed/none.ts';
-import { partitionOf } from '../../projector/event-feed/partition.ts';
+import { partitionOf } from '../../projector/event-feed/messages.ts';
 import type { KeyDocument } from '../../projector/key-document/port.ts';
 import { parseCheckpoint } from '../../projector/relay/checkpoint.ts';
-import { relayState, watchRelayMetrics } from '../../projector/relay/metrics.ts';
+import { noRelay } from '../../projector/relay/open-relay.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
+import { relayState, watchRelayMetrics } from '../../projector/relay/status.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

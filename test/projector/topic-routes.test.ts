@@ -5,9 +5,9 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { noRelay } from '../../projector/event-feed/none.ts';
-import { partitionOf } from '../../projector/event-feed/partition.ts';
+import { partitionOf } from '../../projector/event-feed/messages.ts';
 import type { Topic } from '../../projector/event-feed/port.ts';
+import { noRelay } from '../../projector/relay/open-relay.ts';
 import { startRelay } from '../../projector/relay/relay.ts';
 import { openTopics, TOPIC_ROUTES } from '../../projector/relay/topic-routes.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';

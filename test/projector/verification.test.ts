@@ -1,6 +1,6 @@
 /** The scheduled verification of the whole log: when it runs, what it keeps, and what it says of a break. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { fileDocument } from '../../projector/key-document/file.ts';
+import { fileDocument } from '../../projector/key-document/open.ts';
 import { openRecord } from '../../projector/verification/record.ts';
 import { startVerification } from '../../projector/verification/schedule.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';

@@ -1,8 +1,9 @@
 /** The event-feed port in memory, with its promises kept and a broker's faults at hand. */
-import { FeedUnavailable, MessageTooLarge } from '../../projector/event-feed/errors.ts';
 import {
   type EventFeed,
   type FeedMessage,
+  FeedUnavailable,
+  MessageTooLarge,
   PARTITIONS_DEFAULT,
   type Partitions,
   type Topic,

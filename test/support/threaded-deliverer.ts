@@ -1,7 +1,7 @@
 /** The deliverer in its thread, over a SQLite log and a receiver on loopback. */
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { disableIn } from '../../projector/webhooks/disable.ts';
+import { disableIn } from '../../projector/webhooks/open.ts';
 import {
   type CountedAttempt,
   createDelivererWorker,

@@ -1,6 +1,6 @@
 /** A deliverer over memory, a test clock and a receiver that is a function. */
 import { startDeliverer } from '../../projector/webhooks/deliverer.ts';
-import { disableIn } from '../../projector/webhooks/disable.ts';
+import { disableIn } from '../../projector/webhooks/open.ts';
 import type { SendOutcome } from '../../projector/webhooks/send.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';

@@ -13,8 +13,15 @@ import {
   RETRYING_MAX,
   type Wanted,
 } from '../../projector/webhooks/delivery.ts';
-import { accepted, failed, passed, readOn, started } from '../../projector/webhooks/outcomes.ts';
-import { ATTEMPTS_OF_ONE_MAX, DISABLED_AFTER_MS } from '../../projector/webhooks/schedule.ts';
+import {
+  ATTEMPTS_OF_ONE_MAX,
+  accepted,
+  DISABLED_AFTER_MS,
+  failed,
+  passed,
+  readOn,
+  started,
+} from '../../projector/webhooks/outcomes.ts';
 import {
   type DeliveryRow,
   isFailing,

@@ -1,8 +1,12 @@
 /** The promises of projector/event-feed/port.ts, asked of one driver. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { MessageTooLarge } from '../../../projector/event-feed/errors.ts';
-import { partitionOf } from '../../../projector/event-feed/partition.ts';
-import type { EventFeed, FeedMessage, Topic } from '../../../projector/event-feed/port.ts';
+import { partitionOf } from '../../../projector/event-feed/messages.ts';
+import {
+  type EventFeed,
+  type FeedMessage,
+  MessageTooLarge,
+  type Topic,
+} from '../../../projector/event-feed/port.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
 import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
 

@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Partitioners } from 'kafkajs';
-import { FeedUnavailable } from '../../../projector/event-feed/errors.ts';
 import { kafkaFeed } from '../../../projector/event-feed/kafka.ts';
-import { partitionOf } from '../../../projector/event-feed/partition.ts';
+import { partitionOf } from '../../../projector/event-feed/messages.ts';
+import { FeedUnavailable } from '../../../projector/event-feed/port.ts';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
 

@@ -3,11 +3,10 @@
  * out of order, and one that comes twice is the same to the byte, wherever the relay is killed.
  */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { FeedUnavailable } from '../../../projector/event-feed/errors.ts';
-import { partitionOf } from '../../../projector/event-feed/partition.ts';
-import type { EventFeed } from '../../../projector/event-feed/port.ts';
+import { RelayNotReady } from '../../../projector/errors.ts';
+import { partitionOf } from '../../../projector/event-feed/messages.ts';
+import { type EventFeed, FeedUnavailable } from '../../../projector/event-feed/port.ts';
 import type { KeyDocument } from '../../../projector/key-document/port.ts';
-import { RelayNotReady } from '../../../projector/relay/errors.ts';
 import { type Relay, startRelay } from '../../../projector/relay/relay.ts';
 import type { RecordedEvent } from '../../../shared/event-store/port.ts';
 import { streamOf } from '../../../shared/payment/payment-events.ts';

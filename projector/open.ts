@@ -1,0 +1,84 @@
+/**
+ * The projector's side of the service, for the embedded process and for a process of its own: the sealer, the
+ * projector, the relay, the deliverer of webhooks, the scheduled verification, and the routes over them.
+ */
+import type { FastifyInstance } from 'fastify';
+import type { EventStore } from '../shared/event-store/port.ts';
+import type { AuthHooks } from '../shared/http/auth/hooks.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Log } from '../shared/runtime/log.ts';
+import type { Metrics } from '../shared/runtime/metrics.ts';
+import { noFiles } from '../shared/runtime/process-life.ts';
+import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
+import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
+import { startProjector } from './compose.ts';
+import type { Freshness } from './freshness.ts';
+import { projectionState, watchProjectionMetrics } from './metrics.ts';
+import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
+import { relayState, watchRelayMetrics } from './relay/status.ts';
+import { registerProjectorApi } from './routes.ts';
+import { openSealer } from './seals/open.ts';
+import { openVerification } from './verification/schedule.ts';
+import { openDeliverer } from './webhooks/open.ts';
+import { delivererState, watchDelivererMetrics } from './webhooks/status.ts';
+
+export type ProjectorSideOptions = {
+  config: Config;
+  store: EventStore;
+  readModels: ReadModels;
+  /** Set where this process appends payments as well, through `freshness.store`. */
+  freshness?: Freshness;
+  deliveries: DeliveryStore;
+  webhookSecret: WebhookSecret;
+  /** The path of a file in the data folder; left out where there is none. */
+  fileOf?: (name: string) => string;
+  metrics: Metrics;
+  log: Log;
+};
+
+/** Throws LogMisfit where the log is not the one that was sealed or applied, and what files throw. */
+export const openProjectorSide = async (options: ProjectorSideOptions) => {
+  const { config, store, readModels, freshness, deliveries, webhookSecret, metrics, log } = options;
+  const files = { config, fileOf: options.fileOf ?? noFiles };
+  const sealer = await openSealer({ config, store, fileOf: options.fileOf, log });
+  const { running, publicKey: sealingKey, keptHeads } = sealer;
+  const own = { store, readModels, logger: log, running };
+  const projector = await startProjector({ ...own, ...(freshness && { freshness }) });
+  const following = { store, projector, metrics, logger: log };
+  const relay = await openRelay({ ...following, ...files });
+  const webhooks = { config, deliveries, secret: webhookSecret };
+  const deliverer = await openDeliverer({ ...following, ...webhooks });
+  const sealed = { readModels, sealingKey, keptHeads };
+  const verification = await openVerification({ ...following, ...files, ...sealed });
+  watchProjectionMetrics(metrics, projector);
+  watchRelayMetrics(metrics, relay);
+  watchDelivererMetrics(metrics, deliverer);
+
+  return {
+    projector,
+    verification,
+    sealer,
+    /** For /health/ready. */
+    states: () => ({
+      projection: projectionState(projector),
+      relay: relayState(relay),
+      webhooks: delivererState(deliverer),
+    }),
+    register: (app: FastifyInstance, authHooks: AuthHooks): void => {
+      const topicPrefix = topicPrefixOf(config);
+      const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };
+      registerProjectorApi(app, authHooks, over);
+    },
+    /** Ends what follows the log, the projector last. */
+    stop: async (): Promise<void> => {
+      await verification.stop();
+      await sealer.stop();
+      await deliverer.stop();
+      await relay.stop();
+      await projector.stop();
+    },
+  };
+};
+
+export type ProjectorSide = Awaited<ReturnType<typeof openProjectorSide>>;

@@ -1,0 +1,65 @@
+/** How the deliverer and its endpoints are: for health, and metrics without a label for an endpoint or a merchant. */
+import type { EngineState } from '../../shared/http/server/health.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
+
+/**
+ * `HALTED`: the log is not the one that was sent from, or the endpoint's events cannot be read; an operator
+ * has to put the right log back.
+ */
+type EndpointState = 'ENABLED' | 'FAILING' | 'DISABLED' | 'HALTED';
+
+type EndpointsStatus = {
+  /** A merchant whose events of endpoints cannot be read counts as one that is halted. */
+  endpoints: Record<EndpointState, number>;
+  /** When the oldest event happened that an enabled endpoint has not accepted; null: none. */
+  oldestWaitingMs: number | null;
+};
+
+export type DelivererStatus = EndpointsStatus & {
+  state: 'standing-by' | 'idle' | 'running' | 'backing-off' | 'stopped';
+  error?: string;
+};
+
+export type EndpointStatus = {
+  isFailing: boolean;
+  isDisabled: boolean;
+  oldestWaiting: number | null;
+};
+
+export const endpointsStatus = (
+  delivering: readonly EndpointStatus[],
+  halted: number,
+): EndpointsStatus => {
+  const endpoints = { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: halted };
+  const waits: number[] = [];
+  for (const { isDisabled, isFailing, oldestWaiting } of delivering) {
+    endpoints[isDisabled ? 'DISABLED' : isFailing ? 'FAILING' : 'ENABLED'] += 1;
+    if (oldestWaiting !== null && !isDisabled) waits.push(oldestWaiting);
+  }
+  return { endpoints, oldestWaitingMs: waits.length === 0 ? null : Math.min(...waits) };
+};
+
+type WithStatus = { status(): DelivererStatus };
+
+/** Never makes a process unready: neither commands nor reads need an endpoint. */
+export const delivererState = (deliverer: WithStatus): EngineState => {
+  const { state, error } = deliverer.status();
+  return { state, ...(error === undefined ? {} : { reason: error }) };
+};
+
+export const countAttempt =
+  (metrics: Metrics) =>
+  ({ outcome, latencyMs }: Pick<Attempt, 'outcome' | 'latencyMs'>): void => {
+    metrics.webhookAttempts.inc({ outcome });
+    metrics.webhookSeconds.observe(latencyMs / 1000);
+  };
+
+export const watchDelivererMetrics = (metrics: Metrics, deliverer: WithStatus): void =>
+  metrics.beforeScrape(() => {
+    const { endpoints, oldestWaitingMs } = deliverer.status();
+    for (const [status, count] of Object.entries(endpoints))
+      metrics.webhookEndpoints.set({ status }, count);
+    const waitsMs = oldestWaitingMs === null ? 0 : Date.now() - oldestWaitingMs;
+    metrics.webhookOldestSeconds.set(Math.max(0, waitsMs) / 1000);
+  });
