@@ -84,7 +84,6 @@ const whyDisputed = (
   return `disputed: ${amountText(disputed)}, ${reason}${until}`;
 };
 
-/** What a refund's limit follows from. */
 const whyNothingLeft = (state: PaymentState): ReasonOf => {
   const unresolved = unresolvedIntents(state);
   return ({ event, revision }) => {

@@ -27,14 +27,13 @@ import {
   scopeHeaders,
 } from './export-lines.ts';
 import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
-import type { KeptHead } from './kept-head.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { scanCalls } from './merchants.ts';
 import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { readLastEventId, rejectFrom, rejectPosition, startOf } from './positions.ts';
-import { type LogVerification, removedFor, verifyLogForms } from './verification.ts';
+import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from './verification.ts';
 
 const VERIFYING = 'the log is being verified for another client; try again later';
 

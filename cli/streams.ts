@@ -1,7 +1,7 @@
 /** Server-sent events: streams that end with a result, and streams that are followed. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
+import { TOKEN_EXPIRED } from '../audit/live.ts';
 import { type Client, orFail } from './client.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { note } from './output.ts';

@@ -29,9 +29,7 @@ import {
 import { behaviourOf, cardOfToken, isLaterBehaviour, laterResultsOf } from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 
-/**
- * NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything.
- */
+/** NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything. */
 type Carried =
   | { outcome: 'RECORDED'; entry: SimulatedEntry; responseLost: boolean }
   | { outcome: 'FENCED' }
