@@ -1,242 +1,228 @@
 /**
- * The responses of the audit routes; docs/openapi-audit.json is written from them. Amounts are in
- * minor units, times RFC 3339 in UTC with milliseconds, positions opaque.
+ * The responses of the audit routes, also of docs/openapi-audit.json. Amounts are in minor units,
+ * times RFC 3339 in UTC with milliseconds, positions opaque.
  */
 import { z } from 'zod';
 import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
+
+const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
+  z.object(shape).meta({ id });
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);
 
 /** The event's own amount, and the payment's amounts after the event. */
-export const AuditAmounts = z
-  .object({
-    amount: minor,
-    currency: z.string(),
-    releasedAmount: minor.optional(),
-    authorizedAmount: minor.optional(),
-    capturedAmount: minor.optional(),
-    refundedAmount: minor.optional(),
-    refundableAmount: z.int().optional(),
-  })
-  .meta({ id: 'AuditAmounts' });
+export const AuditAmounts = named('AuditAmounts', {
+  amount: minor,
+  currency: z.string(),
+  releasedAmount: minor.optional(),
+  authorizedAmount: minor.optional(),
+  capturedAmount: minor.optional(),
+  refundedAmount: minor.optional(),
+  refundableAmount: z.int().optional(),
+});
 
 const place = { position: z.string(), stream: z.string(), revision: z.int().min(0) };
 
-/** Its position is empty where it is no event's, as of a removed stream. */
-export const AuditBreak = z
-  .object({
-    ...place,
-    reason: z.string(),
-    digest: hash.optional().describe('SHA-256 of the text that stands there.'),
-  })
-  .meta({ id: 'AuditBreak' });
+/** The position is empty where the break is at no event, as for a removed stream. */
+export const AuditBreak = named('AuditBreak', {
+  ...place,
+  reason: z.string(),
+  digest: hash.optional().describe('SHA-256 of the text that stands there.'),
+});
 export type AuditBreak = z.infer<typeof AuditBreak>;
 const broken = AuditBreak.optional();
 
-export const AuditEvent = z
-  .object({
-    ...place,
-    paymentId: z.string().optional(),
-    type: z.string(),
-    time: z.string(),
-    actor: z.string(),
-    requestId: z.string(),
-    correlationId: z.string(),
-    causationId: z.string(),
-    id: z.string(),
-    schemaVersion: z.int(),
-    amounts: AuditAmounts.optional(),
-    status: z.enum(PAYMENT_STATUSES).optional(),
-    hash,
-    previousHash: hash,
-    data: z.record(z.string(), z.unknown()),
-    why: z
-      .string()
-      .optional()
-      .describe('What it says beside its type, in words for people; left out where that is all.'),
-    /** No status and no amounts are shown from there on. */
-    broken: z.string().optional(),
-  })
-  .meta({ id: 'AuditEvent' });
+export const AuditEvent = named('AuditEvent', {
+  ...place,
+  paymentId: z.string().optional(),
+  type: z.string(),
+  time: z.string(),
+  actor: z.string(),
+  requestId: z.string(),
+  correlationId: z.string(),
+  causationId: z.string(),
+  id: z.string(),
+  schemaVersion: z.int(),
+  amounts: AuditAmounts.optional(),
+  status: z.enum(PAYMENT_STATUSES).optional(),
+  hash,
+  previousHash: hash,
+  data: z.record(z.string(), z.unknown()),
+  why: z
+    .string()
+    .optional()
+    .describe('What it says beside its type, in words for people; left out where that is all.'),
+  /** No status and no amounts are shown from there on. */
+  broken: z.string().optional(),
+});
 export type AuditEvent = z.infer<typeof AuditEvent>;
 
-export const AuditUnreadableEvent = z
-  .object({
-    ...place,
-    paymentId: z.string().optional(),
-    unreadable: z.string(),
-    broken: z.string().optional(),
-  })
-  .meta({ id: 'AuditUnreadableEvent' });
+export const AuditUnreadableEvent = named('AuditUnreadableEvent', {
+  ...place,
+  paymentId: z.string().optional(),
+  unreadable: z.string(),
+  broken: z.string().optional(),
+});
 export type AuditUnreadableEvent = z.infer<typeof AuditUnreadableEvent>;
 
 const anyEvent = z.union([AuditEvent, AuditUnreadableEvent]);
 
-export const AuditTimeline = z
-  .object({ paymentId: z.string(), merchantId: z.string(), events: z.array(anyEvent), broken })
-  .meta({ id: 'AuditTimeline' });
+export const AuditTimeline = named('AuditTimeline', {
+  paymentId: z.string(),
+  merchantId: z.string(),
+  events: z.array(anyEvent),
+  broken,
+});
 export type AuditTimeline = z.infer<typeof AuditTimeline>;
 
-export const AuditFound = z
-  .object({
-    paymentId: z.string(),
-    merchantId: z.string(),
-    merchantReference: z.string().optional(),
-    status: z.enum(PAYMENT_STATUSES),
-    amount: minor,
-    capturedAmount: minor,
-    refundedAmount: minor,
-    currency: z.string(),
-    last4: z.string(),
-    revision: z.int(),
-    createdAt: z.string(),
-    updatedAt: z.string(),
-  })
-  .meta({ id: 'AuditFound' });
+export const AuditFound = named('AuditFound', {
+  paymentId: z.string(),
+  merchantId: z.string(),
+  merchantReference: z.string().optional(),
+  status: z.enum(PAYMENT_STATUSES),
+  amount: minor,
+  capturedAmount: minor,
+  refundedAmount: minor,
+  currency: z.string(),
+  last4: z.string(),
+  revision: z.int(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+});
 export type AuditFound = z.infer<typeof AuditFound>;
 
-export const AuditSearchPage = z
-  .object({
-    payments: z.array(AuditFound),
-    next: z.string().nullable(),
-    searchedTo: z
-      .string()
-      .optional()
-      .describe('Beside `next`: every payment that was created later has been searched.'),
-  })
-  .meta({ id: 'AuditSearchPage' });
+export const AuditSearchPage = named('AuditSearchPage', {
+  payments: z.array(AuditFound),
+  next: z.string().nullable(),
+  searchedTo: z
+    .string()
+    .optional()
+    .describe('Beside `next`: every payment that was created later has been searched.'),
+});
 
-export const AuditDifference = z
-  .object({ path: z.string(), was: z.unknown().optional(), now: z.unknown().optional() })
-  .meta({ id: 'AuditDifference' });
+export const AuditDifference = named('AuditDifference', {
+  path: z.string(),
+  was: z.unknown().optional(),
+  now: z.unknown().optional(),
+});
 
-export const AuditState = z
-  .object({
-    paymentId: z.string(),
-    merchantId: z.string(),
-    revision: z.int(),
-    event: AuditEvent,
-    /** What GET would have responded then (PaymentResponse of the merchants' document). */
-    payment: z.record(z.string(), z.unknown()),
-    now: z.object({ revision: z.int() }),
-    differences: z.array(AuditDifference),
-    broken,
-  })
-  .meta({ id: 'AuditState' });
+export const AuditState = named('AuditState', {
+  paymentId: z.string(),
+  merchantId: z.string(),
+  revision: z.int(),
+  event: AuditEvent,
+  /** What GET would have responded then (PaymentResponse of the merchants' document). */
+  payment: z.record(z.string(), z.unknown()),
+  now: z.object({ revision: z.int() }),
+  differences: z.array(AuditDifference),
+  broken,
+});
 
 /** In place of a state at or after the first event that does not verify. */
-export const AuditNoState = z
-  .object({ paymentId: z.string(), merchantId: z.string(), broken: AuditBreak })
-  .meta({ id: 'AuditNoState' });
+export const AuditNoState = named('AuditNoState', {
+  paymentId: z.string(),
+  merchantId: z.string(),
+  broken: AuditBreak,
+});
 export type AuditNoState = z.infer<typeof AuditNoState>;
 
 export const AuditStateOrNone = z
   .union([AuditState, AuditNoState])
   .meta({ id: 'AuditStateOrNone' });
 
-export const AuditKeptHead = z
-  .object({ position: z.string(), found: z.boolean(), notComparable: z.string().optional() })
-  .meta({ id: 'AuditKeptHead' });
+export const AuditKeptHead = named('AuditKeptHead', {
+  position: z.string(),
+  found: z.boolean(),
+  notComparable: z.string().optional(),
+});
 
-/** How many seals fit, up to where the last one covers the log, and what follows it. */
-export const AuditSeals = z
-  .object({
-    seals: z.int(),
-    eventsAfter: z.int(),
-    position: z.string().optional(),
-    keyId: z.string().optional(),
-    /** The key that the seals were checked by; left out where none was known. */
-    trustedKeyId: z.string().optional(),
-  })
-  .meta({ id: 'AuditSeals' });
+/** `seals` fit; the last one covers the log up to `position`. */
+export const AuditSeals = named('AuditSeals', {
+  seals: z.int(),
+  eventsAfter: z.int(),
+  position: z.string().optional(),
+  keyId: z.string().optional(),
+  /** The key that the seals were checked by; left out where none was known. */
+  trustedKeyId: z.string().optional(),
+});
 
-/**
- * `guarantee`: one chain over the whole log, one up to the last seal, or one within each stream.
- */
-export const AuditVerification = z
-  .object({
-    ok: z.boolean(),
-    /** NOT_COMPARABLE: no break, but the kept head proves nothing about what was verified. */
-    finding: z.enum(['INTACT', 'BROKEN', 'NOT_COMPARABLE']),
-    guarantee: z.enum(['log', 'sealed', 'stream']),
-    paymentId: z.string().optional(),
-    merchantId: z.string().optional(),
-    events: z.int(),
-    head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
-    /** The first break that no operator has acknowledged. */
-    broken,
-    breaks: z
-      .object({
-        count: z.int().min(0).describe('Breaks that nobody has acknowledged.'),
-        named: z.array(AuditBreak).describe('The first 100 of them.'),
-        acknowledged: z
-          .array(AuditBreak.extend({ actor: z.string(), time: z.string(), note: z.string() }))
-          .describe('By whom, when and why: they do not make the log broken.'),
-      })
-      .optional()
-      .describe('Of the log, not of one payment.'),
-    /**
-     * The first 100 payments that the read models know and the log does not hold as far; left out
-     * where the read models cannot be asked, or a log with one chain has no break.
-     */
-    missingPayments: z.array(z.string()).optional(),
-    keptHead: AuditKeptHead.optional(),
-    /** Where the whole log was verified and its store can be sealed. */
-    sealed: AuditSeals.optional(),
-  })
-  .meta({ id: 'AuditVerification' });
+/** `guarantee`: one chain over the whole log, one up to the last seal, or one within each stream. */
+export const AuditVerification = named('AuditVerification', {
+  ok: z.boolean(),
+  /** NOT_COMPARABLE: no break, but the kept head proves nothing about what was verified. */
+  finding: z.enum(['INTACT', 'BROKEN', 'NOT_COMPARABLE']),
+  guarantee: z.enum(['log', 'sealed', 'stream']),
+  paymentId: z.string().optional(),
+  merchantId: z.string().optional(),
+  events: z.int(),
+  head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
+  /** The first break that no operator has acknowledged. */
+  broken,
+  breaks: z
+    .object({
+      count: z.int().min(0).describe('Breaks that nobody has acknowledged.'),
+      named: z.array(AuditBreak).describe('The first 100 of them.'),
+      acknowledged: z
+        .array(AuditBreak.extend({ actor: z.string(), time: z.string(), note: z.string() }))
+        .describe('By whom, when and why: they do not make the log broken.'),
+    })
+    .optional()
+    .describe('Of the log, not of one payment.'),
+  /**
+   * The first 100 payments that the read models know and the log does not hold as far; left out
+   * where the read models cannot be asked, or a log with one chain has no break.
+   */
+  missingPayments: z.array(z.string()).optional(),
+  keptHead: AuditKeptHead.optional(),
+  /** Where the whole log was verified and its store can be sealed. */
+  sealed: AuditSeals.optional(),
+});
 export type AuditVerification = z.infer<typeof AuditVerification>;
 
-export const AuditLogPage = z
-  .object({
-    events: z.array(anyEvent),
-    /** The first of them whose text does not have its hash. */
-    broken,
-    /** `from` of the next page; null only where the log is empty. */
-    next: z.string().nullable(),
-    atEnd: z.boolean(),
-  })
-  .meta({ id: 'AuditLogPage' });
+export const AuditLogPage = named('AuditLogPage', {
+  events: z.array(anyEvent),
+  /** The first of them whose text does not have its hash. */
+  broken,
+  /** `from` of the next page; null only where the log is empty. */
+  next: z.string().nullable(),
+  atEnd: z.boolean(),
+});
 
-export const AuditForbidding = z
-  .object({
-    revision: z.int(),
-    position: z.string(),
-    type: z.string(),
-    time: z.string(),
-    why: z.string(),
-  })
-  .meta({ id: 'AuditForbidding' });
+export const AuditForbidding = named('AuditForbidding', {
+  revision: z.int(),
+  position: z.string(),
+  type: z.string(),
+  time: z.string(),
+  why: z.string(),
+});
 export type AuditForbidding = z.infer<typeof AuditForbidding>;
 
-export const AuditExplanation = z
-  .object({
-    paymentId: z.string(),
-    command: z.enum(['capture', 'void', 'refund']),
-    allowed: z.boolean(),
-    /** Status, revision and currency are left out beside `broken`. */
-    status: z.enum(PAYMENT_STATUSES).optional(),
-    revision: z.int().optional(),
-    amount: minor.optional(),
-    currency: z.string().optional(),
-    /**
-     * The error that a merchant would get; UNRESOLVED where an earlier operation would be looked up
-     * first.
-     */
-    code: z.string().optional(),
-    details: z.array(z.string()),
-    forbiddenBy: z.array(AuditForbidding),
-    /** Earlier commands of this kind that were declined or never carried out. */
-    declined: z.array(
-      AuditForbidding.extend({
-        failureCode: z.string(),
-        providerFailureCode: z.string().optional(),
-        outcome: z.string(),
-      }),
-    ),
-    /** The first event that does not verify: every command is refused there. */
-    broken,
-  })
-  .meta({ id: 'AuditExplanation' });
+export const AuditExplanation = named('AuditExplanation', {
+  paymentId: z.string(),
+  command: z.enum(['capture', 'void', 'refund']),
+  allowed: z.boolean(),
+  /** Status, revision and currency are left out beside `broken`. */
+  status: z.enum(PAYMENT_STATUSES).optional(),
+  revision: z.int().optional(),
+  amount: minor.optional(),
+  currency: z.string().optional(),
+  /**
+   * The error that a merchant would get; UNRESOLVED where an earlier operation would be looked up
+   * first.
+   */
+  code: z.string().optional(),
+  details: z.array(z.string()),
+  forbiddenBy: z.array(AuditForbidding),
+  /** Earlier commands of this kind that were declined or never carried out. */
+  declined: z.array(
+    AuditForbidding.extend({
+      failureCode: z.string(),
+      providerFailureCode: z.string().optional(),
+      outcome: z.string(),
+    }),
+  ),
+  /** The first event that does not verify: every command is refused there. */
+  broken,
+});
 export type AuditExplanation = z.infer<typeof AuditExplanation>;

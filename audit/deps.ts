@@ -20,11 +20,10 @@ export type AuditDeps = {
    * The names of the provider that is set (ADR-0247); empty where this process does not know it.
    */
   providers: readonly string[];
-  /** After every verification of the whole log that was not aborted: the break, or undefined. */
+  /** Called after every verification of the whole log that was not aborted. */
   onVerified: (broken: LogBreak | undefined) => void;
   /** Of the key whose seals are trusted, in base64url; undefined where this process has none. */
   sealingKey: string | undefined;
-  /** The heads that are kept outside the log, as they are now. */
   keptHeads: () => HeadFile | undefined;
   /** `now` is true while the log is verified: for one client at a time. */
   verifying: { now: boolean };
@@ -34,6 +33,5 @@ export type AuditDeps = {
 export const onlyOf = ({ merchantId }: Principal): string | undefined =>
   merchantId === '*' ? undefined : merchantId;
 
-/** The content of a response that is no JSON, for the API document. */
 export const asLines = { [NDJSON]: z.string() };
 export const asEvents = { [EVENT_STREAM]: z.string() };

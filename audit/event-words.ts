@@ -1,4 +1,4 @@
-/** What an event says beside its type, in words: for the command line, the console and programs. */
+/** The words for what an event says beside its type. */
 import type { PaymentEventType } from '../shared/payment/payment-events.ts';
 import type { AuditEvent } from './contract.ts';
 
@@ -9,7 +9,7 @@ const NEVER_CARRIED_OUT: readonly unknown[] = ['NOT_SENT', 'FENCED'];
 const given = (text: unknown, as: (text: unknown) => string): string[] =>
   text === undefined ? [] : [as(text)];
 
-/** What operators said for an outcome, which the provider did not say (gaps §16). */
+/** The outcome that operators gave in place of the provider (gaps §16). */
 export const byHand = (resolution: unknown): string => {
   const { evidence, requestedBy, requestEvidence } = Object(resolution);
   const request = [
@@ -19,7 +19,6 @@ export const byHand = (resolution: unknown): string => {
   return `by hand: "${evidence}"${request === '' ? '' : `, ${request}`}`;
 };
 
-/** And who says it. */
 const outcomeOf = ({ outcome, evidence, failureCode, resolution }: Data): string[] => {
   if (NEVER_CARRIED_OUT.includes(outcome)) return [`never carried out: ${outcome}`];
   if (evidence !== undefined) return [`by hand: ${outcome}, "${evidence}"`];
@@ -32,7 +31,7 @@ const failureIn = ({ failureCode, providerFailureCode }: Data): string[] => {
   return given(failureCode, (code) => `${code}${own}`);
 };
 
-/** What the provider opened, and what it said later (gaps §15). */
+/** Events without a request of a merchant (gaps §15). */
 const LATER: Partial<Record<PaymentEventType, (data: Data) => string[]>> = {
   PaymentProviderOpened: ({ providerReference }) => [
     `opened at the provider as ${providerReference}; no money has moved by it`,

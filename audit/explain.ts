@@ -1,7 +1,4 @@
-/**
- * Which events forbid a command now. The rules decide (shared/payment/decide.ts); this only names
- * the events behind the decision.
- */
+/** Names the events behind a decision of the rules (shared/payment/decide.ts). */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
@@ -16,8 +13,8 @@ import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
 import { byHand } from './event-words.ts';
 
-/** `amount` in minor units, undefined for the whole amount. */
-export type ExplainedCommand = {
+/** `amount` in minor units; undefined is the whole amount. */
+type ExplainedCommand = {
   command: AuditExplanation['command'];
   amount?: number | undefined;
   operationsMax: number;
@@ -27,8 +24,8 @@ export type ExplainedCommand = {
 /** Why an event forbids the command; undefined where it does not. */
 type ReasonOf = (event: RecordedPaymentEvent) => string | undefined;
 
-const amountText = (amountMinor: number, currency: string): string =>
-  `${(amountMinor / 100).toFixed(2)} ${currency}`;
+const amountText = ({ amount, currency }: { amount: number; currency: string }): string =>
+  `${(amount / 100).toFixed(2)} ${currency}`;
 
 const unresolvedIntents = (state: PaymentState): ReadonlySet<number> =>
   new Set(state.operations.filter((o) => o.ended === undefined).map((o) => o.requestedAt));
@@ -59,7 +56,7 @@ const whyElsewhere =
 const whyNoLongerAuthorized: ReasonOf = ({ event }) => {
   switch (event.type) {
     case 'PaymentCaptured':
-      return `captured ${amountText(event.data.amount, event.data.currency)}; a capture is final`;
+      return `captured ${amountText(event.data)}; a capture is final`;
     case 'PaymentVoided':
       return 'voided: the authorization was released';
     case 'PaymentAuthorizationExpired':
@@ -73,38 +70,38 @@ const whyNoLongerAuthorized: ReasonOf = ({ event }) => {
 
 const whyOverAuthorized: ReasonOf = ({ event }) =>
   event.type === 'PaymentAuthorized'
-    ? `authorized no more than ${amountText(event.data.amount, event.data.currency)}`
+    ? `authorized no more than ${amountText(event.data)}`
     : undefined;
 
 const whyDisputed = (
   { disputes = [] }: PaymentState,
-  { disputeId, amount, currency, reason }: EventData<'PaymentDisputed'>,
+  disputed: EventData<'PaymentDisputed'>,
 ): string => {
+  const { disputeId, reason } = disputed;
   const isOpen = disputes.some(({ id, status }) => id === disputeId && status === 'OPEN');
   const until = isOpen ? '; while it is open nothing is refunded' : '';
-  return `disputed: ${amountText(amount, currency)}, ${reason}${until}`;
+  return `disputed: ${amountText(disputed)}, ${reason}${until}`;
 };
 
-/** What a refund's limit follows from. */
 const whyNothingLeft = (state: PaymentState): ReasonOf => {
   const unresolved = unresolvedIntents(state);
   return ({ event, revision }) => {
     switch (event.type) {
       case 'PaymentCaptured':
-        return `captured ${amountText(event.data.amount, event.data.currency)}, the most that can go back`;
+        return `captured ${amountText(event.data)}, the most that can go back`;
       case 'PaymentRefunded':
-        return `refunded ${amountText(event.data.amount, event.data.currency)} of it`;
+        return `refunded ${amountText(event.data)} of it`;
       case 'PaymentRefundObserved':
-        return `refunded ${amountText(event.data.amount, event.data.currency)} of it elsewhere`;
+        return `refunded ${amountText(event.data)} of it elsewhere`;
       case 'PaymentRefundFailed':
-        return `${amountText(event.data.amount, event.data.currency)} of a refund came back`;
+        return `${amountText(event.data)} of a refund came back`;
       case 'PaymentDisputed':
         return whyDisputed(state, event.data);
       case 'PaymentDisputeClosed':
         return `the dispute was ${event.data.status === 'WON' ? 'won' : 'lost'}`;
       case 'PaymentRefundRequested':
         return unresolved.has(revision)
-          ? `holds ${amountText(event.data.amount, event.data.currency)} for a refund without an outcome`
+          ? `holds ${amountText(event.data)} for a refund without an outcome`
           : undefined;
       default:
         return undefined;
@@ -134,13 +131,12 @@ const reasonFor = (state: PaymentState, request: ExplainedCommand): ReasonOf => 
   return hasCaptured ? whyNothingLeft(state) : whyNeverCaptured;
 };
 
-const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, why: string) =>
-  ({ revision, position, type: event.type, time, why }) satisfies AuditForbidding;
+const forbidding = (
+  { revision, position, time, event }: RecordedPaymentEvent,
+  why: string,
+): AuditForbidding => ({ revision, position, type: event.type, time, why });
 
-const forbiddenBy = (
-  events: readonly RecordedPaymentEvent[],
-  reasonOf: ReasonOf,
-): AuditForbidding[] =>
+const forbiddenBy = (events: readonly RecordedPaymentEvent[], reasonOf: ReasonOf) =>
   events.flatMap((event) => {
     const why = reasonOf(event);
     return why === undefined ? [] : [forbidding(event, why)];
@@ -152,11 +148,9 @@ const DECLINES: Record<ExplainedCommand['command'], string> = {
   refund: 'PaymentRefundDeclined',
 };
 
-/** And whose word that is. */
-const whyDeclined = ({
-  outcome,
-  resolution,
-}: Pick<EventData<'PaymentCaptureDeclined'>, 'outcome' | 'resolution'>): string => {
+type Declined = Pick<EventData<'PaymentCaptureDeclined'>, 'outcome' | 'resolution'>;
+
+const whyDeclined = ({ outcome, resolution }: Declined): string => {
   if (outcome !== 'DECLINED') return 'never carried out';
   return resolution === undefined ? 'the provider declined' : byHand(resolution);
 };
@@ -166,32 +160,19 @@ const declinesOf = (
   { command }: ExplainedCommand,
 ): AuditExplanation['declined'] =>
   events.flatMap((recorded) => {
-    const { event } = recorded;
-    if (
-      event.type !== DECLINES[command] ||
-      !('outcome' in event.data) ||
-      !('failureCode' in event.data)
-    )
-      return [];
-    const { failureCode, providerFailureCode, outcome } = event.data;
-    return [
-      {
-        ...forbidding(recorded, whyDeclined(event.data)),
-        failureCode,
-        ...(providerFailureCode === undefined ? {} : { providerFailureCode }),
-        outcome,
-      },
-    ];
+    const { type, data } = recorded.event;
+    if (type !== DECLINES[command] || !('outcome' in data && 'failureCode' in data)) return [];
+    const { failureCode, providerFailureCode, outcome } = data;
+    const own = providerFailureCode === undefined ? {} : { providerFailureCode };
+    return [{ ...forbidding(recorded, whyDeclined(data)), failureCode, ...own, outcome }];
   });
-
-type Permission = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'>;
 
 const permissionOf = (
   events: readonly RecordedPaymentEvent[],
   state: PaymentState,
   request: ExplainedCommand,
   decision: Decision,
-): Permission => {
+): Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'> => {
   switch (decision.kind) {
     case 'events': {
       const [requested] = decision.events;

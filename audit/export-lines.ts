@@ -8,7 +8,6 @@ import type { StoredForm } from '../shared/event-store/port.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { AuditBreak } from './contract.ts';
 
-/** The chain value before the first line. */
 export const LINES_START = '0'.repeat(64);
 
 /** Stream and revision are those that the text names, where it is JSON. */
@@ -17,7 +16,6 @@ export type ExportLine = Omit<StoredForm, 'id' | 'logHashBefore'> & {
   chain: string;
 };
 
-/** Any other text was not written by the service. */
 const isJson = (text: string): boolean => {
   if (text.includes('\n')) return false;
   try {
@@ -40,7 +38,6 @@ const bodyOf = (form: Omit<ExportLine, 'chain'>): string => {
 
 const chainOf = (before: string, body: string): string => hash('sha256', before + body);
 
-/** Without its line break. */
 export const exportLine = (form: StoredForm, before: string): { line: string; chain: string } => {
   const body = bodyOf(form);
   const chain = chainOf(before, body);
@@ -95,7 +92,6 @@ export type Completeness = 'log' | 'streams' | 'range';
 export const COMPLETENESS_HEADER = 'export-completeness';
 /** The guarantee of the store's chains: `log` or `stream`. */
 export const GUARANTEE_HEADER = 'export-guarantee';
-/** The id of its log (log-id.ts). */
 export const LOG_HEADER = 'export-log';
 /** The one merchant whose events it holds, percent-encoded. */
 export const MERCHANT_HEADER = 'export-merchant';

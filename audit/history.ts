@@ -122,13 +122,17 @@ export const historyOf = async (
     : undefined;
 };
 
-type Amounts = NonNullable<AuditEvent['amounts']>;
-
-const amountsOf = ({ event }: RecordedEvent): Amounts | undefined => {
-  if (!('amount' in event.data)) return undefined;
-  const { amount, currency } = event.data;
-  const releasedAmount = 'releasedAmount' in event.data ? event.data.releasedAmount : undefined;
-  return { amount, currency, ...(releasedAmount === undefined ? {} : { releasedAmount }) };
+const amountsOf = (
+  { event: { data } }: RecordedEvent,
+  readModel: PaymentReadModel | undefined,
+): AuditEvent['amounts'] => {
+  if (!('amount' in data)) return undefined;
+  const { amount, currency } = data;
+  const releasedAmount = 'releasedAmount' in data ? data.releasedAmount : undefined;
+  const own = { amount, currency, ...(releasedAmount !== undefined && { releasedAmount }) };
+  if (readModel === undefined) return own;
+  const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = readModel.response;
+  return { ...own, authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
 /** The address of a webhook endpoint may hold a password of its merchant among its parameters. */
@@ -138,46 +142,37 @@ const shownData = ({ data }: RecordedEvent['event']): AuditEvent['data'] => {
   return { ...data, url };
 };
 
-const paymentIdIn = (stream: string): { paymentId?: string } => {
-  const paymentId = paymentOf(stream);
-  return paymentId === undefined ? {} : { paymentId };
-};
-
 /** `readModel` is the payment after the event, where the stream was folded. */
 export const auditEvent = (
   recorded: LogEvent,
   readModel?: PaymentReadModel,
 ): AuditEvent | AuditUnreadableEvent => {
   const { position, stream, revision } = recorded;
-  const place = { position, stream, revision, ...paymentIdIn(stream) };
+  const paymentId = paymentOf(stream);
+  const place = { position, stream, revision, ...(paymentId !== undefined && { paymentId }) };
   if ('unreadable' in recorded) return { ...place, unreadable: recorded.unreadable };
   const { id, time, event, context, schemaVersion, hash, previousHash } = recorded;
-  const amounts = amountsOf(recorded);
+  const amounts = amountsOf(recorded, readModel);
   const data = shownData(event);
   const why = whyOf({ type: event.type, data });
+  const { actor, requestId, correlationId, causationId } = context;
   return {
     ...place,
     type: event.type,
     time,
-    actor: context.actor,
-    requestId: context.requestId,
-    correlationId: context.correlationId,
-    causationId: context.causationId,
+    actor,
+    requestId,
+    correlationId,
+    causationId,
     id,
     schemaVersion,
-    ...(amounts === undefined ? {} : { amounts: { ...amounts, ...amountsIn(readModel) } }),
+    ...(amounts === undefined ? {} : { amounts }),
     ...(readModel === undefined ? {} : { status: readModel.response.status }),
     hash,
     previousHash,
     data,
     ...(why === '' ? {} : { why }),
   };
-};
-
-const amountsIn = (readModel: PaymentReadModel | undefined): Partial<Amounts> => {
-  if (readModel === undefined) return {};
-  const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = readModel.response;
-  return { authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
 /** Undefined from the first event on that cannot be applied. */
@@ -199,7 +194,7 @@ export const timelineOf = (
   broken?: AuditBreak,
 ): (AuditEvent | AuditUnreadableEvent)[] => {
   let readModel: PaymentReadModel | undefined;
-  const brokenAt = broken === undefined ? events.length : brokenIndex(events, broken);
+  const brokenAt = provenCount(events, broken);
   return events.map((event, at) => {
     readModel = at < brokenAt ? next(readModel, event) : undefined;
     const shown = auditEvent(event, readModel);
@@ -207,17 +202,12 @@ export const timelineOf = (
   });
 };
 
-/** Behind the events where the break is at none of them. */
-const brokenIndex = (events: readonly LogEvent[], { position }: AuditBreak): number => {
-  const at = events.findIndex((event) => event.position === position);
+/** How many events stand before the break: all of them where it is at none. */
+const provenCount = (events: readonly LogEvent[], broken: AuditBreak | undefined): number => {
+  const at =
+    broken === undefined ? -1 : events.findIndex((one) => one.position === broken.position);
   return at === -1 ? events.length : at;
 };
-
-const provenOf = (
-  events: readonly LogEvent[],
-  broken: AuditBreak | undefined,
-): readonly LogEvent[] =>
-  broken === undefined ? events : events.slice(0, brokenIndex(events, broken));
 
 /**
  * `fold` over the events before the first that does not verify. Throws UnreadableStream, a 503
@@ -226,4 +216,4 @@ const provenOf = (
 export const foldProven = <T>(
   { events, broken }: Pick<History, 'events' | 'broken'>,
   fold: (events: readonly RecordedPaymentEvent[]) => T,
-): T => foldStream(allReadable(provenOf(events, broken)), fold);
+): T => foldStream(allReadable(events.slice(0, provenCount(events, broken))), fold);

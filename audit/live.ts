@@ -1,11 +1,16 @@
+/** Live streams of events: from a place of the log until the token's end (docs/audit.md). */
 import type { FastifyReply } from 'fastify';
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
-import { EVENT_STREAM, KEEP_ALIVE, type Streams } from '../shared/http/server/streams.ts';
+import {
+  EVENT_STREAM,
+  KEEP_ALIVE,
+  type Streams,
+  serverSent,
+} from '../shared/http/server/streams.ts';
 import { whenGone } from '../shared/http/server/unread.ts';
 import { rejectBeginning, startOf } from './positions.ts';
-import { untilExpiry } from './token-expiry.ts';
 
 /** How soon a client should connect again after a drop. */
 export const RETRY = 'retry: 1000\n\n';
@@ -14,6 +19,32 @@ export const rejectBusy = (
   reply: FastifyReply,
   why = 'too many streams are open; try again later',
 ): FastifyReply => reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+
+/** The last event of a stream whose token has expired. */
+export const TOKEN_EXPIRED = 'token-expired';
+
+/** The longest timer that Node has: a token of more than 24 days ends its stream then. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** The texts until the token's `exp`, then an event that says so. `end` makes the texts end. */
+async function* untilExpiry(
+  { expiresAtSeconds = Number.POSITIVE_INFINITY }: Principal,
+  texts: AsyncGenerator<string>,
+  end: () => void,
+): AsyncGenerator<string> {
+  let isOver = false;
+  const expire = (): void => {
+    isOver = true;
+    end();
+  };
+  const timer = setTimeout(expire, Math.min(expiresAtSeconds * 1000 - Date.now(), TIMER_MS_MAX));
+  try {
+    yield* texts;
+    if (isOver) yield serverSent(TOKEN_EXPIRED, {});
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** Once it has its first item. Throws RangeError where `after` is no position. */
 const openSubscription = async (

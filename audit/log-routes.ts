@@ -25,13 +25,12 @@ import {
   GUARANTEE_HEADER,
   scopeHeaders,
 } from './export-lines.ts';
-import type { KeptHead } from './kept-head.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { readLastEventId, rejectFrom, rejectPosition, startOf } from './positions.ts';
 import { exportTexts, isLongPage, longPage } from './scans.ts';
-import { type LogVerification, removedFor, verifyLogForms } from './verification.ts';
+import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from './verification.ts';
 
 const VERIFYING = 'the log is being verified for another client; try again later';
 

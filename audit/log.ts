@@ -93,7 +93,6 @@ export const logPage = async (
   return { events, broken, next, atEnd };
 };
 
-/** The lines of an export of one payment. */
 export async function* linesOf(
   forms: readonly StoredForm[],
   broken: AuditBreak | undefined,

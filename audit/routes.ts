@@ -19,7 +19,6 @@ export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
   AUDIT_LOG_ROUTES,
 );
 
-/** Registers `/audit/v1/…` on a built app. */
 export const registerAuditApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,

@@ -12,40 +12,21 @@ import { SEARCH_LIMIT_DEFAULT, type SearchParameters } from './parameters.ts';
 
 const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound => {
   const payment = JSON.parse(body) as PaymentResponse;
-  const { paymentId, merchantReference, status, amount, capturedAmount, refundedAmount } = payment;
-  const { currency, createdAt, updatedAt, paymentMethod } = payment;
   return {
-    paymentId,
+    paymentId: payment.paymentId,
     merchantId,
-    merchantReference,
-    status,
-    amount,
-    capturedAmount,
-    refundedAmount,
-    currency,
-    last4: paymentMethod.card.last4,
+    merchantReference: payment.merchantReference,
+    status: payment.status,
+    amount: payment.amount,
+    capturedAmount: payment.capturedAmount,
+    refundedAmount: payment.refundedAmount,
+    currency: payment.currency,
+    last4: payment.paymentMethod.card.last4,
     revision,
-    createdAt,
-    updatedAt,
+    createdAt: payment.createdAt,
+    updatedAt: payment.updatedAt,
   };
 };
-
-type Requested = z.output<typeof SearchParameters>;
-
-const searchOf = (
-  { merchant, q: text, status, from, to, minAmount, maxAmount }: Requested,
-  only: string | undefined,
-  after: Place | undefined,
-): PaymentSearch => ({
-  merchantId: only ?? merchant,
-  text,
-  status,
-  from,
-  to,
-  minAmount,
-  maxAmount,
-  after,
-});
 
 /**
  * `only`: the one merchant that the actor may see. Throws ReadModelsUnavailable and
@@ -53,16 +34,15 @@ const searchOf = (
  */
 export const searchPage = async (
   { store, readModels }: Pick<AuditDeps, 'store' | 'readModels'>,
-  requested: Requested,
+  requested: z.output<typeof SearchParameters>,
   only: string | undefined,
   after: Place | undefined,
 ) => {
-  const limit = requested.limit ?? SEARCH_LIMIT_DEFAULT;
+  const { q, merchant, cursor: _cursor, limit = SEARCH_LIMIT_DEFAULT, ...filters } = requested;
   // The response for another merchant is the same as for a search that finds nothing.
-  if (only !== undefined && requested.merchant !== undefined && requested.merchant !== only) {
+  if (only !== undefined && merchant !== undefined && merchant !== only)
     return { payments: [], next: null };
-  }
-  const search = searchOf(requested, only, after);
+  const search: PaymentSearch = { merchantId: only ?? merchant, text: q, ...filters, after };
   const { documents, searchedTo } = await readModels.search(search, limit);
   const payments = (await foundInLog(store, search, documents)).map(foundOf);
   if (searchedTo === undefined) return { payments, next: null };

@@ -1,5 +1,4 @@
 /** The payment as it was at a revision or a time, and how it differs from the payment now. */
-
 import type { z } from 'zod';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
@@ -20,7 +19,6 @@ const stepTo = (path: string, name: string, isList: boolean): string => {
   return path === '' ? name : `${path}.${name}`;
 };
 
-/** In the order of the later body, with their paths. */
 const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   if (was === now) return [];
   if (isBranch(was) && isBranch(now) && Array.isArray(was) === Array.isArray(now)) {
@@ -68,15 +66,9 @@ export const stateOf = (
   if (broken !== undefined && (revision > last || isLast)) {
     return { none: 'broken', detail: describeBreak(broken) };
   }
-  if (revision > last) {
-    return { none: 'beyond', detail: `revision must be at most ${last}` };
-  }
-  if (event === undefined) {
-    return {
-      none: 'not yet',
-      detail: 'the payment did not exist yet at that time',
-    };
-  }
+  if (revision > last) return { none: 'beyond', detail: `revision must be at most ${last}` };
+  if (event === undefined)
+    return { none: 'not yet', detail: 'the payment did not exist yet at that time' };
   const was = foldReadModel(events.slice(0, revision + 1)) as PaymentReadModel;
   const now = foldReadModel(events) as PaymentReadModel;
   return {

@@ -3,10 +3,11 @@
  */
 import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
-import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
+import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
+import { breakAt } from '../shared/event-store/verify-chain.ts';
 import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
-import type { SealsAgainst, SealsFound } from '../shared/event-store/verify-seals.ts';
+import type { SealsAgainst } from '../shared/event-store/verify-seals.ts';
 import {
   missingPayments,
   type RemovedStreams,
@@ -15,7 +16,6 @@ import {
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
-import { type KeptHead, type KeptHeadFound, keptHeadCheck } from './kept-head.ts';
 import { createMerchantLookup, readModelsOver, scanCalls } from './merchants.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
@@ -38,6 +38,62 @@ export const verifyPayment = (
   broken,
 });
 
+/**
+ * The head of an earlier export, to compare the log with. It proves something only about its own log and
+ * merchants: else it is not comparable.
+ */
+export type KeptHead = {
+  position: Position;
+  /** The log hash of the event there, else its own hash. */
+  hash: string;
+  /** The id of the exported log (log-id.ts). */
+  log?: string | undefined;
+  /** Undefined for an export of all merchants. */
+  merchant?: string | undefined;
+};
+
+type Scope = { logId: string; only: string | undefined };
+type KeptHeadFound = NonNullable<AuditVerification['keptHead']>;
+
+const CHANGED = 'its hash is not the one that was exported: the log was rewritten';
+const CUT = 'the log does not hold it any more: events were cut off';
+
+/** Why it proves nothing; undefined where it does. */
+const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefined => {
+  if (kept.log === undefined) return 'the kept head does not name the log that it is of';
+  if (kept.log !== logId) return `the kept head is of another log (${kept.log}, not ${logId})`;
+  if (only === undefined || kept.merchant === only) return undefined;
+  return kept.merchant === undefined
+    ? "the kept head is of all merchants' events, and only one merchant's are verified"
+    : "the kept head is of another merchant's events";
+};
+
+const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
+  const reason = kept === undefined ? undefined : notComparable(kept, scope);
+  const proves = kept !== undefined && reason === undefined;
+  let found = false;
+  let isMet = false;
+  return {
+    /** Undefined where the event fits, and for any event but the one at the kept position. */
+    compare: (form: StoredForm): string | undefined => {
+      if (kept === undefined || form.position !== kept.position) return undefined;
+      isMet = true;
+      found = kept.hash === form.hash || kept.hash === form.logHash;
+      return found || !proves ? undefined : CHANGED;
+    },
+    /** The break where the log ended before the kept position. */
+    missing: (): LogBreak | undefined =>
+      isMet || !proves ? undefined : breakAt({ ...kept, stream: '', revision: 0 }, CUT),
+    result: (): KeptHeadFound | undefined => {
+      if (kept === undefined) return undefined;
+      const { position } = kept;
+      return found || reason === undefined
+        ? { position, found }
+        : { position, found, notComparable: reason };
+    },
+  };
+};
+
 export type LogVerification = {
   /** Only this merchant's streams; undefined: everything. */
   only: string | undefined;
@@ -46,13 +102,7 @@ export type LogVerification = {
 };
 
 /** Events of every merchant; `estimated` where there are about `of`. */
-export type Progress = { verified: number; of: number; estimated: boolean };
-
-const progressOf = ({ read, total, isExact }: LogProgress): Progress => ({
-  verified: read,
-  of: total,
-  estimated: !isExact,
-});
+type Progress = { verified: number; of: number; estimated: boolean };
 
 const findingOf = (
   { count }: LogBreaks,
@@ -61,12 +111,6 @@ const findingOf = (
   if (count > 0) return 'BROKEN';
   return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
-
-/** Where the store keeps no chain over the log, its seals cover it as far as they reach. */
-const guaranteeOf = (
-  guarantee: StoredForms['guarantee'],
-  { seals }: SealsFound,
-): AuditVerification['guarantee'] => (guarantee === 'stream' && seals > 0 ? 'sealed' : guarantee);
 
 /** The log up to `end`; of one merchant `only`, or of all. */
 type AuditVerifyArgs = {
@@ -88,8 +132,7 @@ export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefin
       stored,
       guarantee: only === undefined ? stored.guarantee : ('stream' as const),
       ...(only !== undefined && {
-        includes: async (form: Parameters<typeof merchants.ofForm>[0]) =>
-          (await merchants.ofForm(form)) === only,
+        includes: async (form: StoredForm) => (await merchants.ofForm(form)) === only,
       }),
       also: kept.compare,
       atEnd: kept.missing,
@@ -151,7 +194,8 @@ export async function* verifyLogForms(
   const steps = scanLog<LogProgress, AuditWalked | undefined>(store, order);
   let step = await steps.next();
   while (step.done !== true) {
-    yield progressOf(step.value);
+    const { read, total, isExact } = step.value;
+    yield { verified: read, of: total, estimated: !isExact };
     step = await steps.next();
   }
   if (step.value === undefined) return undefined;
@@ -164,7 +208,8 @@ export async function* verifyLogForms(
   return {
     ok: finding === 'INTACT',
     finding,
-    guarantee: guaranteeOf(guarantee, sealed),
+    // Where the store keeps no chain over the log, its seals cover it as far as they reach.
+    guarantee: guarantee === 'stream' && sealed.seals > 0 ? 'sealed' : guarantee,
     merchantId: only,
     events,
     head: headOf(last),

@@ -19,24 +19,24 @@ import { type Format, formatOption } from './options.ts';
 import { counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
-/** In the order of copying. Read models are rebuilt from the events. */
-const PARTS: readonly { name: string; copy: (from: string, to: string) => Promise<void> }[] = [
-  // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
-  { name: 'relay-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
-  // Before the events too: an endpoint behind the log is sent messages twice.
-  { name: 'webhook-deliveries.sqlite', copy: (from, to) => copyLive(from, to) },
-  { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
-  { name: 'webhook.secret', copy: async (from, to) => copyFileSync(from, to) },
-  { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
-  // Only this key makes the log's next seals. Its `.head` is not copied: it may be ahead.
-  { name: 'sealing-key.pem', copy: async (from, to) => copyFileSync(from, to) },
-  // Left by an interrupted key rotation; the copied log may already refer to it.
-  { name: 'sealing-key.pem.next', copy: async (from, to) => copyFileSync(from, to) },
-  { name: 'events.sqlite', copy: (from, to) => copyLive(from, to) },
-  // After the events: recovery finds every operation here whose intent was copied.
-  { name: 'provider-ledger.sqlite', copy: (from, to) => copyLive(from, to) },
-];
 const EVENTS = 'events.sqlite';
+/** In the order of copying. Read models are rebuilt from the events. */
+const PARTS = [
+  // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
+  'relay-checkpoint.json',
+  // Before the events too: an endpoint behind the log is sent messages twice.
+  'webhook-deliveries.sqlite',
+  'idempotency.secret',
+  'webhook.secret',
+  'signing-key.json',
+  // Only this key makes the log's next seals. Its `.head` is not copied: it may be ahead.
+  'sealing-key.pem',
+  // Left by an interrupted key rotation; the copied log may already refer to it.
+  'sealing-key.pem.next',
+  'events.sqlite',
+  // After the events: recovery finds every operation here whose intent was copied.
+  'provider-ledger.sqlite',
+];
 
 /** In one step: a commit between two steps would make SQLite start the copy again. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -77,12 +77,15 @@ type Copied = { folder: string; events: number; files: { name: string; bytes: nu
 
 const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
   const files: Copied['files'] = [];
-  for (const { name, copy } of PARTS) {
-    if (!existsSync(join(from, name))) continue;
+  for (const name of PARTS) {
+    const source = join(from, name);
+    if (!existsSync(source)) continue;
     const target = join(to, name);
-    await copy(join(from, name), target);
+    const isDatabase = name.endsWith('.sqlite');
+    if (isDatabase) await copyLive(source, target);
+    else copyFileSync(source, target);
     chmodSync(target, 0o600);
-    if (name.endsWith('.sqlite')) checkDatabase(target);
+    if (isDatabase) checkDatabase(target);
     await syncPath(target);
     files.push({ name, bytes: statSync(target).size });
   }

@@ -8,12 +8,11 @@ import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { makeToken, readSettings } from './settings.ts';
 
-type ClientOptions = {
-  /** Of a signed token, separated by spaces; left out: all scopes of a merchant. */
-  scope?: string | undefined;
-  /** Of a signed token; left out: `*` where the scope is for auditors or operators, else m_demo. */
-  merchant?: string | undefined;
-};
+/**
+ * Of a signed token. `scope`, separated by spaces, is by default all scopes of a merchant; `merchant` is `*`
+ * where the scope is for auditors or operators, else m_demo.
+ */
+type ClientOptions = { scope?: string | undefined; merchant?: string | undefined };
 
 /** Returns every response, errors too. Throws ServiceUnreachable when there is none. */
 export type Client = {
@@ -91,14 +90,6 @@ const codeOf = (error: unknown): string => {
   return String(Object(cause).code ?? (error as Error).message);
 };
 
-const noResponse = (url: string, error: unknown): ServiceUnreachable => {
-  const code = codeOf(error);
-  const why = code === 'ECONNREFUSED' ? '' : ` (${code})`;
-  return new ServiceUnreachable(
-    `no service answers at ${url}${why}; start it with npm start, or set PAYMENTS_URL`,
-  );
-};
-
 /** Sends nothing yet. Throws CommandFailed where a setting is wrong, and as givenToken. */
 export const openClient = async (options: ClientOptions = {}): Promise<Client> => {
   const url = serviceUrl();
@@ -109,24 +100,24 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
     try {
       return await fetch(url + path, { ...init, headers, redirect: 'error' });
     } catch (error) {
-      throw noResponse(url, error);
+      const code = codeOf(error);
+      const why = code === 'ECONNREFUSED' ? '' : ` (${code})`;
+      throw new ServiceUnreachable(
+        `no service answers at ${url}${why}; start it with npm start, or set PAYMENTS_URL`,
+      );
     }
   };
+  const sendBody = (method: string, path: string, body: unknown, headers = {}) =>
+    send(path, {
+      method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
   return {
     url,
     get: (path, headers = {}) => send(path, { headers }),
-    patch: (path, body) =>
-      send(path, {
-        method: 'PATCH',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
-    post: (path, body, headers = {}) =>
-      send(path, {
-        method: 'POST',
-        headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      }),
+    patch: (path, body) => sendBody('PATCH', path, body),
+    post: (path, body, headers) => sendBody('POST', path, body, headers),
   };
 };
 
@@ -155,9 +146,9 @@ export const rejectionLine = (status: number, body: string): string => {
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
   // Details give the reason, which /health/ready may not show.
   const hasReason = error === 'SERVICE_UNAVAILABLE' && list !== '';
-  const known = error === 'UNAUTHORIZED' ? nextToken() : NEXT[error];
-  const next = hasReason ? undefined : known;
-  return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
+  const next = error === 'UNAUTHORIZED' ? nextToken() : NEXT[error];
+  const last = hasReason || next === undefined ? '' : `; ${next}`;
+  return `${error}: ${String(message).replace(/\.$/, '')}${list}${last}`;
 };
 
 /** Throws CommandFailed where the connection is lost before the end of the body. */

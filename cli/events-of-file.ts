@@ -12,15 +12,15 @@ import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed, noteMisfit } from './command-failed.ts';
 import {
   exportLines,
-  exportSeals,
   type Manifest,
   NOT_A_LINE,
+  NOT_ITS_CHAIN,
   NOT_ITS_END,
   readManifestOf,
   requireSeals,
   requireWholeLog,
+  wholeLogCheck,
 } from './export-file.ts';
-import { NOT_ITS_CHAIN } from './line-check.ts';
 import { publicKeyIn } from './sealing-key.ts';
 
 /** A moment of a payment; with neither field the present. */
@@ -37,7 +37,21 @@ export type Source = {
  * that line is of another stream, `misfit` names the next event of this one.
  */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
-type Seals = ReturnType<typeof exportSeals>;
+
+/** Whether the log hashes of an export lead from line to line and fit its seals. It does not check the events. */
+const sealsOf = ({ completeness, log }: Manifest, publicKey: string | undefined) => {
+  const { seals, reasonFor } = wholeLogCheck(completeness, { log, publicKey });
+  let misfit: string | undefined;
+  return {
+    pass: (line: ExportLine): void => {
+      const reason = reasonFor(line);
+      if (reason !== undefined) misfit ??= `position ${line.position}: ${reason}`;
+    },
+    count: () => seals.found().seals,
+    /** Once every line was passed. */
+    misfit: () => misfit ?? (completeness === 'log' ? seals.missing()?.reason : undefined),
+  };
+};
 
 const lineReason = (line: ExportLine | undefined, before: string): string | undefined => {
   if (line === undefined) return NOT_A_LINE;
@@ -48,7 +62,7 @@ const partOf = async (
   file: string,
   stream: string,
   manifest: Manifest,
-  seals: Seals,
+  seals: ReturnType<typeof sealsOf>,
 ): Promise<Part> => {
   const forms: StoredForm[] = [];
   let last: ExportLine | undefined;
@@ -93,7 +107,7 @@ export const openFileSource = async (
 ): Promise<Source> => {
   const manifest = readManifestOf(file);
   requireWholeLog(file, manifest, key);
-  const seals = exportSeals(manifest, publicKeyIn(key));
+  const seals = sealsOf(manifest, publicKeyIn(key));
   const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest, seals);
   if (misfit === undefined) {
     const unsealed = seals.misfit();

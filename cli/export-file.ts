@@ -1,13 +1,25 @@
 /**
- * Reads an export: its manifest, lines and seals. A manifest that is kept elsewhere shows later that the end
- * of the log was cut off, or the whole log rewritten.
+ * Reads an export: its manifest, its lines, and whether they fit. A manifest that is kept elsewhere shows
+ * later that the end of the log was cut off, or the whole log rewritten.
  */
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
+import {
+  type Completeness,
+  type ExportLine,
+  expectedChain,
+  LINES_START,
+  readExportLine,
+} from '../audit/export-lines.ts';
 import { GENESIS_HASH } from '../shared/event-store/chain.ts';
-import { logReason } from '../shared/event-store/verify-chain.ts';
-import { sealsCheck } from '../shared/event-store/verify-seals.ts';
+import {
+  hashReason,
+  logReason,
+  type StreamEnd,
+  streamsCheck,
+} from '../shared/event-store/verify-chain.ts';
+import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
+import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { CommandFailed } from './command-failed.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -102,6 +114,7 @@ const isWhole = ({ bytes, ended }: Piece): boolean =>
   ended && Buffer.from(bytes.toString('utf8')).equals(bytes);
 
 export const NOT_A_LINE = 'it is not a line of an export';
+export const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
 export const NOT_ITS_END = 'the file does not end as the manifest says';
 
 /**
@@ -142,23 +155,52 @@ export const requireSeals = (file: string, key: string | undefined, seals: numbe
     );
 };
 
-/** Whether the log hashes of an export lead from line to line and fit its seals. It does not check the events. */
-export const exportSeals = (
-  { completeness, log }: Pick<Manifest, 'completeness' | 'log'>,
-  publicKey: string | undefined,
-) => {
-  const seals = sealsCheck({ log, publicKey });
+/**
+ * `reasonFor` each line in turn: undefined where its log hash follows from the line before it and it fits the
+ * seals. Only an export of the whole log is checked.
+ */
+export const wholeLogCheck = (completeness: Completeness, against: SealsAgainst) => {
+  const seals = sealsCheck(against);
   let logHash = GENESIS_HASH;
-  let misfit: string | undefined;
+  const reasonFor = (line: ExportLine): string | undefined => {
+    if (completeness !== 'log') return undefined;
+    const reason = logReason(line, logHash);
+    const inSeals = seals.reasonFor(line);
+    logHash = line.logHash ?? '';
+    return reason ?? inSeals;
+  };
+  return { seals, reasonFor };
+};
+
+/** `reasonFor` gives why a line is broken, and goes on after it. */
+export const lineCheck = (completeness: Completeness, against: SealsAgainst) => {
+  const ends = new Map<string, StreamEnd>();
+  const inStream = streamsCheck(ends);
+  const { seals, reasonFor: reasonInLog } = wholeLogCheck(completeness, against);
+  let chain = LINES_START;
+
+  const reasonInChain = (line: ExportLine): string | undefined => {
+    const isNext = line.chain === expectedChain(line, chain);
+    chain = line.chain;
+    return isNext ? undefined : NOT_ITS_CHAIN;
+  };
+
+  const reasonInStream = (line: ExportLine): string | undefined => {
+    const { stream, revision, text } = line;
+    const named = jsonFieldsOf(text);
+    // The first event of a range may stand in the middle of its stream.
+    if (completeness === 'range' && !ends.has(stream))
+      ends.set(stream, { revision: revision - 1, hash: String(named.previousHash) });
+    return inStream(line, named);
+  };
+
   return {
-    pass: (line: ExportLine): void => {
-      if (completeness !== 'log' || misfit !== undefined) return;
-      const reason = logReason(line, logHash) ?? seals.reasonFor(line);
-      logHash = line.logHash ?? '';
-      if (reason !== undefined) misfit = `position ${line.position}: ${reason}`;
+    chain: () => chain,
+    seals,
+    reasonFor: (line: ExportLine): string | undefined => {
+      // Each check carries its own end on, so none is left out.
+      const reasons = [reasonInChain, reasonInStream, reasonInLog].map((check) => check(line));
+      return hashReason(line) ?? reasons.find((reason) => reason !== undefined);
     },
-    count: () => seals.found().seals,
-    /** Once every line was passed: undefined where the export fits its seals. */
-    misfit: () => misfit ?? (completeness === 'log' ? seals.missing()?.reason : undefined),
   };
 };

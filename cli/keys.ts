@@ -1,7 +1,7 @@
 /** `payments keys`: the public part of the key that seals the log, and its change. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { LogMisfit } from '../projector/errors.ts';
 import type { KeyPlace } from '../projector/seals/key.ts';
 import { type Rotated, rotateSealingKey } from '../projector/seals/rotate.ts';
@@ -20,9 +20,6 @@ import { readSettings } from './settings.ts';
 type Options = { data?: string; format: Format };
 
 const EVENTS = 'events.sqlite';
-
-const folderOption = (): Option =>
-  new Option('--data <folder>', 'the data folder; left out: DATA_DIR');
 
 const keyPlaceIn = (folder: string): KeyPlace => {
   const place = keyPlaceOf(folder);
@@ -104,6 +101,8 @@ const rotate = async (options: Options): Promise<void> => {
   );
 };
 
+const FOLDER = 'the data folder; left out: DATA_DIR';
+
 export const keysCommand = (): Command =>
   new Command('keys')
     .description('The key that seals the log (docs/audit.md, Seals).')
@@ -112,7 +111,7 @@ export const keysCommand = (): Command =>
       new Command('show')
         .description('Prints the id and the public key (PEM) of the key that seals the log.')
         .addHelpText('after', '\nExample:\n  payments keys show > sealing-key.public.pem')
-        .addOption(folderOption())
+        .option('--data <folder>', FOLDER)
         .addOption(formatOption())
         .action(show),
     )
@@ -122,7 +121,7 @@ export const keysCommand = (): Command =>
           'Makes a new key, signed by the old one, which is removed. Stop the service first.',
         )
         .addHelpText('after', '\nExample:\n  payments keys rotate --data ./data')
-        .addOption(folderOption())
+        .option('--data <folder>', FOLDER)
         .addOption(formatOption())
         .action(rotate),
     );

@@ -3,20 +3,13 @@
  * them, signed and in the order of the log. For messages that are not accepted it prints the command that
  * sends them again.
  */
-import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
 import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
-import { type Client, openClient } from './client.ts';
+import { openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { Format } from './options.ts';
 import { note, print, quoted } from './output.ts';
-import {
-  type Followed,
-  followAgain,
-  retryAfterMs,
-  serverSentEvents,
-  streamAfter,
-} from './streams.ts';
+import { followStream } from './streams.ts';
 
 export type ForwardOptions = {
   forwardTo: string;
@@ -88,9 +81,6 @@ const show = (
   if (showBody) print(body);
 };
 
-/** `rejected`: the message before was not accepted. */
-type ForwardedStream = Followed & { secret: string; rejected: boolean };
-
 const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
 
 /** Sends the messages after a position, or all where none is known yet. */
@@ -99,24 +89,6 @@ const resendCommand = (after: string | undefined, options: ForwardOptions): stri
   const given = Object.entries({ from, types: options.types, merchant: options.merchant });
   const more = given.flatMap(([name, value]) => (value ? [`--${name} ${word(value)}`] : []));
   return `payments listen --forward-to ${word(options.forwardTo)} ${more.join(' ')}`;
-};
-
-/** The first of several messages that are not accepted leads to the command for all. */
-const pass = async (
-  data: string,
-  position: string,
-  after: string | undefined,
-  options: ForwardOptions,
-  followed: ForwardedStream,
-): Promise<void> => {
-  const { data: message } = JSON.parse(data) as MessageBody;
-  const forwarded = await forward(options.forwardTo, followed.secret, message.eventId, data);
-  show(data, position, forwarded, options);
-  const { status = 0 } = forwarded;
-  const accepted = status >= 200 && status < 300;
-  if (!accepted && !followed.rejected)
-    note(`not accepted; this and what follows again: ${resendCommand(after, options)}`);
-  followed.rejected = !accepted;
 };
 
 /** Throws CommandFailed where the token may only read. */
@@ -128,48 +100,39 @@ const secretOf = (ready: string): string => {
   );
 };
 
-/** Forwards until the connection ends; undefined where only the secret was wanted. */
-const follow = async (
-  client: Client,
-  options: ForwardOptions,
-  followed: ForwardedStream,
-): Promise<number | undefined> => {
-  const { forwardTo, from, types } = options;
-  const path = pathOf('/api/v1/webhook-events/stream', { from, types });
-  const response = await streamAfter(client, path, followed);
-  if (response.status === 503 && followed.connected) return retryAfterMs(response);
-  for await (const { event, id, data } of serverSentEvents(response)) {
-    const after = followed.last;
-    followed.last = id ?? after;
-    if (event === 'ready') {
-      followed.secret = secretOf(data);
-      if (options.printSecret) {
-        print(followed.secret);
-        return undefined;
-      }
-      if (!followed.connected)
-        note(`forwarding to ${forwardTo}; its secret is ${followed.secret}; Ctrl-C ends`);
-      else note(`reconnected, resumed at #${followed.last ?? from}`);
-      followed.connected = true;
-    } else if (event === TOKEN_EXPIRED)
-      note('the token has expired, connecting again with a new one');
-    else if (event !== 'caught-up' && id !== undefined)
-      await pass(data, id, after, options, followed);
-  }
-  return 0;
-};
-
 /** Throws CommandFailed for an address that is none, and where the service rejects the request. */
 export const listenAndForward = async (options: ForwardOptions): Promise<void> => {
-  if (!/^https?:\/\//i.test(options.forwardTo) || !URL.canParse(options.forwardTo))
+  const { forwardTo, from, types, merchant, printSecret } = options;
+  if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
     throw new CommandFailed('--forward-to must be an http or https address', 2);
-  const { merchant } = options;
   const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
-  const followed: ForwardedStream = {
-    last: undefined,
-    secret: '',
-    connected: false,
-    rejected: false,
+  let secret = '';
+  let wasAccepted = true;
+
+  const begin = (ready: string, resumedAt: string): boolean => {
+    const isFirst = secret === '';
+    secret = secretOf(ready);
+    if (printSecret) print(secret);
+    else if (isFirst) note(`forwarding to ${forwardTo}; its secret is ${secret}; Ctrl-C ends`);
+    else note(`reconnected, resumed at #${resumedAt}`);
+    return printSecret === true;
   };
-  await followAgain(followed, () => follow(client, options, followed));
+  const pass = async (body: string, position: string, before: string | undefined) => {
+    const { data } = JSON.parse(body) as MessageBody;
+    const forwarded = await forward(forwardTo, secret, data.eventId, body);
+    show(body, position, forwarded, options);
+    const { status = 0 } = forwarded;
+    const isAccepted = status >= 200 && status < 300;
+    // The first of several that are not accepted leads to the command for all.
+    if (!isAccepted && wasAccepted)
+      note(`not accepted; this and what follows again: ${resendCommand(before, options)}`);
+    wasAccepted = isAccepted;
+  };
+
+  await followStream(client, pathOf('/api/v1/webhook-events/stream', { from, types }), {
+    onEvent: async ({ event, id, data }, before) => {
+      if (event === 'ready') return begin(data, id ?? before ?? from);
+      if (id !== undefined) await pass(data, id, before);
+    },
+  });
 };

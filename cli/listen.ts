@@ -1,18 +1,10 @@
 /** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
 import { Command, Option } from 'commander';
-import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
 import { amountIn, auditClient, clockOf, pathOf, type ShownEvent } from './audit.ts';
-import type { Client } from './client.ts';
 import type { ForwardOptions } from './listen-forward.ts';
 import { type Format, formatOption } from './options.ts';
 import { note, print } from './output.ts';
-import {
-  type Followed,
-  followAgain,
-  retryAfterMs,
-  serverSentEvents,
-  streamAfter,
-} from './streams.ts';
+import { followStream } from './streams.ts';
 
 type Options = {
   type?: string;
@@ -41,28 +33,18 @@ const show = (event: ShownEvent, options: Options): void => {
   }
 };
 
-/** Resolves with the wait in milliseconds that the service asks for before the next request. */
-const follow = async (client: Client, options: Options, followed: Followed): Promise<number> => {
-  const path = pathOf('/audit/v1/events/stream', { from: options.from });
-  const response = await streamAfter(client, path, followed);
-  // After a connection 503 means a restart of the service. Another rejection would come again.
-  if (response.status === 503 && followed.connected) return retryAfterMs(response);
-  const { ok } = response;
-  if (ok && followed.connected) note(`reconnected, resumed at #${followed.last ?? options.from}`);
-  else if (ok) note(`listening at ${client.url}; Ctrl-C ends`);
-  followed.connected ||= ok;
-  for await (const { event, id, data } of serverSentEvents(response)) {
-    followed.last = id ?? followed.last;
-    if (event === TOKEN_EXPIRED) note('the token has expired, connecting again with a new one');
-    else if (event !== 'caught-up') show(JSON.parse(data), options);
-  }
-  return 0;
-};
-
 const listen = async (options: Options): Promise<void> => {
-  const client = await auditClient(options.merchant);
-  const followed: Followed = { last: undefined, connected: false };
-  await followAgain(followed, () => follow(client, options, followed));
+  const { merchant, from } = options;
+  const client = await auditClient(merchant);
+  await followStream(client, pathOf('/audit/v1/events/stream', { from }), {
+    onOpen: (isFirst, last) =>
+      note(
+        isFirst
+          ? `listening at ${client.url}; Ctrl-C ends`
+          : `reconnected, resumed at #${last ?? from}`,
+      ),
+    onEvent: ({ data }) => show(JSON.parse(data), options),
+  });
 };
 
 /** Ends the verb, exit code 2, at an option that needs --forward-to. */

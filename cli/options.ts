@@ -1,4 +1,4 @@
-/** The options that several verbs have. */
+/** The options that several verbs have. Values throw InvalidArgumentError for another text. */
 import { InvalidArgumentError, Option } from 'commander';
 import { isMoment } from '../shared/http/date-time.ts';
 
@@ -19,19 +19,16 @@ export const keyOption = (): Option =>
 
 const A_TIME = 'a time with its zone, such as 2026-11-01T00:00:00Z';
 
-/** Throws InvalidArgumentError for a text that is no time. */
 export const timeValue = (text: string): string => {
   if (isMoment(text)) return text;
   throw new InvalidArgumentError(`It must be ${A_TIME}.`);
 };
 
-/** Throws InvalidArgumentError for a text that is neither a time nor a revision. */
 export const timeOrRevision = (text: string): string => {
   if (isMoment(text) || /^[0-9]{1,16}$/.test(text)) return text;
   throw new InvalidArgumentError(`It must be a revision, or ${A_TIME}.`);
 };
 
-/** Throws InvalidArgumentError for a text that is neither a time nor `start` nor a position of a store. */
 export const timeOrPosition = (text: string): string => {
   if (isMoment(text) || /^(start|[0-9/]+)$/.test(text)) return text;
   throw new InvalidArgumentError(

@@ -1,15 +1,22 @@
 /** `payments reconcile`: the differences between the log and the provider's ledger, or the provider's word on one payment. */
 import { Command } from 'commander';
 import type { Acknowledgement } from '../command-api/provider-ahead/routes.ts';
-import type { Reconciliation } from '../command-api/reconcile/contract.ts';
+import type { PaymentReconciliation, Reconciliation } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
-import { auditClient } from './audit.ts';
+import { auditClient, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { dataOption, type Format, formatOption } from './options.ts';
 import { columns, count, money, print, printJson, styled } from './output.ts';
-import { reconcilePayment } from './reconcile-payment.ts';
 import { resultOf } from './streams.ts';
+
+type Options = {
+  data?: string;
+  format: Format;
+  acknowledge?: true;
+  merchant?: string;
+  limit?: string;
+};
 
 const sideOf = (side: Difference['log'] | Difference['provider']): string =>
   side === undefined
@@ -111,12 +118,65 @@ const acknowledgedLine = ({ acknowledged, cursor }: Acknowledgement): string =>
     ? `acknowledged up to entry ${cursor} of the ledger: requests that move money are served again`
     : 'nothing to acknowledge: the log holds the latest operations of the provider';
 
-type Options = {
-  data?: string;
-  format: Format;
-  acknowledge?: true;
-  merchant?: string;
-  limit?: string;
+type Compared = PaymentReconciliation['operations'][number];
+
+const saidOf = ({ provider }: Compared): string => {
+  const { outcome, providerReference, failureCode, providerFailureCode } = provider;
+  return [outcome, providerReference, failureCode, providerFailureCode]
+    .filter((text) => text !== undefined)
+    .join(' ');
+};
+
+const findingOf = ({ finding, why }: Compared): string => {
+  if (finding === 'AGREES' || finding === 'NO_ENTRY') return `${finding}: ${why}`;
+  return styled(finding === 'DIFFERS' ? 'red' : 'yellow', `${finding}: ${why}`);
+};
+
+const operationRow = (one: Compared): string[] => [
+  `r${one.revision}`,
+  one.kind,
+  money(one.amount, one.currency),
+  one.log ?? 'unresolved',
+  saidOf(one),
+  one.operationId,
+  findingOf(one),
+];
+
+const OPERATIONS_HEADER = ['INTENT', 'OPERATION', 'AMOUNT', 'LOG', 'PROVIDER', 'ID', 'FINDING'];
+
+const showPayment = ({ operations, notCompared }: PaymentReconciliation): void => {
+  print(...columns([OPERATIONS_HEADER, ...operations.map(operationRow)]));
+  if (notCompared > 0) print(`${count(notCompared, 'older operation')} not compared: add --limit`);
+};
+
+/** Exit code 3 where the two differ or the log cannot be read, 1 where it is not known whether they do. */
+const failUnlessEqual = (compared: PaymentReconciliation): void => {
+  const { ok, paymentId, operations, unreadable } = compared;
+  if (ok) return;
+  if (unreadable !== undefined)
+    throw new CommandFailed(`payment ${paymentId} cannot be compared: ${unreadable}`, 3);
+  const differing = operations.filter(({ finding }) => finding === 'DIFFERS').length;
+  if (differing > 0)
+    throw new CommandFailed(
+      `${count(differing, 'difference')}; next: payments events ${paymentId}`,
+      3,
+    );
+  throw new CommandFailed(
+    'not every operation could be compared; the provider is not taken to agree',
+  );
+};
+
+/** Prints each operation with its finding; throws CommandFailed unless log and provider agree. */
+const reconcilePayment = async (
+  paymentId: string,
+  { merchant, limit, format }: Options,
+): Promise<void> => {
+  const client = await auditClient(merchant);
+  const path = paymentPath(paymentId, 'reconcile', { limit });
+  const result = await jsonOf<PaymentReconciliation>(client.get(path));
+  if (format === 'json') printJson(result);
+  else if (result.unreadable === undefined) showPayment(result);
+  failUnlessEqual(result);
 };
 
 const reconcile = async (paymentId: string | undefined, options: Options): Promise<void> => {

@@ -21,7 +21,7 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import('./explain.ts')).explainCommand(),
   reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
   unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
-  resolve: async () => (await import('./resolve.ts')).resolveCommand(),
+  resolve: async () => (await import('./unresolved.ts')).resolveCommand(),
   parked: async () => (await import('./parked.ts')).parkedCommand(),
   projections: async () => (await import('./projections.ts')).projectionsCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),

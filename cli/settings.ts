@@ -38,16 +38,16 @@ const signerOf = async ({ tokens: { keys }, dataDir }: Config): Promise<Signer> 
 };
 
 type TokenOptions = {
-  /** `*` for a token of all merchants. */
   merchant: string;
-  /** The actor; left out: the merchant. */
   subject?: string | undefined;
-  /** Separated by spaces; left out: all scopes of a merchant. */
   scope?: string | undefined;
   ttlSeconds: number;
 };
 
-/** A token signed with JWT_SECRET or the key pair in DATA_DIR. Throws CommandFailed. */
+/**
+ * A token signed with JWT_SECRET or the key pair in DATA_DIR. By default `subject`, the actor, is the merchant,
+ * and `scope`, separated by spaces, all scopes of a merchant. Throws CommandFailed.
+ */
 export const makeToken = async (config: Config, options: TokenOptions): Promise<string> => {
   const { issuer, audience, merchantClaims } = config.tokens;
   return signToken(await signerOf(config), {

@@ -1,8 +1,10 @@
 /** Server-sent events: streams that end with a result, and streams that are followed. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { TOKEN_EXPIRED } from '../audit/live.ts';
 import { type Client, orFail } from './client.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
+import { note } from './output.ts';
 import { type Progress, startProgress } from './progress-bar.ts';
 
 type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };
@@ -55,28 +57,44 @@ export const resultOf = async <T>(
 
 const BACK_OFF_MS = [500, 1000, 2000, 5000];
 
-/** The id of the last event, and whether the stream has begun once. */
-export type Followed = { last: string | undefined; connected: boolean };
-
-/** Requests the stream after the last event. */
-export const streamAfter = (client: Client, path: string, { last }: Followed): Promise<Response> =>
-  client.get(path, {
-    accept: 'text/event-stream',
-    ...(last !== undefined && { 'last-event-id': last }),
-  });
-
-/** The wait that a rejection asks for, in milliseconds. */
-export const retryAfterMs = ({ headers }: Response): number =>
-  (Number(headers.get('retry-after')) || 0) * 1000;
+type Follower = {
+  /** At each connection; `last` is the id of the last event before it. */
+  onOpen?(isFirst: boolean, last: string | undefined): void;
+  /** `before` is the id of the event before it; true ends the following. */
+  onEvent(event: ServerSentEvent, before: string | undefined): unknown;
+};
 
 /**
- * Calls `follow` after each end of its connection, over restarts of the service. `follow` resolves with the
- * least wait in milliseconds; undefined ends it. Throws rejections, and everything until the stream has begun.
+ * Follows a stream from the last event on after each lost connection, over restarts of the service. Throws
+ * rejections, and everything until the stream has begun.
  */
-export const followAgain = async (
-  followed: Followed,
-  follow: () => Promise<number | undefined>,
+export const followStream = async (
+  client: Client,
+  path: string,
+  { onOpen, onEvent }: Follower,
 ): Promise<void> => {
+  let last: string | undefined;
+  let hasBegun = false;
+  /** Gives the least wait before the next connection, undefined once the following has ended. */
+  const follow = async (): Promise<number | undefined> => {
+    const response = await client.get(path, {
+      accept: 'text/event-stream',
+      ...(last !== undefined && { 'last-event-id': last }),
+    });
+    // After a connection 503 means a restart of the service. Another rejection would come again.
+    if (response.status === 503 && hasBegun)
+      return (Number(response.headers.get('retry-after')) || 0) * 1000;
+    if (response.ok) onOpen?.(!hasBegun, last);
+    hasBegun ||= response.ok;
+    for await (const one of serverSentEvents(response)) {
+      const before = last;
+      last = one.id ?? before;
+      if (one.event === TOKEN_EXPIRED)
+        note('the token has expired, connecting again with a new one');
+      else if (one.event !== 'caught-up' && (await onEvent(one, before)) === true) return undefined;
+    }
+    return 0;
+  };
   for (let attempts = 0; ; attempts += 1) {
     let leastMs = 0;
     try {
@@ -86,7 +104,7 @@ export const followAgain = async (
       attempts = 0;
     } catch (error) {
       const isRejection = error instanceof CommandFailed && !(error instanceof ServiceUnreachable);
-      if (isRejection || !followed.connected) throw error;
+      if (isRejection || !hasBegun) throw error;
     }
     const backOffMs = BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)] ?? 0;
     await wait(Math.max(leastMs, backOffMs));

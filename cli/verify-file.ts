@@ -1,4 +1,4 @@
-/** Verifies an export line by line (line-check.ts), and the whole file against its manifest, without a service. */
+/** Verifies an export line by line, and the whole file against its manifest, without a service. */
 import { createHash } from 'node:crypto';
 import type { ExportLine } from '../audit/export-lines.ts';
 import {
@@ -13,6 +13,7 @@ import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import {
   exportLines,
+  lineCheck,
   type Manifest,
   manifestFileOf,
   NOT_A_LINE,
@@ -20,7 +21,6 @@ import {
   readManifestOf,
   requireWholeLog,
 } from './export-file.ts';
-import { lineCheck } from './line-check.ts';
 
 /** `line` is counted from 1; a removed stream has none. */
 type FileBreak = LogBreak & { line?: number };

@@ -23,8 +23,7 @@ import {
 } from '../shared/event-store/breaks.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
-import { type Manifest, manifestFileOf, manifestShape } from './export-file.ts';
-import { lineCheck } from './line-check.ts';
+import { lineCheck, type Manifest, manifestFileOf, manifestShape } from './export-file.ts';
 
 type Written = {
   count: number;

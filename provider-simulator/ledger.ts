@@ -1,19 +1,15 @@
 /**
  * The simulator's ledger: a SQLite row for each operation carried out or fenced, never changed. It
- * holds no card data, only the word for what later operations do (gaps §4, §13).
+ * holds no card data, only a word for what later operations do (gaps §4, §13).
  */
 import { dirname, resolve } from 'node:path';
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
-import type {
-  LedgerEntry,
-  OperationOrder,
-  ProviderOperationKind,
-} from '../command-api/provider/port.ts';
+import { DatabaseSync } from 'node:sqlite';
+import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
-import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
+import { takeFileLock } from '../shared/runtime/file-lock.ts';
 import { ensurePrivateFile } from '../shared/runtime/private-files.ts';
-import { type Authorization, decideCard, decideFollowUp, type SimulatedOutcome } from './rules.ts';
+import { type Authorization, decideCard, decideFollowUp } from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
 export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
@@ -53,16 +49,18 @@ const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
 
-const FIND = 'SELECT * FROM operations WHERE operation_id = ?';
-const LIST = 'SELECT * FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?';
-const END = `SELECT * FROM (SELECT * FROM operations WHERE sequence > ?
+const COLUMNS = `sequence, operation_id AS operationId, kind, payment_id AS paymentId, outcome,
+  amount, currency, failure_code AS failureCode, provider_failure_code AS providerFailureCode`;
+const FIND = `SELECT ${COLUMNS} FROM operations WHERE operation_id = ?`;
+const LIST = `SELECT ${COLUMNS} FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?`;
+const END = `SELECT * FROM (SELECT ${COLUMNS} FROM operations WHERE sequence > ?
   ORDER BY sequence DESC LIMIT ?) ORDER BY sequence`;
 const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
 const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
   ON CONFLICT (operation_id) DO NOTHING`;
-const INSERT = `INSERT INTO operations (operation_id, sequence, outcome, kind, payment_id,
-  authorization_id, amount, currency, failure_code, provider_failure_code, behaviour)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (operation_id) DO NOTHING`;
+const INSERT = `INSERT INTO operations VALUES (:operationId, :sequence, :outcome, :kind, :paymentId,
+  :authorizationId, :amount, :currency, :failureCode, :providerFailureCode, :behaviour)
+  ON CONFLICT (operation_id) DO NOTHING`;
 const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, currency, behaviour,
   (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
     AND kind = 'CAPTURE') AS captured,
@@ -72,47 +70,20 @@ const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, cu
     AND kind = 'REFUND') AS refunded
   FROM operations WHERE operation_id = ?1`;
 
-type Row = {
-  operation_id: string;
-  sequence: number;
-  outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
-  kind: ProviderOperationKind;
-  payment_id: string;
-  amount: number;
-  currency: string;
-  failure_code: FailureCode | null;
-  provider_failure_code: string | null;
-};
+type Codes = { failureCode: FailureCode | null; providerFailureCode: string | null };
+/** Of an operation carried out; a fence has an id and an outcome alone. */
+type CarriedOut = Omit<SimulatedEntry, keyof Codes | 'providerReference'> & Codes;
+type Row = CarriedOut | { outcome: 'FENCED' };
 
-const entryOf = (row: Row & { outcome: 'APPROVED' | 'DECLINED' }): SimulatedEntry => ({
-  sequence: row.sequence,
-  operationId: row.operation_id,
-  kind: row.kind,
-  paymentId: row.payment_id,
-  outcome: row.outcome,
-  amount: row.amount,
-  currency: row.currency,
-  ...(row.failure_code === null ? {} : { failureCode: row.failure_code }),
-  ...(row.provider_failure_code === null ? {} : { providerFailureCode: row.provider_failure_code }),
+const entryOf = ({ failureCode, providerFailureCode, ...row }: CarriedOut): SimulatedEntry => ({
+  ...row,
+  ...(failureCode !== null && { failureCode }),
+  ...(providerFailureCode !== null && { providerFailureCode }),
   providerReference: `sim_${row.sequence}`,
 });
 
-const isCarriedOut = (row: Row): row is Row & { outcome: 'APPROVED' | 'DECLINED' } =>
-  row.outcome !== 'FENCED';
 const recordedOf = (row: Row): Recorded =>
-  isCarriedOut(row) ? { outcome: 'RECORDED', entry: entryOf(row) } : { outcome: 'FENCED' };
-
-const newEntry = (operation: OperationOrder, decided: SimulatedOutcome, sequence: number) =>
-  ({
-    sequence,
-    operationId: operation.operationId,
-    kind: operation.kind,
-    paymentId: operation.paymentId,
-    amount: operation.amount,
-    currency: operation.currency,
-    ...decided,
-    providerReference: `sim_${sequence}`,
-  }) satisfies SimulatedEntry;
+  row.outcome === 'FENCED' ? { outcome: 'FENCED' } : { outcome: 'RECORDED', entry: entryOf(row) };
 
 const REMEMBERED: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
   'CAPTURE_DECLINED',
@@ -123,33 +94,6 @@ const REMEMBERED: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
 // Any other word would say more about the card than must be kept.
 const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null =>
   behaviour !== undefined && REMEMBERED.has(behaviour) ? behaviour : null;
-
-const valuesOf = (
-  entry: SimulatedEntry,
-  operation: OperationOrder,
-  behaviour: CardBehaviour | undefined,
-): SQLInputValue[] => [
-  entry.operationId,
-  entry.sequence,
-  entry.outcome,
-  entry.kind,
-  entry.paymentId,
-  'authorizationId' in operation ? operation.authorizationId : null,
-  entry.amount,
-  entry.currency,
-  entry.failureCode ?? null,
-  entry.providerFailureCode ?? null,
-  remembered(behaviour),
-];
-
-/**
- * One process for each ledger, since memory alone knows what is at work. The lock is another file,
- * so that the ledger can be copied meanwhile.
- */
-const takeLock = (file: string): FileLock => {
-  makeDataDir(dirname(resolve(file)));
-  return takeFileLock(`${file}.lock`);
-};
 
 /** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
 export type Durability = 'FULL' | 'NORMAL';
@@ -170,20 +114,11 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
   }
 };
 
-const openOrRelease = (file: string, durability: Durability, lock: FileLock): DatabaseSync => {
-  try {
-    return openDatabase(file, durability);
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-};
-
 const listIn = (db: DatabaseSync): Ledger['list'] => {
   const list = db.prepare(LIST);
   return (after, limit) => {
-    const rows = list.all(after, limit + 1) as Row[];
-    const entries = rows.slice(0, limit).filter(isCarriedOut).map(entryOf);
+    const rows = list.all(after, limit + 1) as CarriedOut[];
+    const entries = rows.slice(0, limit).map(entryOf);
     return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
   };
 };
@@ -247,17 +182,8 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
   return { enqueue, flush };
 };
 
-/**
- * `NORMAL` loses nothing at `kill -9`, and a power failure may take the last rows, which a
- * simulation can bear. The stand-alone simulator uses `FULL`: restore and crash tests take its
- * ledger for the other side. Makes file (0600) and folder (0700). Throws what the file system or
- * SQLite throws; isLockHeld tells a held ledger.
- */
-export const openLedger = (file: string, durability: Durability): Ledger => {
-  const lock = takeLock(file);
-  const db = openOrRelease(file, durability, lock);
+const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> & { flush(): void } => {
   const find = db.prepare(FIND);
-  const list = listIn(db);
   const end = db.prepare(END);
   const last = db.prepare(LAST);
   const insert = db.prepare(INSERT);
@@ -268,10 +194,16 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
   const { enqueue, flush } = groupCommit(db, () => {
     lastSequence = readLastSequence();
   });
+  const flushed =
+    <A extends unknown[], R>(read: (...args: A) => R) =>
+    (...args: A): R => {
+      flush();
+      return read(...args);
+    };
 
   const read = (operationId: string): Recorded | undefined => {
     const row = find.get(operationId) as Row | undefined;
-    return row === undefined ? undefined : recordedOf(row);
+    return row && recordedOf(row);
   };
   const mustRead = (operationId: string): Recorded => {
     const recorded = read(operationId);
@@ -279,19 +211,22 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
       throw new Error(`operation ${operationId} is not in the ledger after its insert`);
     return recorded;
   };
-  const decide = (operation: OperationOrder): SimulatedOutcome =>
-    'card' in operation
-      ? decideCard(operation)
-      : decideFollowUp(
-          operation,
-          authorization.get(operation.authorizationId) as Authorization | undefined,
-        );
-  const operate = (operation: OperationOrder, behaviour: CardBehaviour | undefined) => {
-    const entry = newEntry(operation, decide(operation), lastSequence + 1);
-    const { changes } = insert.run(...valuesOf(entry, operation, behaviour));
-    if (changes === 0) return mustRead(operation.operationId);
-    lastSequence = entry.sequence;
-    return { outcome: 'RECORDED', entry } as const;
+  const authorizationOf = (operationId: string) =>
+    authorization.get(operationId) as Authorization | undefined;
+  const operate = (operation: OperationOrder, behaviour: CardBehaviour | undefined): Recorded => {
+    const { operationId, kind, paymentId, amount, currency } = operation;
+    const authorizationId = 'authorizationId' in operation ? operation.authorizationId : null;
+    const decided =
+      'card' in operation
+        ? decideCard(operation)
+        : decideFollowUp(operation, authorizationOf(operation.authorizationId));
+    const sequence = lastSequence + 1;
+    const row = { sequence, operationId, kind, paymentId, amount, currency, ...decided };
+    const none = { failureCode: null, providerFailureCode: null };
+    const values = { ...none, ...row, authorizationId, behaviour: remembered(behaviour) };
+    if (insert.run(values).changes === 0) return mustRead(operationId);
+    lastSequence = sequence;
+    return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
   };
 
   return {
@@ -301,26 +236,36 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
         fence.run(operationId);
         return mustRead(operationId);
       }),
-    find: (operationId) => {
-      flush();
-      return read(operationId);
-    },
-    list: (after, limit) => {
-      flush();
-      return list(after, limit);
-    },
-    end: (after, limit) => {
-      flush();
-      return (end.all(after, limit) as Row[]).filter(isCarriedOut).map(entryOf);
-    },
-    authorization: (operationId) => {
-      flush();
-      return authorization.get(operationId) as Authorization | undefined;
-    },
-    close: () => {
+    find: flushed(read),
+    list: flushed(listIn(db)),
+    end: flushed((after, limit) => (end.all(after, limit) as CarriedOut[]).map(entryOf)),
+    authorization: flushed(authorizationOf),
+    flush,
+  };
+};
+
+/**
+ * `NORMAL` loses nothing at `kill -9`; a power failure may take the last rows, which a simulation
+ * can bear. The stand-alone simulator uses `FULL`: restore and crash tests take its ledger for the
+ * other side. Makes file (0600) and folder (0700). Throws what the file system or SQLite throws;
+ * isLockHeld tells a held ledger.
+ */
+export const openLedger = (file: string, durability: Durability): Ledger => {
+  makeDataDir(dirname(resolve(file)));
+  // One process for each ledger: memory alone knows which operations are at work. The lock is
+  // another file, so that the ledger can be copied meanwhile.
+  const lock = takeFileLock(`${file}.lock`);
+  try {
+    const db = openDatabase(file, durability);
+    const { flush, ...ledger } = ledgerIn(db);
+    const close = () => {
       flush();
       db.close();
       lock.release();
-    },
-  };
+    };
+    return { ...ledger, close };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
 };

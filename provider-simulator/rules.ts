@@ -37,11 +37,9 @@ export type Authorization = {
 
 const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
 
-const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => ({
-  outcome: 'DECLINED',
-  failureCode,
-  providerFailureCode,
-});
+const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => {
+  return { outcome: 'DECLINED', failureCode, providerFailureCode };
+};
 const notPermitted = (word: string): SimulatedOutcome =>
   declined('TRANSACTION_NOT_PERMITTED', word);
 
@@ -90,9 +88,8 @@ const decideCapture = (operation: FollowUp, authorization: Authorization): Simul
   if (authorization.voided !== null) return notPermitted('already_voided');
   // A capture below the authorized amount releases the rest, so there is never a second one.
   if (authorization.captured !== null) return notPermitted('already_captured');
-  if (operation.amount > authorization.amount) {
+  if (operation.amount > authorization.amount)
     return declined('LIMIT_EXCEEDED', 'over_authorized_amount');
-  }
   return authorization.behaviour === 'CAPTURE_DECLINED'
     ? declined('PROCESSING_ERROR', 'processing_error')
     : APPROVED;
@@ -130,9 +127,8 @@ export const decideFollowUp = (
   authorization: Authorization | undefined,
 ): SimulatedOutcome => {
   const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
-  if (!reserved || authorization.outcome !== 'APPROVED') {
+  if (!reserved || authorization.outcome !== 'APPROVED')
     return notPermitted('unknown_authorization');
-  }
   if (authorization.paymentId !== operation.paymentId) return notPermitted('other_payment');
   if (authorization.currency !== operation.currency) return notPermitted('other_currency');
   return deciders[operation.kind](operation, authorization);

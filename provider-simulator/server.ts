@@ -15,13 +15,6 @@ import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import type { SimulatedEntry } from './ledger.ts';
 import type { Known, Simulation } from './simulator.ts';
 
-export type SimulatorServerOptions = {
-  simulation: Simulation;
-  /** Every call on operations has to carry it when given. */
-  token?: string | undefined;
-  logger?: FastifyBaseLogger | undefined;
-};
-
 /** How long a call without a response is held open, unless the client closes it first. */
 const SILENCE_MS_MAX = 30_000;
 
@@ -39,13 +32,10 @@ const outcomeOf = (entry: SimulatedEntry) => {
   return outcome;
 };
 
-const operationFrom = (
-  operationId: string,
-  body: z.infer<typeof operationBody>,
-): OperationOrder => {
-  if (!('card' in body)) return { ...body, operationId };
-  return { ...body, operationId, card: new CardSecret(body.card) };
-};
+const operationFrom = (operationId: string, body: z.infer<typeof operationBody>): OperationOrder =>
+  'card' in body
+    ? { ...body, operationId, card: new CardSecret(body.card) }
+    : { ...body, operationId };
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
@@ -92,12 +82,10 @@ const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
     const route = request.routeOptions.url ?? 'none';
     const { method } = request;
     const status = reply.statusCode;
-    const labels = {
-      http_request_method: method,
-      http_route: route,
-      http_response_status_code: status,
-    };
-    metrics.requestSeconds.observe(labels, reply.elapsedTime / 1000);
+    metrics.requestSeconds.observe(
+      { http_request_method: method, http_route: route, http_response_status_code: status },
+      reply.elapsedTime / 1000,
+    );
     const durationMs = Math.round(reply.elapsedTime * 10) / 10;
     const level = isForOperators(route) && status < 400 ? 'debug' : 'info';
     request.log[level]({ method, route, status, durationMs }, 'call answered');
@@ -124,6 +112,8 @@ const silences = (app: FastifyInstance) => {
   };
 };
 
+type Call = { Params: { operationId: string } };
+
 const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
   const holdOpen = silences(app);
   const fenced = (operationId: string) => ({ operationId, outcome: 'FENCED' });
@@ -141,7 +131,7 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
     }
   });
 
-  app.put<{ Params: { operationId: string } }>('/operations/:operationId', async (call, reply) => {
+  app.put<Call>('/operations/:operationId', async (call, reply) => {
     const { operationId } = call.params;
     const body = operationBody.safeParse(call.body);
     if (!body.success) return reply.code(400).send({ error: 'the body is no operation' });
@@ -162,22 +152,19 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
     }
   });
 
-  app.get<{ Params: { operationId: string } }>('/operations/:operationId', async (call, reply) => {
+  app.get<Call>('/operations/:operationId', async (call, reply) => {
     const found = simulation.find(call.params.operationId);
     if (found?.outcome === 'RECORDED') return carriedOut(reply, found.entry);
     if (found?.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
     return reply.code(404).send({ error: 'nothing with that id has been carried out' });
   });
 
-  app.delete<{ Params: { operationId: string } }>(
-    '/operations/:operationId',
-    async (call, reply) => {
-      const found = await simulation.fence(call.params.operationId);
-      if (found.outcome === 'RECORDED') return carriedOut(reply, found.entry);
-      if (found.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
-      return reply.send(fenced(call.params.operationId));
-    },
-  );
+  app.delete<Call>('/operations/:operationId', async (call, reply) => {
+    const found = await simulation.fence(call.params.operationId);
+    if (found.outcome === 'RECORDED') return carriedOut(reply, found.entry);
+    if (found.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
+    return reply.send(fenced(call.params.operationId));
+  });
 
   app.get('/operations', async (call, reply) => {
     const requested = page.safeParse(call.query);
@@ -192,7 +179,12 @@ export const simulatorServer = ({
   simulation,
   token,
   logger,
-}: SimulatorServerOptions): FastifyInstance => {
+}: {
+  simulation: Simulation;
+  /** Once set, every call on operations has to carry it. */
+  token?: string | undefined;
+  logger?: FastifyBaseLogger | undefined;
+}): FastifyInstance => {
   const app = Fastify({
     ...(logger === undefined ? {} : { loggerInstance: logger }),
     logController: new LogController({ disableRequestLogging: true }),

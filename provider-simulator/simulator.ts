@@ -29,13 +29,11 @@ import {
 import { behaviourOf, cardOfToken, isLaterBehaviour, laterResultsOf } from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 
-export type Carried =
+/** NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything. */
+type Carried =
   | { outcome: 'RECORDED'; entry: SimulatedEntry; responseLost: boolean }
   | { outcome: 'FENCED' }
-  /** The call never arrived; nothing is written. */
-  | { outcome: 'NOT_REACHABLE' }
-  /** The call gets no response; nothing is written. */
-  | { outcome: 'SILENT' };
+  | { outcome: 'NOT_REACHABLE' | 'SILENT' };
 
 export type Known = Recorded | { outcome: 'AT_WORK' };
 
@@ -69,8 +67,6 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
     atWork.set(operation.operationId, work);
     return work;
   };
-  const again = (recorded: Recorded): Carried =>
-    recorded.outcome === 'FENCED' ? recorded : { ...recorded, responseLost: false };
 
   return {
     operate: async (operation) => {
@@ -79,7 +75,7 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
       const behaviour = behaviourOf(operation);
       // Most cards have no behaviour and skip this look-up: their insert finds a repeat by itself.
       const recorded = behaviour === undefined ? undefined : ledger.find(operation.operationId);
-      if (recorded !== undefined) return again(recorded);
+      if (recorded !== undefined) return { ...recorded, responseLost: false };
       if (behaviour === 'NOT_REACHABLE') return { outcome: 'NOT_REACHABLE' };
       if (behaviour === 'TIMES_OUT') return { outcome: 'SILENT' };
       return behaviour === 'SLOW' ? recordLater(operation) : record(operation);
@@ -116,9 +112,8 @@ const responseFrom = (
   entry: SimulatedEntry,
   question: Pick<OperationQuestion, 'amount' | 'currency'>,
 ): Approved | Declined | Unknown => {
-  if (entry.amount !== question.amount || entry.currency !== question.currency) {
+  if (entry.amount !== question.amount || entry.currency !== question.currency)
     return unknown(MISMATCH);
-  }
   if (entry.outcome === 'APPROVED') {
     return { outcome: 'APPROVED', providerReference: entry.providerReference };
   }
@@ -206,18 +201,16 @@ const laterResults = (simulation: Simulation) => {
   };
 };
 
-export type SimulatorOptions = {
-  file: string;
-  timeoutMs: number;
-  logger?: Pick<Logger, 'error'> | undefined;
-};
-
 /** Rejects where its ledger cannot be opened (see openLedger). */
 export const openSimulator = async ({
   file,
   timeoutMs,
   logger,
-}: SimulatorOptions): Promise<Provider> => {
+}: {
+  file: string;
+  timeoutMs: number;
+  logger?: Pick<Logger, 'error'> | undefined;
+}): Promise<Provider> => {
   const simulation = openSimulation(file);
   const ask = <T>(call: () => Promise<T | 'SILENT'>, operationId: string) =>
     withinTime(call(), timeoutMs, () =>

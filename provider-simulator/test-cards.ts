@@ -41,127 +41,68 @@ export type TestCard = {
 /** How long an operation with the slow card is at work. */
 export const SLOW_CARD_MS = 2000;
 
+const approved = (number: string, token?: string): TestCard => {
+  return { number, ...(token && { token }), outcome: 'approved' };
+};
+const declined = (number: string, token: string, failureCode: FailureCode): TestCard => {
+  return { number, token, outcome: 'declined', failureCode };
+};
+const behaving = (
+  number: string,
+  behaviour: CardBehaviour,
+  outcome: string,
+  more?: Pick<TestCard, 'token' | 'failureCode'>,
+): TestCard => ({ number, token: `tok_${behaviour.toLowerCase()}`, outcome, behaviour, ...more });
+const DISPUTED = 'approved; once captured, it is disputed';
+
 /** Every other number that passes the Luhn check is approved. */
 export const TEST_CARDS: readonly TestCard[] = [
-  { number: '4242424242424242', token: 'tok_visa', outcome: 'approved' },
-  { number: '4111111111111111', outcome: 'approved' },
-  { number: '5555555555554444', token: 'tok_mastercard', outcome: 'approved' },
-  { number: '378282246310005', token: 'tok_amex', outcome: 'approved' },
+  approved('4242424242424242', 'tok_visa'),
+  approved('4111111111111111'),
+  approved('5555555555554444', 'tok_mastercard'),
+  approved('378282246310005', 'tok_amex'),
   { number: '4242424242424241', outcome: 'declined', failureCode: 'INVALID_CARD_NUMBER' },
-  {
-    number: '4000000000000002',
-    token: 'tok_declined',
-    outcome: 'declined',
-    failureCode: 'CARD_DECLINED',
-  },
-  {
-    number: '4000000000009995',
-    token: 'tok_insufficient_funds',
-    outcome: 'declined',
-    failureCode: 'INSUFFICIENT_FUNDS',
-  },
-  {
-    number: '4000000000009987',
-    token: 'tok_lost_card',
-    outcome: 'declined',
-    failureCode: 'LOST_CARD',
-  },
-  {
-    number: '4000000000009979',
-    token: 'tok_stolen_card',
-    outcome: 'declined',
-    failureCode: 'STOLEN_CARD',
-  },
-  {
-    number: '4000000000000069',
-    token: 'tok_expired_card',
-    outcome: 'declined',
-    failureCode: 'EXPIRED_CARD',
-  },
-  {
-    number: '4000000000000127',
-    token: 'tok_incorrect_cvv',
-    outcome: 'declined',
-    failureCode: 'INCORRECT_CVV',
-  },
-  {
-    number: '4000000000000119',
-    token: 'tok_processing_error',
-    outcome: 'declined',
-    failureCode: 'PROCESSING_ERROR',
-  },
-  {
-    number: '4000000000004210',
+  declined('4000000000000002', 'tok_declined', 'CARD_DECLINED'),
+  declined('4000000000009995', 'tok_insufficient_funds', 'INSUFFICIENT_FUNDS'),
+  declined('4000000000009987', 'tok_lost_card', 'LOST_CARD'),
+  declined('4000000000009979', 'tok_stolen_card', 'STOLEN_CARD'),
+  declined('4000000000000069', 'tok_expired_card', 'EXPIRED_CARD'),
+  declined('4000000000000127', 'tok_incorrect_cvv', 'INCORRECT_CVV'),
+  declined('4000000000000119', 'tok_processing_error', 'PROCESSING_ERROR'),
+  behaving('4000000000004210', 'NOT_REACHABLE', 'provider not reachable, nothing charged', {
     token: 'tok_unreachable',
-    outcome: 'provider not reachable, nothing charged',
-    behaviour: 'NOT_REACHABLE',
-  },
-  {
-    number: '4000000000004228',
+  }),
+  behaving('4000000000004228', 'TIMES_OUT', 'times out before it acts; found as nothing later', {
     token: 'tok_never_carried_out',
-    outcome: 'times out before it acts; found as nothing later',
-    behaviour: 'TIMES_OUT',
-  },
-  {
-    number: '4000000000004236',
-    token: 'tok_answer_lost',
-    outcome: 'acts, then its answer is lost; found as approved later',
-    behaviour: 'ANSWER_LOST',
-  },
-  {
-    number: '4000000000004244',
-    token: 'tok_capture_declined',
-    outcome: 'approved, capture declined',
+  }),
+  behaving(
+    '4000000000004236',
+    'ANSWER_LOST',
+    'acts, then its answer is lost; found as approved later',
+  ),
+  behaving('4000000000004244', 'CAPTURE_DECLINED', 'approved, capture declined', {
     failureCode: 'PROCESSING_ERROR',
-    behaviour: 'CAPTURE_DECLINED',
-  },
-  {
-    number: '4000000000004251',
-    token: 'tok_refund_declined',
-    outcome: 'approved, refund declined',
+  }),
+  behaving('4000000000004251', 'REFUND_DECLINED', 'approved, refund declined', {
     failureCode: 'TRANSACTION_NOT_PERMITTED',
-    behaviour: 'REFUND_DECLINED',
-  },
-  {
-    number: '4000000000004269',
-    token: 'tok_slow',
-    outcome: 'approved after 2 s',
-    behaviour: 'SLOW',
-  },
-  {
-    number: '4000000000004277',
-    token: 'tok_authorization_expires',
-    outcome: 'approved; the authorization runs out at once',
-    behaviour: 'AUTHORIZATION_EXPIRES',
-  },
-  {
-    number: '4000000000004285',
-    token: 'tok_refund_fails',
-    outcome: 'approved; each refund is approved, and bounces a moment later',
-    behaviour: 'REFUND_FAILS',
-  },
-  {
-    number: '4000000000004293',
-    token: 'tok_refunded_elsewhere',
-    outcome: 'approved; once captured, 1.00 of it is refunded elsewhere',
-    behaviour: 'REFUNDED_ELSEWHERE',
-  },
-  {
-    number: '4000000000004301',
-    token: 'tok_disputed',
-    outcome: 'approved; once captured, it is disputed',
-    behaviour: 'DISPUTED',
-  },
-  {
-    number: '4000000000004319',
-    token: 'tok_dispute_won',
-    outcome: 'approved; once captured, it is disputed, and the merchant wins',
-    behaviour: 'DISPUTE_WON',
-  },
-  {
-    number: '4000000000004327',
-    token: 'tok_dispute_lost',
-    outcome: 'approved; once captured, it is disputed, and the merchant loses',
-    behaviour: 'DISPUTE_LOST',
-  },
+  }),
+  behaving('4000000000004269', 'SLOW', 'approved after 2 s'),
+  behaving(
+    '4000000000004277',
+    'AUTHORIZATION_EXPIRES',
+    'approved; the authorization runs out at once',
+  ),
+  behaving(
+    '4000000000004285',
+    'REFUND_FAILS',
+    'approved; each refund is approved, and bounces a moment later',
+  ),
+  behaving(
+    '4000000000004293',
+    'REFUNDED_ELSEWHERE',
+    'approved; once captured, 1.00 of it is refunded elsewhere',
+  ),
+  behaving('4000000000004301', 'DISPUTED', DISPUTED),
+  behaving('4000000000004319', 'DISPUTE_WON', `${DISPUTED}, and the merchant wins`),
+  behaving('4000000000004327', 'DISPUTE_LOST', `${DISPUTED}, and the merchant loses`),
 ];

@@ -1,6 +1,6 @@
 /** What the provider says of each operation, beside the outcome of the log. */
 import { counted, money, pathOf } from './format.js';
-import { html, ProblemBox, Raw, Waiting } from './parts.js';
+import { html, ProblemBox, Raw, Table, Waiting } from './parts.js';
 
 /** @typedef {import('../../command-api/reconcile/contract.ts').PaymentReconciliation} Reconciliation */
 /** @typedef {Reconciliation['operations'][number]} Compared */
@@ -53,10 +53,8 @@ export const AtProvider = ({ paymentId, address, loaded, isBroken }) => {
       return html`<p>Not asked: the stream does not verify. <a href="/console/operate/reconcile">Reconcile</a> compares the whole ledger.</p>`;
     if (value === undefined)
       return problem === undefined ? html`<${Waiting} what="the provider's entries" />` : null;
-    return html`<div class="scrolls" tabindex="0" role="region" aria-label="Operations at the provider"><table>
-        <thead><tr><th scope="col">Operation</th><th scope="col">Amount</th><th scope="col">Log</th><th scope="col">Provider</th><th scope="col">Finding</th></tr></thead>
-        <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}</tbody>
-      </table></div>
+    return html`<${Table} label="Operations at the provider" columns=${['Operation', 'Amount', 'Log', 'Provider', 'Finding']}>
+        <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}</tbody><//>
       ${value.notCompared > 0 && html`<p><a href="#happened">${counted(value.notCompared)} older operations</a> were not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
       <p><button type="button" onClick=${again}>Ask the provider again</button></p>
       <${Raw} value=${value} />`;

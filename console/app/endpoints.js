@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { send, useAsk } from './api.js';
 import { duration, utc } from './format.js';
-import { html, ProblemBox, Raw, Time, Waiting } from './parts.js';
+import { html, ProblemBox, Raw, Table, Time, Waiting } from './parts.js';
 import { hasScope } from './session.js';
 
 /** @typedef {import('../../command-api/webhooks/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
@@ -49,11 +49,9 @@ const Attempts = ({ base, endpointId }) => {
   const attempts = /** @type {{ attempts: Attempt[] } | undefined} */ (loaded.value)?.attempts;
   if (attempts === undefined) return html`<${ProblemBox} problem=${loaded.problem} />`;
   if (attempts.length === 0) return html`<p>No attempt yet.</p>`;
-  return html`<div class="scrolls" tabindex="0" role="region" aria-label="Attempts"><table>
-    <caption>The last ${attempts.length} attempts, the latest first.</caption>
-    <thead><tr><th scope="col">At</th><th scope="col">Message</th><th scope="col">Payment</th><th scope="col">Attempt</th><th scope="col">Response</th><th scope="col">Outcome</th><th scope="col">Send again</th></tr></thead>
-    <tbody>${attempts.map((attempt) => html`<${AttemptRow} key=${`${attempt.eventId}${attempt.at}`} attempt=${attempt} endpointId=${endpointId} isOwn=${base === OWN_ENDPOINTS} />`)}</tbody>
-  </table></div>`;
+  const columns = ['At', 'Message', 'Payment', 'Attempt', 'Response', 'Outcome', 'Send again'];
+  return html`<${Table} label="Attempts" columns=${columns} caption=${`The last ${attempts.length} attempts, the latest first.`}>
+    <tbody>${attempts.map((attempt) => html`<${AttemptRow} key=${`${attempt.eventId}${attempt.at}`} attempt=${attempt} endpointId=${endpointId} isOwn=${base === OWN_ENDPOINTS} />`)}</tbody><//>`;
 };
 
 /** @param {{ base: string, endpoint: Endpoint, again: () => void }} props */

@@ -1,7 +1,7 @@
 /** Whether a command would be allowed now, and which events forbid it. */
 import { useState } from 'preact/hooks';
 import { useAsk } from './api.js';
-import { minorOf, pathOf } from './format.js';
+import { minorOf, pathOf, paymentRoute } from './format.js';
 import { BrokenBox, EventMoney, Finding, html, ProblemBox, Time } from './parts.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditExplanation} Explanation */
@@ -47,8 +47,7 @@ export const Explain = ({ paymentId, address }) => {
     event.preventDefault();
     const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
     const amount = command === 'void' ? undefined : minorOf(String(form.get('amount')));
-    const route = `/audit/v1/payments/${encodeURIComponent(paymentId)}/explain`;
-    const next = pathOf(route, { command, amount });
+    const next = paymentRoute(paymentId, 'explain', { command, amount });
     if (next === path) response.again();
     else setPath(next);
   };

@@ -50,3 +50,11 @@ export const pathOf = (path, parameters = {}) => {
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return query === '' ? path : `${path}?${query}`;
 };
+
+/** @type {(id: string, revision?: number) => string} the page of a payment, at a revision */
+export const paymentPage = (id, revision) =>
+  pathOf(`/console/payments/${encodeURIComponent(id)}`, { revision });
+
+/** @type {(id: string, name: string, parameters?: Parameters<typeof pathOf>[1]) => string} an audit route of a payment */
+export const paymentRoute = (id, name, parameters) =>
+  pathOf(`/audit/v1/payments/${encodeURIComponent(id)}/${name}`, parameters);

@@ -2,8 +2,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useAsk } from './api.js';
 import { comparedOf, entryText } from './at-provider.js';
-import { pathOf } from './format.js';
-import { BrokenBox, EventMoney, Fact, html, Money, ProblemBox, Raw, Status } from './parts.js';
+import { paymentPage, paymentRoute } from './format.js';
+import {
+  BrokenBox,
+  EventMoney,
+  Fact,
+  html,
+  Money,
+  ProblemBox,
+  Raw,
+  Status,
+  Table,
+} from './parts.js';
 import { byHand } from './timeline.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
@@ -76,14 +86,11 @@ const madeAt = (events, revision, field) => {
 const Amounts = ({ payment, events, revision }) => {
   const { currency, paymentId, merchantReference } = payment;
   const { card } = payment.paymentMethod;
-  /** @param {number} at */
-  const addressOf = (at) =>
-    pathOf(`/console/payments/${encodeURIComponent(paymentId)}`, { revision: at });
   /** @param {Sum | 'status'} field */
-  const address = (field) => addressOf(madeAt(events, revision, field));
+  const address = (field) => paymentPage(paymentId, madeAt(events, revision, field));
   return html`<dl class="figures">
     <${Fact} name="Status" href=${address('status')}><${Status} status=${payment.status} /><//>
-    <${Fact} name="Amount" href=${addressOf(0)}><${Money} minor=${payment.amount} currency=${currency} /><//>
+    <${Fact} name="Amount" href=${paymentPage(paymentId, 0)}><${Money} minor=${payment.amount} currency=${currency} /><//>
     ${SUMS.map(([name, sum]) => html`<${Fact} name=${name} href=${address(sum)}><${Money} minor=${payment[sum]} currency=${currency} /><//>`)}
   </dl>
   <p class="hint">Each leads to the event that made it so.</p>
@@ -118,20 +125,15 @@ const Then = ({ moment, events }) => {
     ${
       differences.length === 0
         ? html`<p>${revision === now.revision ? 'This is the payment now.' : 'Nothing.'}</p>`
-        : html`<div class="scrolls" tabindex="0" role="region" aria-label="Differences"><table>
-            <thead><tr><th scope="col">Field</th><th scope="col">Then</th><th scope="col">Now (<a href=${pathOf(`/console/payments/${encodeURIComponent(payment.paymentId)}`, { revision: now.revision })}>r${now.revision}</a>)</th></tr></thead>
-            <tbody>${differences.map((one) => html`<tr><th scope="row" class="id">${one.path}</th><td>${leaf(one.path, one.was, revision)}</td><td>${leaf(one.path, one.now, now.revision)}</td></tr>`)}</tbody>
-          </table></div>`
+        : html`<${Table} label="Differences" columns=${['Field', 'Then', html`Now (<a href=${paymentPage(payment.paymentId, now.revision)}>r${now.revision}</a>)`]}>
+            <tbody>${differences.map((one) => html`<tr><th scope="row" class="id">${one.path}</th><td>${leaf(one.path, one.was, revision)}</td><td>${leaf(one.path, one.now, now.revision)}</td></tr>`)}</tbody><//>`
     }`;
 };
 
 /** @param {{ paymentId: string, events: readonly ShownEvent[], revision: number, choose: (revision: number) => void, reconciliation: import('./at-provider.js').Reconciliation | undefined }} props */
 export const AtRevision = ({ paymentId, events, revision, choose, reconciliation }) => {
   const rested = useRested(revision);
-  const path = pathOf(`/audit/v1/payments/${encodeURIComponent(paymentId)}/state`, {
-    revision: rested,
-  });
-  const loaded = useAsk(path);
+  const loaded = useAsk(paymentRoute(paymentId, 'state', { revision: rested }));
   const moment = /** @type {Moment | undefined} */ (loaded.value);
   // The moment before stays until the next one is there: whoever has the focus in it keeps it.
   const last = useRef(moment);

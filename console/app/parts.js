@@ -1,7 +1,7 @@
 /** The small parts that every page is made of. */
 import htm from 'htm';
 import { h } from 'preact';
-import { brokenPlace, localTime, money, pathOf, utc } from './format.js';
+import { brokenPlace, localTime, money, paymentPage, utc } from './format.js';
 
 /** @typedef {import('./api.js').Problem} Problem */
 
@@ -74,11 +74,11 @@ export const Waiting = ({ what }) => html`<p class="waiting" role="status">Readi
 
 /** @param {{ id: string, revision?: number }} props */
 export const PaymentLink = ({ id, revision }) =>
-  html`<a class="id" href=${`/console/payments/${encodeURIComponent(id)}${revision === undefined ? '' : `?revision=${revision}`}`}>${id}</a>`;
+  html`<a class="id" href=${paymentPage(id, revision)}>${id}</a>`;
 
 /** @param {{ id: string, revision: number, minor: number, currency: string }} props leads to the event that made the amount */
 export const EventMoney = ({ id, revision, minor, currency }) =>
-  html`<a href=${pathOf(`/console/payments/${encodeURIComponent(id)}`, { revision })}><${Money} minor=${minor} currency=${currency} /></a>`;
+  html`<a href=${paymentPage(id, revision)}><${Money} minor=${minor} currency=${currency} /></a>`;
 
 /**
  * Until there is a first value.
@@ -102,8 +102,15 @@ export const Fact = ({ name, href, isBad = false, children }) =>
 
 /** @param {{ id: string, revision: number }} props */
 export const RevisionLink = ({ id, revision }) =>
-  html`<a href=${`/console/payments/${encodeURIComponent(id)}?revision=${revision}`} aria-label=${`${id} at revision ${revision}`}>${revision}</a>`;
+  html`<a href=${paymentPage(id, revision)} aria-label=${`${id} at revision ${revision}`}>${revision}</a>`;
+
+/** @param {{ label: string, columns: readonly unknown[], caption?: unknown, children?: unknown }} props around a tbody */
+export const Table = ({ label, columns, caption, children }) =>
+  html`<div class="scrolls" tabindex="0" role="region" aria-label=${label}><table>
+    ${caption && html`<caption>${caption}</caption>`}
+    <thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+    ${children}
+  </table></div>`;
 
 /** @param {{ id: string, children?: unknown }} props */
-export const ToPayment = ({ id, children }) =>
-  html`<a href=${`/console/payments/${encodeURIComponent(id)}`}>${children}</a>`;
+export const ToPayment = ({ id, children }) => html`<a href=${paymentPage(id)}>${children}</a>`;

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { minorOf, pathOf } from '../format.js';
-import { EventMoney, html, PaymentLink, ProblemBox, Status, Time } from '../parts.js';
+import { EventMoney, html, PaymentLink, ProblemBox, Status, Table, Time } from '../parts.js';
 import { goTo } from '../router.js';
 import { isOfAll } from '../session.js';
 
@@ -75,8 +75,10 @@ const Progress = ({ results, isFiltered, stop }) => {
   return html`<p role="status">Searched up to <${Time} at=${searchedTo ?? ''} />; older payments were not searched.</p>`;
 };
 
+const COLUMNS = ['Payment', 'Status', 'Amount', 'Card', 'Reference', 'Merchant', 'Created'];
+
 /** @param {{ results: Results, more: () => void }} props */
-const Table = ({ results, more }) => {
+const Found = ({ results, more }) => {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   /** @returns {HTMLElement[]} */
   const linksOf = () =>
@@ -105,9 +107,8 @@ const Table = ({ results, more }) => {
     const at = links.findIndex((link) => link.closest('tr') === row);
     links[Math.max(0, Math.min(links.length - 1, at + step))]?.focus();
   };
-  return html`<div class="scrolls" tabindex="0" role="region" aria-label="Payments found"><table>
-      <caption>${results.payments.length} payments, newest first. Arrow keys go through them.</caption>
-      <thead><tr><th scope="col">Payment</th><th scope="col">Status</th><th scope="col">Amount</th><th scope="col">Card</th><th scope="col">Reference</th><th scope="col">Merchant</th><th scope="col">Created</th></tr></thead>
+  const caption = `${results.payments.length} payments, newest first. Arrow keys go through them.`;
+  return html`<${Table} label="Payments found" columns=${COLUMNS} caption=${caption}>
       <tbody ref=${body} onKeyDown=${move}>
         ${results.payments.map(
           (found) => html`<tr key=${found.paymentId}>
@@ -120,8 +121,7 @@ const Table = ({ results, more }) => {
             <td><${Time} at=${found.createdAt} /></td>
           </tr>`,
         )}
-      </tbody>
-    </table></div>
+      </tbody><//>
     ${results.next !== null && html`<p><button type="button" onClick=${askMore} aria-disabled=${results.isAsking}>More</button></p>`}`;
 };
 
@@ -196,5 +196,5 @@ export const FindPage = ({ place }) => {
     <p class="hint">Key <kbd>/</kbd> leads back to the search. <a href="/console/find">All payments</a></p>
     <${ProblemBox} problem=${results.problem} />
     <${Progress} results=${results} isFiltered=${NAMES.some((name) => value(name) !== '')} stop=${stop} />
-    ${(results.payments.length > 0 || results.next !== null) && html`<${Table} results=${results} more=${() => start(results)} />`}`;
+    ${(results.payments.length > 0 || results.next !== null) && html`<${Found} results=${results} more=${() => start(results)} />`}`;
 };

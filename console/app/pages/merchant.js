@@ -2,7 +2,18 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask, useAsk } from '../api.js';
 import { duration, pathOf } from '../format.js';
-import { Disputed, Fact, html, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js';
+import {
+  Disputed,
+  Fact,
+  html,
+  Money,
+  ProblemBox,
+  Raw,
+  Status,
+  Table,
+  Time,
+  Waiting,
+} from '../parts.js';
 
 /** @typedef {import('../../../shared/payment/payment-response.ts').PaymentResponse} Payment */
 /** @typedef {import('../api.js').Problem} Problem */
@@ -86,12 +97,13 @@ const OnePayment = ({ id }) => {
     }`;
 };
 
+const COLUMNS = ['Payment', 'Status', 'Amount', 'Reference', 'Attempts', 'Created'];
+const CAPTION = 'Newest first. The first page is read again every two seconds.';
+
 /** @param {{ payments: readonly Payment[] }} props */
-const Table = ({
+const Listed = ({
   payments,
-}) => html`<div class="scrolls" tabindex="0" role="region" aria-label="My payments"><table>
-  <caption>Newest first. The first page is read again every two seconds.</caption>
-  <thead><tr><th scope="col">Payment</th><th scope="col">Status</th><th scope="col">Amount</th><th scope="col">Reference</th><th scope="col">Attempts</th><th scope="col">Created</th></tr></thead>
+}) => html`<${Table} label="My payments" columns=${COLUMNS} caption=${CAPTION}>
   <tbody>${payments.map(
     (payment) => html`<tr key=${payment.paymentId}>
       <td><a class="id" href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}>${payment.paymentId}</a></td>
@@ -101,8 +113,7 @@ const Table = ({
       <td>${payment.transactions.map(({ type }) => type).join(', ')}</td>
       <td><${Time} at=${payment.createdAt} /></td>
     </tr>`,
-  )}</tbody>
-</table></div>`;
+  )}</tbody><//>`;
 
 const AllPayments = () => {
   const first = useAsk(pathOf('/api/v1/payments', { limit: PAGE }), LIST_MS);
@@ -134,7 +145,7 @@ const AllPayments = () => {
     <${ProblemBox} problem=${first.problem ?? problem} again=${first.again} />
     ${page === undefined && first.problem === undefined && html`<${Waiting} what="payments" />`}
     ${isEmpty && html`<p role="status">There is no payment yet. One appears here by itself when <a href="/docs">the API</a> has made it.</p>`}
-    ${shown.length > 0 && html`<${Table} payments=${shown} />`}
+    ${shown.length > 0 && html`<${Listed} payments=${shown} />`}
     ${cursor !== undefined && html`<p><button type="button" onClick=${more}>More</button></p>`}`;
 };
 

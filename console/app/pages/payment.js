@@ -4,7 +4,7 @@ import { download, useAsk } from '../api.js';
 import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { exportFiles } from '../export-file.js';
-import { counted, pathOf } from '../format.js';
+import { counted, paymentPage, paymentRoute } from '../format.js';
 import { AtRevision } from '../moment.js';
 import { BrokenBox, Disputed, Finding, html, ProblemBox, Raw, Status, Waiting } from '../parts.js';
 import { goTo } from '../router.js';
@@ -61,15 +61,15 @@ const Download = ({ paymentId, path }) => {
 const Story = ({ paymentId, history, revisionText }) => {
   const { events, broken } = history;
   const isBroken = broken !== undefined;
-  const path = `/audit/v1/payments/${encodeURIComponent(paymentId)}/reconcile`;
+  const path = paymentRoute(paymentId, 'reconcile');
   /** @type {import('../api.js').Loaded<Reconciliation>} */
   const provider = useAsk(isBroken ? undefined : path);
   const last = events.length - 1;
   const wanted = revisionText === null ? last : Number(revisionText);
   const revision = Number.isInteger(wanted) ? Math.max(0, Math.min(last, wanted)) : last;
-  const address = `/console/payments/${encodeURIComponent(paymentId)}`;
+  const address = paymentPage(paymentId);
   /** @param {number} next */
-  const choose = (next) => goTo(pathOf(address, { revision: next }), true);
+  const choose = (next) => goTo(paymentPage(paymentId, next), true);
   useEffect(() => {
     /** @param {KeyboardEvent} event */
     const step = (event) => {
@@ -102,9 +102,9 @@ const Story = ({ paymentId, history, revisionText }) => {
 
 /** @param {{ place: import('../router.js').Place }} props */
 export const PaymentPage = ({ place: { id = '', query } }) => {
-  const path = `/audit/v1/payments/${encodeURIComponent(id)}/events`;
+  const path = paymentRoute(id, 'events');
   const loaded = useAsk(path);
-  const verified = useAsk(`/audit/v1/payments/${encodeURIComponent(id)}/verify`);
+  const verified = useAsk(paymentRoute(id, 'verify'));
   const history = /** @type {History | undefined} */ (loaded.value);
   const newest = history?.events.findLast(
     (event) => 'status' in event && event.status !== undefined,

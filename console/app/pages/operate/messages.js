@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { download } from '../../api.js';
 import { pathOf } from '../../format.js';
-import { html, ProblemBox, Raw, RevisionLink, Time, Waiting } from '../../parts.js';
+import { html, ProblemBox, Raw, RevisionLink, Table, Time, Waiting } from '../../parts.js';
 
 /** @typedef {{ partition: number, key: string, value: { type: string, sequence: string, partitionsequence?: string, globalposition: string, time: string } }} Message */
 /** @typedef {{ messages: Message[], next: string }} Page */
@@ -56,9 +56,8 @@ export const MessagesSection = ({ place }) => {
       page !== undefined &&
       html`<p>Computed from the log ${from === 'start' ? 'from its start' : `after #${from}`}.
         ${page.next !== from && html` <a href=${addressOf(topic, page.next)}>After #${page.next}</a>`}</p>
-      <div class="scrolls" tabindex="0" role="region" aria-label="Messages"><table>
-        <thead><tr><th scope="col">Position</th><th scope="col">Time</th><th scope="col">Type</th><th scope="col">Key</th><th scope="col">Partition</th><th scope="col">Number in it</th></tr></thead>
-        <tbody>${page.messages.map((one) => html`<${Row} message=${one} isOfPayment=${topic !== 'seals'} />`)}</tbody></table></div>
+      <${Table} label="Messages" columns=${['Position', 'Time', 'Type', 'Key', 'Partition', 'Number in it']}>
+        <tbody>${page.messages.map((one) => html`<${Row} message=${one} isOfPayment=${topic !== 'seals'} />`)}</tbody><//>
       ${page.messages.length === 0 && html`<p class="hint">No message of this topic here.</p>`}`
     }`;
 };

@@ -10,6 +10,7 @@ import {
   ProblemBox,
   Raw,
   RevisionLink,
+  Table,
   Time,
   Waiting,
 } from '../../parts.js';
@@ -130,8 +131,8 @@ const TopicsPart = () => {
       <${Fact} name="Parked at the relay" href="#relay-parked" isBad=${relay.parked > 0}>${counted(relay.parked)}<//>
     </dl>
     ${relay.error && html`<p class="bad-text">${relay.error}</p>`}
-    <div class="scrolls" tabindex="0" role="region" aria-label="Topics"><table><thead><tr><th scope="col">Topic</th><th scope="col">Key</th><th scope="col">Partitions</th><th scope="col">Kept</th></tr></thead>
-      <tbody>${topics.map((one) => html`<tr><th scope="row"><a href=${`/console/operate/messages?topic=${one.topic}`}>${one.name}</a></th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}</tbody></table></div>
+    <${Table} label="Topics" columns=${['Topic', 'Key', 'Partitions', 'Kept']}>
+      <tbody>${topics.map((one) => html`<tr><th scope="row"><a href=${`/console/operate/messages?topic=${one.topic}`}>${one.name}</a></th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}</tbody><//>
     <${Raw} value=${value} />
     <${RelayParkedPart} onSent=${loaded.again} />`;
 };

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { followToResult, problemBy } from '../../api.js';
 import { counted, money } from '../../format.js';
-import { Finding, html, PaymentLink, ProblemBox, Raw, ToPayment } from '../../parts.js';
+import { Finding, html, PaymentLink, ProblemBox, Raw, Table, ToPayment } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
@@ -23,10 +23,8 @@ const Result = ({ found }) => {
     ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
     ${
       differences.length > 0 &&
-      html`<div class="scrolls" tabindex="0" role="region" aria-label="Differences"><table>
-        <thead><tr><th scope="col">Payment</th><th scope="col">Difference</th><th scope="col">Operation</th><th scope="col">Log</th><th scope="col">Provider</th></tr></thead>
-        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.log)}<//><small>${one.log?.reason}</small></td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.provider)}<//></td></tr>`)}</tbody>
-      </table></div>`
+      html`<${Table} label="Differences" columns=${['Payment', 'Difference', 'Operation', 'Log', 'Provider']}>
+        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.log)}<//><small>${one.log?.reason}</small></td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.provider)}<//></td></tr>`)}</tbody><//>`
     }
     ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}
     <${Raw} id="compared" value=${found} />`;
