@@ -121,7 +121,7 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   const { dataDir, eventStoreDbUrl } = readSettings();
   if (eventStoreDbUrl !== undefined) {
     throw new CommandFailed(
-      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; docs/operations.md says how to back up the servers',
+      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; to back up the servers see "EventStoreDB, MongoDB, Kafka" in docs/operations.md',
     );
   }
   const folder = resolve(target);

@@ -197,7 +197,7 @@ const failures = (finding: Finding): string[] => {
     service?.state === 'not ready' && 'the service is not ready',
     service?.reason !== undefined && 'the settings in effect could not be read',
     faults.length > 0 &&
-      `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`,
+      `${faults.join(', ')} cannot be used; the causes are above, and "Health" in docs/operations.md says what to do`,
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
     dataFolder?.problem,
     ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
