@@ -17,27 +17,8 @@ const escapeLength = (text: string, at: number): number => (text[at + 1] === 'u'
 
 const FOREIGN_DIGIT = /[[\p{Nd}\p{No}]--[0-9]]/v;
 
-const PLAIN = /^[\t\n -[\]-~]*$/;
-
-/** Whether `length` signs in a row are no ASCII letters, at a 25th of the time of a pattern. */
-const holdsPartWithoutLetter = (text: string, length: number): boolean => {
-  let start = 0;
-  while (start + length <= text.length) {
-    let at = start + length - 1;
-    while (at >= start && !isAsciiLetter(text.charCodeAt(at))) at -= 1;
-    if (at < start) return true;
-    start = at + 1;
-  }
-  return false;
-};
-
-/** The first two tests reject nearly every text. */
-const mayHoldRun = (text: string, length: number, isJson: boolean): boolean =>
-  PLAIN.test(text) && !holdsPartWithoutLetter(text, length)
-    ? false
-    : mayHoldLongRun(text, length, isJson);
-
-const mayHoldLongRun = (text: string, length: number, isJson: boolean): boolean => {
+/** A quick test that rejects nearly every text, and none that holds a run. */
+const mayHoldRun = (text: string, length: number, isJson: boolean): boolean => {
   let digits = 0;
   let isForeign = false;
   for (let at = 0; at < text.length; at += 1) {
