@@ -6,14 +6,6 @@ import type { Scope } from './auth/principal.ts';
 
 export type Service = 'command-api' | 'query-api' | 'audit' | 'projector';
 
-/** In the three-process mode (ADR-0014). */
-export const PROCESS_OF = {
-  'command-api': 'command-api',
-  'query-api': 'query-api',
-  audit: 'query-api',
-  projector: 'projector',
-} as const satisfies Record<Service, string>;
-
 /** In place of a scope: the sender has no token and signs the body. */
 export const SIGNED = 'signed';
 

@@ -3,7 +3,7 @@
 /** One part in so many. */
 const OF_A_MERCHANT = 2;
 /** Requests without a token together: anyone can send those, a merchant included (gaps §11). */
-const OF_NOBODY = 4;
+const OF_UNAUTHENTICATED = 4;
 
 /** `merchantId` is undefined for a request without a token. */
 export type Shares = {
@@ -27,7 +27,7 @@ export const createShares = (max: number, ofOneMin = 1): Shares => {
   let taken = 0;
   return {
     isFull: (merchantId) => {
-      const ownMax = merchantId === undefined ? Math.ceil(max / OF_NOBODY) : ofOneMax;
+      const ownMax = merchantId === undefined ? Math.ceil(max / OF_UNAUTHENTICATED) : ofOneMax;
       return taken >= max || (byMerchant.get(merchantId) ?? 0) >= ownMax;
     },
     take: (merchantId, amount) => {
