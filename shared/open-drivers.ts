@@ -1,7 +1,4 @@
-/**
- * The engines that the settings name, each behind its port: which driver runs is decided here. A
- * server's client is loaded only where it is used: it takes longer than the whole embedded start.
- */
+/** Chooses drivers by the settings; a server's client is loaded only where it is used, for its cost. */
 import { AppendOutcomeUnknown, StoreUnavailable } from './event-store/errors.ts';
 import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
@@ -14,33 +11,27 @@ import type { Log } from './runtime/log.ts';
 import type { Metrics } from './runtime/metrics.ts';
 import { isTracing } from './runtime/tracing.ts';
 
-/** The event store, and what differs between its drivers. */
 export type OpenedStore = {
   store: EventStore;
-  /** Other processes append to it as well. */
   shared: boolean;
-  /** The last position this process knows of, for the banner and the metrics. */
   lastPosition(): Position | null;
-  /** Group commits since the start; undefined where the store's server commits. */
+  /** Group commits since the start; undefined for a server. */
   commits(): number | undefined;
-  /** Resolves when the store answers. Throws StoreUnavailable. */
   ping(): Promise<void>;
 };
 
-/** What opening a driver needs. */
 type DriverOptions = {
   config: Config;
   log: Log;
-  /** The path of an embedded engine's file in the data folder; not called where a server is set. */
+  /** The path of a file in the data folder; not called where a server is set. */
   fileOf(name: string): string;
-  /** The store can take no more events, and the process must end. */
   onFatal(error: Error): void;
 };
 
 const withSpans = <T>(traced: (own: T, system: string) => T, own: T, system: string): T =>
   isTracing() ? traced(own, system) : own;
 
-/** Counts the appends that the store did not take, or did not say so. */
+/** Counts the appends that failed, or whose outcome is unknown. */
 const withFailuresCounted = (
   store: EventStore,
   { appendFailures }: Pick<Metrics, 'appendFailures'>,
@@ -57,10 +48,7 @@ const withFailuresCounted = (
   },
 });
 
-/**
- * Opens the event store. A server may still be out of reach: its calls throw StoreUnavailable until
- * it is there. Throws StoreUnavailable for a file that cannot be used, one line for the operator.
- */
+/** A server may still be out of reach. Throws StoreUnavailable for a file that cannot be used. */
 export const openEventStore = async (
   options: DriverOptions & { metrics: Pick<Metrics, 'appendFailures'> },
 ): Promise<OpenedStore> => {
@@ -86,11 +74,7 @@ export const openEventStore = async (
   };
 };
 
-/**
- * Opens the read models. A server may still be out of reach: calls throw ReadModelsUnavailable.
- * `secrets` are the idempotency secret and the earlier one: the check of each document is made with
- * them, so they are the same in every process (gaps §8).
- */
+/** A server may still be out of reach. `secrets`: the idempotency secret, then the earlier one. */
 export const openReadModels = async (
   options: Pick<DriverOptions, 'config' | 'log' | 'fileOf'>,
   secrets: readonly [string, ...string[]],

@@ -1,7 +1,4 @@
-/**
- * Reading is itself recorded, in the log (ADR-0011): who read what and when stands there before
- * the response leaves. A process writes into streams of its own, so it never meets another writer.
- */
+/** Records each reading of audit data in the log before its response leaves (ADR-0011). */
 import type { FastifyRequest } from 'fastify';
 import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
@@ -14,21 +11,17 @@ import { contextOf } from './event-context.ts';
 export type Access = {
   action: AccessEvent['data']['action'];
   paymentId?: string | undefined;
-  /** What the response follows, beside or instead of the request's own parameters. */
+  /** In addition to the request's own parameters, or in their place. */
   parameters?: Record<string, string>;
 };
 
-/**
- * Resolves once the access is durable. Throws what the store throws: what cannot be recorded is not
- * sent.
- */
+/** Resolves once the access is durable; throws what the store throws, and then no response is sent. */
 export type Recorder = (request: FastifyRequest, access: Access) => Promise<void>;
 
-/** A stream is left for a new one here, so that none grows without end. */
 const EVENTS_MAX = 10_000;
 const PARAMETERS_MAX = 1000;
 
-/** What tells most of what was read comes first: the text may be cut at its end. */
+/** These come first, because the text may be cut at its end. */
 const FIRST = ['paymentId', 'q', 'merchant'];
 const VALUE_MAX = 200;
 const rankOf = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
@@ -46,7 +39,6 @@ type End = { stream: string; last: RecordedEvent | undefined };
 
 const newStream = (): End => ({ stream: auditStreamOf(newUlid()), last: undefined });
 
-/** Makes what records the readers of one process. */
 export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
   let end = newStream();
   let turn: Promise<unknown> = Promise.resolve();
@@ -56,13 +48,12 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     const again = () => store.append(end.stream, expectedAfter(end.last), [event]);
     try {
       const [stored] = await again().catch((error: unknown) => {
-        // The very same append again stores nothing twice.
+        // Repeating the same append stores nothing twice.
         if (error instanceof AppendOutcomeUnknown) return again();
         throw error;
       });
       end.last = stored;
     } catch (error) {
-      // Where this stream ends is not known any more.
       end = newStream();
       if (!(error instanceof RevisionConflict)) throw error;
       const [stored] = await again();
@@ -72,8 +63,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
 
   const eventOf = (request: FastifyRequest, access: Access): NewEvent<AccessEvent> => {
     const { action, paymentId, parameters } = access;
-    // A card number that somebody searches for must not get into the log this way (gaps §4): an id
-    // that could be one is cut as every other text is.
+    // A searched card number must not reach the log (gaps §4): an id that could be one is cut like any text.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
     const named = paymentId === undefined ? {} : { paymentId };
     if (request.principal === undefined)

@@ -1,9 +1,7 @@
-/** The one form of a time (RFC 3339) that requests and the options of the command line take. */
-
+/** RFC 3339. */
 const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Whether a text is a time of RFC 3339, with the days that the month has. */
 export const isDateTime = (text: string): boolean => {
   const [, year, month, day] = DATE_TIME.exec(text) ?? [];
   if (year === undefined) return false;
@@ -12,10 +10,7 @@ export const isDateTime = (text: string): boolean => {
 
 const UTC_LENGTH = 24;
 
-/**
- * Whether a text is such a time and can be compared with stored ones: in UTC with four digits of years,
- * for others would not sort as texts, and without a leap second, which no clock of the service shows.
- */
+/** Whether a text compares with stored times: no leap second, and four digits of years in UTC. */
 export const isMoment = (text: string): boolean => {
   if (!isDateTime(text)) return false;
   const ms = Date.parse(text);

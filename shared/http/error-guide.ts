@@ -1,13 +1,9 @@
-/**
- * What each error code tells a merchant developer: the text of docs/errors.md and of the page
- * `/docs/errors`, one entry per code. Text between backticks is code, on both.
- */
+/** The text of docs/errors.md and of the page `/docs/errors`. Text between backticks is code, on both. */
 import type { ErrorCode } from './errors.ts';
 
 export type ErrorEntry = {
   means: string;
   todo: string;
-  /** What the service keeps of the refused request. */
   stored: string;
 };
 
@@ -126,12 +122,10 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
 };
 
-/** Where the entry of a code stands: the name that a Markdown heading of it gets as an anchor. */
 export const anchorOf = (code: string): string => code.toLowerCase();
 
-/** Where the service serves the page. */
 export const ERRORS_PATH = '/docs/errors';
-/** The entry of a create that the provider declined: its answer has no code (402). */
+/** The entry of a create that the provider declined: that body has no code (402). */
 export const PAYMENT_FAILED = 'PAYMENT_FAILED';
 export const FAILED_ENTRY: ErrorEntry = {
   means:
@@ -140,5 +134,5 @@ export const FAILED_ENTRY: ErrorEntry = {
   stored: 'The payment, FAILED for good, with one FAILED transaction. Nothing was charged.',
 };
 
-/** The value of the `Link` header that leads from an error answer to its entry (RFC 8288). */
+/** The `Link` header of an error (RFC 8288). */
 export const helpLink = (code: string): string => `<${ERRORS_PATH}#${anchorOf(code)}>; rel="help"`;

@@ -1,7 +1,4 @@
-/**
- * Every error code with its HTTP status and message, and the one form of an error response
- * (interface, "Error body"; gaps §1). Codes are stable: clients switch on them.
- */
+/** Error codes (interface, "Error body"; gaps §1). They are stable: clients switch on them. */
 import type { FastifyReply } from 'fastify';
 
 const ERRORS = {
@@ -28,28 +25,23 @@ const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Every code, for documents and tests. */
 export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
 
-/** The HTTP status that a code has unless the transport gives it another one (408, 413, 417, 431). */
+/** The transport may give a code another status (408, 413, 417, 431). */
 export const statusOf = (code: ErrorCode): number => ERRORS[code][0];
 
 export const messageOf = (code: ErrorCode): string => ERRORS[code][1];
 
-/** The header that tells apart rejections which share a code: `STANDING_BY`, `REBUILD_RUNNING`. */
+/** The header that distinguishes rejections of one code: `STANDING_BY`, `REBUILD_RUNNING`. */
 export const REJECTION_HEADER = 'rejection';
 
-/** Seconds after which a rejected client may try again, where nothing better is known. */
 export const RETRY_AFTER_SECONDS = 1;
 
-/** The same as a header. */
 export const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
 
-/** The JSON text of an error body: error, message, details, timestamp and nothing else. */
 export const errorBody = (code: ErrorCode, details: readonly string[], at: string): string =>
   JSON.stringify({ error: code, message: messageOf(code), details, timestamp: at });
 
-/** Responds with an error body. `status` is for what the transport itself rejects. */
 export const reject = (
   reply: FastifyReply,
   code: ErrorCode,
@@ -63,5 +55,4 @@ export const reject = (
     .type(JSON_TYPE)
     .send(errorBody(code, details, new Date().toISOString()));
 
-/** The content type of every JSON response. */
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,8 +1,7 @@
-/** What an event says of the request that led to it. */
 import type { EventContext } from '../event-store/port.ts';
 import { currentTraceparent } from '../runtime/tracing.ts';
 
-/** The context that the first event of a request is stored with; it names the request's trace (ADR-0233). */
+/** The context of the first event of a request; it names the request's trace (ADR-0233). */
 export const contextOf = ({
   actor,
   requestId,

@@ -1,7 +1,4 @@
-/**
- * The kinds of field that requests are made of. Each carries its own wording (gaps §3), so
- * that no text of the schema library ever reaches a client; a detail is the path and this text.
- */
+/** The kinds of field in requests, in our own words: no text of zod reaches a client (gaps §3). */
 import { z } from 'zod';
 import { isDateTime, isMoment } from './date-time.ts';
 
@@ -15,7 +12,6 @@ type Issue = { readonly input?: unknown };
 
 const isAbsent = (input: unknown): boolean => input === undefined || input === null;
 
-/** The wording of a wrong value, and that of a missing one. */
 export const requiredOr =
   (wording: string) =>
   ({ input }: Issue): string =>
@@ -24,18 +20,17 @@ export const requiredOr =
 /** In UTF-16 units: the library's own `max` counts code points. */
 const short = (text: z.ZodString) =>
   text
-    // What is searched for cards, or parsed, is never as long as a whole body.
+    // So no text that is searched for cards or parsed is as long as a whole body.
     .refine((value) => value.length <= TEXT_UNITS_MAX, { error: TOO_LONG, abort: true })
     .meta({
       maxLength: TEXT_UNITS_MAX,
     });
 
-/** A text that has to be there; the empty one counts as missing. */
 export const requiredText = () => short(z.string({ error: requiredOr(NOT_TEXT) }).min(1, REQUIRED));
 
 export const optionalText = () => short(z.string({ error: NOT_TEXT })).optional();
 
-/** A required text of one format; `format` names it, as in `MM (01-12)`. */
+/** `format` names the pattern, as in `MM (01-12)`. */
 export const requiredPattern = (pattern: RegExp, format: string) =>
   z
     .string({ error: requiredOr(NOT_TEXT) })
@@ -52,7 +47,6 @@ export const requiredChoice = <const T extends readonly string[]>(values: T) =>
     },
   });
 
-/** One of these texts; a missing one gets the wording of a wrong one. */
 export const choice = <const T extends readonly string[]>(values: T) =>
   z.enum(values, {
     error: ({ input }: Issue) => (typeof input === 'string' ? oneOf(values) : NOT_TEXT),
@@ -61,7 +55,7 @@ export const choice = <const T extends readonly string[]>(values: T) =>
 export const optionalChoice = <const T extends readonly string[]>(values: T) =>
   choice(values).optional();
 
-/** What the API document says of a parameter that is a number: in an address it is a text. */
+/** For the API document: a number, although it is a text in an address. */
 export const asNumber = (minimum: number, maximum?: number) => ({
   type: 'integer' as const,
   minimum,
@@ -72,11 +66,10 @@ export const asNumber = (minimum: number, maximum?: number) => ({
 /** A parameter of an address; given twice, it is an array. */
 export const parameterText = () => z.string({ error: 'must be given once' });
 
-/** A parameter of 1 to 255 UTF-16 units. */
 export const shortParameter = () =>
   parameterText().min(1, 'must not be empty').max(TEXT_UNITS_MAX, TOO_LONG);
 
-/** In the one form of a name that a token's merchant has (gaps §10). */
+/** In the form of a name that a token's merchant has (gaps §10). */
 export const merchantParameter = () => shortParameter().normalize('NFC');
 
 const fromOne = (number: z.ZodNumber) =>
@@ -84,12 +77,12 @@ const fromOne = (number: z.ZodNumber) =>
     .refine((value) => Number.isInteger(value) && value >= 1, NOT_POSITIVE)
     .meta({ type: 'integer', minimum: 1 });
 
-/** From 1, and with no upper end: one above 2^53-1 is for the rules to reject (gaps §3). */
+/** The rules reject one above 2^53-1 (gaps §3). */
 export const positiveInteger = () => fromOne(z.number({ error: requiredOr(NOT_POSITIVE) }));
 
 export const optionalPositiveInteger = () => fromOne(z.number({ error: NOT_POSITIVE })).optional();
 
-/** From 1 to 2^53-1, for numbers that are kept and that no later rule looks at. */
+/** For numbers that are kept and that no later rule checks. */
 export const countableInteger = () =>
   positiveInteger()
     .refine(
@@ -104,11 +97,9 @@ export const optionalFlag = () => z.boolean({ error: 'must be a boolean' }).opti
 
 const NOT_OBJECT = 'must be an object';
 
-/** An object that may be missing, or an entry of an array. */
 export const object = <T extends z.core.$ZodLooseShape>(shape: T) =>
   z.object(shape, { error: NOT_OBJECT });
 
-/** An object that has to be there: `details` name the required leaves of a missing one. */
 export const requiredObject = <T extends z.core.$ZodLooseShape>(shape: T) =>
   z.object(shape, { error: requiredOr(NOT_OBJECT) });
 
@@ -123,7 +114,7 @@ export const optionalList = <T extends z.ZodType>(item: T, itemsMax: number) =>
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 const NO_CURRENCY = 'must be a valid ISO 4217 code';
 
-/** Any listed currency: whether the merchant may use it is a rule, not a shape. */
+/** Any listed currency: a rule says which of them the merchant may use. */
 export const currencyCode = () =>
   z
     .string({ error: requiredOr(NO_CURRENCY) })
@@ -143,13 +134,13 @@ export const optionalDateTime = () =>
     .meta({ format: 'date-time' })
     .optional();
 
-/** A date-time with any offset, read as the UTC text with milliseconds that stored ones have. */
+/** A date-time with any offset, read in the form of stored ones: UTC with milliseconds. */
 export const moment = () =>
   optionalDateTime()
     .refine((value) => value === undefined || isMoment(value), { error: 'must be a date-time' })
     .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));
 
-/** A field as `details` name it (gaps §3), such as `productItems[0].name`. */
+/** For `details` (gaps §3), such as `productItems[0].name`. */
 export const fieldName = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`;

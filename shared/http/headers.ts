@@ -1,7 +1,4 @@
-/**
- * The one value of a header; undefined when it is not there, null when it is there more than once.
- * Node's own `headers` keep the first of two silently. `name` is in lower case.
- */
+/** Undefined when absent, null when repeated: Node's own `headers` silently keep the first of two. */
 export const soleHeader = (
   rawHeaders: readonly string[],
   name: string,

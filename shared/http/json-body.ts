@@ -1,17 +1,12 @@
-/** The body of a request as JSON, whose bytes do not outlive its reading. */
 import type { FastifyRequest } from 'fastify';
 import { parseText, textOf } from '../runtime/exact-json.ts';
 import type { Read } from './route.ts';
 
-/** What `details` say of a body that is no JSON at all. */
 export const BODY_NOT_JSON = 'the body must be valid JSON';
 
 const NO_BODY = Buffer.alloc(0);
 
-/**
- * The text of a body, whose bytes are then overwritten: they may hold a card number, and would lie in
- * memory until they are collected (gaps §4).
- */
+/** The text of a body. Its bytes, which may hold a card number, are overwritten at once (gaps §4). */
 export const takeText = ({ body }: FastifyRequest): string | undefined => {
   const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
   const text = textOf(bytes);

@@ -1,10 +1,6 @@
-/**
- * Where the pages are, in every mode: the API's descriptions, the console, and what leads to both. None
- * needs a token, and each takes GET and HEAD alone.
- */
+/** The addresses of the pages, in every mode. None needs a token, and each takes GET and HEAD alone. */
 import { ERRORS_PATH } from './error-guide.ts';
 
-/** Every address of the API's pages that is a file. */
 export const DOCS_FILES = [
   '/openapi.json',
   '/openapi-audit.json',
@@ -19,7 +15,7 @@ export const DOCS_FILES = [
 
 export const CONSOLE_PATH = '/console';
 
-/** All of them, as a router knows them. */
+/** All, as a router knows them. */
 export const PAGES: readonly string[] = [
   '/',
   ...DOCS_FILES,

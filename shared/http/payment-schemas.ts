@@ -1,9 +1,6 @@
 /**
- * What requests and responses hold of a payment (interface, "Resources and their fields"), as
- * schemas, in the contract's names and order. Requests are parsed with those that both have. Those
- * of responses are what the API documents show and what tests hold every response against: the
- * bodies themselves are made by shared/payment/response.ts and errors.ts and are not checked on
- * their way out.
+ * Schemas of a payment (interface, "Resources and their fields"), in the contract's names and order.
+ * Responses are not checked by them on their way out, only in tests.
  */
 import { z } from 'zod';
 import { FAILURE_CODES } from '../payment/payment-events.ts';
@@ -66,7 +63,6 @@ export const Source = object({
 
 const text = () => z.string().max(255);
 const time = () => z.string().meta({ format: 'date-time' });
-/** Minor units, from `min`. */
 const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
 const paymentId = () => z.string().regex(PAYMENT_ID);
 const currency = () => z.string().regex(/^[A-Z]{3}$/);
@@ -181,7 +177,6 @@ export const PaymentFailureResponse = z
   })
   .meta({ id: 'PaymentFailureResponse' });
 
-/** The response of `GET /api/v1/payments`, an addition to the contract. */
 export const PaymentList = z
   .object({
     payments: z.array(PaymentResponse),
@@ -203,9 +198,8 @@ export const ErrorBody = z
   })
   .meta({ id: 'ErrorBody' });
 
-/** True where both types have the same fields; else the assignment below does not compile. */
 type SameFields<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
-/** The schemas name every field of PaymentResponse (shared/payment), and no other. */
+/** Compiles only where the schemas name every field of PaymentResponse (shared/payment), and no other. */
 export const SCHEMAS_FIT_READ_MODEL: [
   SameFields<readModel.PaymentResponse, z.infer<typeof PaymentResponse>>,
   SameFields<readModel.PaymentFailureResponse, z.infer<typeof PaymentFailureResponse>>,

@@ -1,34 +1,21 @@
 /**
- * Every route under the service's base URL that needs a token or a signature, written once: where it
- * is, the scope it takes, the service that serves it, and what it is for. Each service binds what the
- * route reads, responds and does in its own routes.ts. The API documents, `405` with `Allow` in every process
- * (server/known-routes.ts) and the check of the gateway's paths come from here.
+ * Every route with a token or a signature. Each service binds the rest in its own routes.ts; API
+ * documents, `405` with `Allow` and the check of the gateway's paths come from here.
  */
 import type { Scope } from './auth/principal.ts';
 
-/** The folder that serves a route. */
 export type Service = 'command-api' | 'query-api' | 'audit' | 'projector';
 
-/** The process that a service runs in where each runs in its own (ADR-0014). */
-export const PROCESS_OF = {
-  'command-api': 'command-api',
-  'query-api': 'query-api',
-  audit: 'query-api',
-  projector: 'projector',
-} as const satisfies Record<Service, string>;
-
-/** In the place of a scope: the sender has no token, and signs the body. */
+/** In place of a scope: the sender has no token and signs the body. */
 export const SIGNED = 'signed';
 
 export type RoutePlace = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As the router takes it: `:name` is a parameter. */
   path: `/${string}`;
   scope: Scope | typeof SIGNED;
   service: Service;
-  /** In no API document where left out. */
+  /** A route without it is in no API document. */
   summary?: string;
-  /** CommonMark. */
   description?: string;
 };
 
@@ -421,7 +408,6 @@ export const ROUTES = {
 
 export type RouteId = keyof typeof ROUTES;
 
-/** The ids of one service's routes. */
 export type RouteIdOf<S extends Service> = {
   [Id in RouteId]: (typeof ROUTES)[Id]['service'] extends S ? Id : never;
 }[RouteId];

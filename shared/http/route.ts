@@ -1,9 +1,8 @@
 /**
- * What a service binds to an id of route-table.ts, and how it comes to be served: the auth hooks
- * before the body is read, then one reading of the request in the contract's words, then the
- * handler (gaps §1).
+ * The part of a route that its service binds to an id of route-table.ts: one reading of the request in
+ * the contract's words, behind the auth hooks, and the handler (gaps §1).
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { z } from 'zod';
 import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { AuthHooks } from './auth/hooks.ts';
@@ -13,36 +12,29 @@ import { fieldName } from './fields.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
 import type {} from './server/app.ts';
 
-/** What was read, or what `details` say of what could not be. */
 export type Read<T> = { ok: true; value: T } | { ok: false; details: string[] };
 
-/** What a route reads of a request, in the order in which it is checked. */
 export type RequestForm = {
-  /** A token of one merchant is 403: the route is about all of them. */
+  /** A token of one merchant is 403. */
   allMerchants?: true;
-  /** A token without `sub` is 403: two persons have to say it (gaps §16). */
+  /** A token without `sub` is 403: two persons have to agree (gaps §16). */
   person?: true;
-  /** The query parameters. The messages of the schema are the contract's, without the name. */
+  /** The messages of the schema are the contract's, without the name. */
   query?: z.ZodObject;
-  /** The code for a `:paymentId` that is not well formed. */
   paymentId?: ErrorCode;
-  /** The path names a webhook endpoint; one that is not well formed does not exist. */
+  /** The path names a webhook endpoint; a malformed id is 404. */
   endpointId?: true;
-  /** Reads headers and body; what it does not accept is 400 INVALID_REQUEST. */
+  /** Reads headers and body; a failure is 400 INVALID_REQUEST. */
   read?: (request: FastifyRequest) => Read<unknown>;
-  /** For the API document alone: what `read` takes. */
+  /** For the API document alone: the body that `read` takes. */
   body?: { schema: z.ZodType; required: boolean };
-  /** For the API document alone: the headers that `read` looks at, and those that are ignored. */
+  /** For the API document alone: headers that are read or ignored. */
   headers?: readonly ('IdempotencyKey' | 'UserAgent' | 'StripeSignature')[];
 };
 
-/** What a handler is given: who sent the request, and what its form has read. */
 export type Input<F extends RequestForm> = {
   principal: Principal;
-  /**
-   * When the request was there whole and nothing of its content had been read yet, in milliseconds
-   * of the monotonic clock: its budget starts then (gaps §11).
-   */
+  /** Monotonic time of the complete arrival, before parsing: the budget starts here (gaps §11). */
   arrivedAtMs: number;
   query: F extends { query: infer Q extends z.ZodType } ? z.output<Q> : undefined;
   paymentId: F extends { paymentId: ErrorCode } ? string : undefined;
@@ -57,20 +49,16 @@ export type ResponseHeader =
   | 'Retry-After'
   | 'WWW-Authenticate';
 
-/** One status of a route, for the API document. */
 export type ResponseForm = {
   description: string;
-  /** Content type → the body. The error body as JSON where left out. */
+  /** Content type → the body. Left out: the error body as JSON. */
   content?: Readonly<Record<string, z.ZodType>>;
   headers?: readonly ResponseHeader[];
-  /** There is no recorded example: it has no end, or nothing makes it happen. */
+  /** No example can be recorded: it has no end, or nothing causes it. */
   unrecorded?: true;
 };
 
-/**
- * A route as its service has it. `responses` are its own alone: standard-responses.ts has what the
- * hooks, the server and the reading of a request respond.
- */
+/** `responses` are its own alone; standard-responses.ts has the others. */
 export type Route<Deps, F extends RequestForm = RequestForm> = {
   request: F;
   responses: Readonly<Record<number, ResponseForm>>;
@@ -81,26 +69,24 @@ export type Route<Deps, F extends RequestForm = RequestForm> = {
   ) => FastifyReply | Promise<FastifyReply>;
 };
 
-/** Writes routes that are given `Deps`: the type of each keeps its form, by which its handler gets its input. */
+/** Its handler gets the input that its form reads. */
 export const routeWith =
   <Deps>() =>
   <const F extends RequestForm>(own: Route<Deps, F>): Route<Deps, F> =>
     own;
 
-/** A route that takes a signature in the place of a token: it reads the whole request by itself. */
 export type SignedRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
-  /** Rejects what no body could make well signed, before it is read; undefined for all else. */
+  /** Rejects before the body is read what no body could make well signed; else undefined. */
   rejectAtOnce: (deps: Deps, reply: FastifyReply) => FastifyReply | undefined;
   handle: (deps: Deps, input: undefined, reply: FastifyReply) => Promise<FastifyReply>;
 };
 
-/** A route whose form is not known any more. */
 export type AnyRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
   rejectAtOnce?: SignedRoute<Deps>['rejectAtOnce'];
   handle: (deps: Deps, input: never, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 };
 
-/** All routes of a service: one that is missing, or is another service's, does not compile. */
+/** All routes of a service: a missing or foreign one does not compile. */
 export type RoutesOf<S extends Service, Deps> = Readonly<Record<RouteIdOf<S>, AnyRoute<Deps>>>;
 
 type Joined<T extends readonly object[]> = T extends readonly [
@@ -113,17 +99,13 @@ type IdsOfOthers<T extends readonly object[], At> = {
   [Other in keyof T]: Other extends At ? never : keyof T[Other];
 }[number];
 
-/**
- * Tables of routes as one. A route id that two of them bind does not compile: with a spread one of the
- * two handlers would be dropped in silence.
- */
+/** An id that two tables bind does not compile; a spread would drop one of the handlers. */
 export const joinRoutes = <T extends readonly object[]>(
   ...tables: { [At in keyof T]: T[At] & { readonly [Id in IdsOfOthers<T, At>]?: never } }
 ): Joined<T> => Object.assign({}, ...tables);
 
 export const asJson = (schema: z.ZodType) => ({ 'application/json': schema });
 
-/** The one 200 of a route that responds with JSON and needs no words about it. */
 export const okJson = (schema: z.ZodType) => ({
   200: { description: 'The response.', content: asJson(schema) },
 });
@@ -134,26 +116,21 @@ export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>
 const detailOf = ({ path, message }: z.core.$ZodIssue): string =>
   path.length === 0 ? message : `${fieldName(path)} ${message}`;
 
-/** Reads a value by a schema whose messages are the contract's wordings. */
 export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
   const parsed = schema.safeParse(value);
   if (parsed.success) return { ok: true, value: parsed.data };
   return { ok: false, details: [...new Set(parsed.error.issues.map(detailOf))] };
 };
 
-/** What `details` say of a paymentId that is not well formed. */
 export const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
 
-/** The paymentId of a path when it is well formed (gaps §2), else undefined. */
 export const parsePaymentId = (raw: string): string | undefined =>
   PAYMENT_ID.test(raw) ? raw : undefined;
 
-/** What `details` say of a token that names no person (gaps §16). */
-export const NO_PERSON = 'this command needs a token with sub';
+const NO_PERSON = 'this command needs a token with sub';
 
 const NOTHING: Read<undefined> = { ok: true, value: undefined };
 
-/** The handler's input; undefined when the request has been rejected. */
 const inputOf = (
   form: RequestForm,
   request: FastifyRequest,
@@ -178,7 +155,6 @@ const inputOf = (
   }
   const content = form.read === undefined ? NOTHING : form.read(request);
   if (!content.ok) return rejected('INVALID_REQUEST', content.details);
-  // A form says at compile time what its handler is given; here only its values are known.
   return {
     principal,
     arrivedAtMs,
@@ -189,7 +165,6 @@ const inputOf = (
   } as Input<RequestForm>;
 };
 
-/** Registers routes on an app that has been built (server/app.ts); each is given `deps`. */
 export const registerRoutes = <Deps>(
   app: FastifyInstance,
   authHooks: AuthHooks,
@@ -198,29 +173,22 @@ export const registerRoutes = <Deps>(
 ): void => {
   for (const [id, { request: form, rejectAtOnce, handle }] of Object.entries(routes)) {
     const { method, path, scope } = ROUTES[id as RouteId];
+    const route = { method, url: path };
     if (scope === SIGNED) {
-      app.route({
-        method,
-        url: path,
-        onRequest: [
-          (_request, reply, done) => {
-            if (rejectAtOnce?.(deps, reply) === undefined) done();
-          },
-          app.takePlace,
-        ],
-        handler: (_request, reply) => handle(deps, undefined as never, reply),
-      });
+      const rejectUnsigned: onRequestHookHandler = (_request, reply, done) => {
+        if (rejectAtOnce?.(deps, reply) === undefined) done();
+      };
+      const onRequest = [rejectUnsigned, app.takePlace];
+      const handler = (_request: FastifyRequest, reply: FastifyReply) =>
+        handle(deps, undefined as never, reply);
+      app.route({ ...route, onRequest, handler });
       continue;
     }
-    app.route({
-      method,
-      url: path,
-      onRequest: [...authHooks(scope), app.takePlace],
-      handler: (request, reply) => {
-        const input = inputOf(form, request, reply);
-        // The form that was read is the form that the handler was written for.
-        return input === undefined ? reply : handle(deps, input as never, reply);
-      },
-    });
+    const handler = (request: FastifyRequest, reply: FastifyReply) => {
+      const input = inputOf(form, request, reply);
+      // The form that was read is the form that the handler was written for.
+      return input === undefined ? reply : handle(deps, input as never, reply);
+    };
+    app.route({ ...route, onRequest: [...authHooks(scope), app.takePlace], handler });
   }
 };

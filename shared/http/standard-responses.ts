@@ -1,14 +1,9 @@
-/**
- * What routes share in the API documents: headers, parameters, and what every route may respond
- * beside what its service names (the responses of the auth hooks, of the reading of a request and of
- * the server).
- */
+/** The parts of the API documents that routes share. */
 import { PAYMENT_ID } from '../payment/payment-id.ts';
 import { isOfMerchants } from './auth/tokens.ts';
 import type { RequestForm, ResponseForm, ResponseHeader } from './route.ts';
 import { type RoutePlace, SIGNED } from './route-table.ts';
 
-/** A header, parameter or schema object. */
 export type Part = Record<string, unknown>;
 
 const header = (description: string, schema: Part, required = true): Part => ({
@@ -17,7 +12,7 @@ const header = (description: string, schema: Part, required = true): Part => ({
   schema: { type: 'string', ...schema },
 });
 
-/** By name: the first two are on every response, `Link` on every error. */
+/** The first two are on every response, `Link` on every error. */
 export const HEADERS: Readonly<
   Record<ResponseHeader | 'Request-Id' | 'Cache-Control' | 'Link', Part>
 > = {
@@ -116,12 +111,10 @@ const malformed = (isForMerchants: boolean, method: RoutePlace['method']): strin
     : 'The paymentId or the body is malformed.';
 };
 
-/** Whether a route says in the API document that its body may be too large. */
 export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): boolean =>
   (method === 'POST' || method === 'PATCH') &&
   (form.body !== undefined || path.includes(':paymentId'));
 
-/** All statuses of a route but its own. */
 export const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
   if (place.scope === SIGNED) return mayBeTooLarge(place, form) ? TOO_LARGE : {};
   const isForMerchants = isOfMerchants(place.scope);

@@ -3,17 +3,12 @@ import { styleText } from 'node:util';
 import manifest from '../../package.json' with { type: 'json' };
 
 type BannerFacts = {
-  /** The mode and the data the process works on, such as `mode embedded (data/, 0 events)`. */
   what: string;
-  /** Names and addresses, printed two to a line. */
   addresses: readonly (readonly [name: string, address: string])[];
-  /** The engines that it cannot reach yet, each with the reason; empty where it is ready. */
+  /** Engines out of reach, each with the reason; empty where the process is ready. */
   waitsFor: readonly string[];
-  /** What makes this process unfit for production; empty when nothing does. */
   notForProduction: readonly string[];
-  /** Settings that work but are unsafe or incomplete. */
   warnings: readonly string[];
-  /** What the reader can do next. */
   next?: string;
 };
 
@@ -26,7 +21,7 @@ const pairs = <T>(items: readonly T[]): T[][] =>
 const addressLine = (pair: readonly (readonly [string, string])[]): string =>
   `  ${pair.map(([name, address]) => `${name.padEnd(NAME_WIDTH)} ${address}`.padEnd(ADDRESS_WIDTH)).join('  ')}`.trimEnd();
 
-/** The banner's lines, without colour where `NO_COLOR` is set or the output is no terminal. */
+/** Without colour where `NO_COLOR` is set or the output is no terminal. */
 export const bannerOf = (facts: BannerFacts, stream: NodeJS.WritableStream): string => {
   const { what, addresses, waitsFor, notForProduction, warnings, next } = facts;
   const bold = (text: string) => styleText('bold', text, { stream });

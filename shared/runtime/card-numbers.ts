@@ -1,36 +1,34 @@
 /**
- * What counts as a card number in a text that would be stored, sent or shown (gaps §4, ADR-0124).
- * How digits are found is the same everywhere (digit-runs.ts). What makes them a card number differs,
- * for the places differ in what they know of the card and in which other digits they must not lose.
+ * Card numbers in texts that would be stored, sent or shown (gaps §4, ADR-0124). Digits are found in one
+ * way (digit-runs.ts); which of them are a card number differs by what a place knows of the card and which
+ * other digits it must not lose.
  *
- * - The request's own number: in any text and key of a create, and in the codes that the provider
- *   returns for it.
- * - A payment's first six and last four digits, 12 to 19 digits apart: on capture, void and refund,
- *   where the number itself is no longer known.
- * - What looks like a card number: blocks of digits, 12 to 19 together, that pass the Luhn check, as
- *   one order number in ten does. Masked on the way to a topic, and counted.
- * - Any 12 digits in a row or in blocks, and a number of a known brand between any other signs: in
- *   what operators and auditors type, where nothing is lost by rejecting or cutting too much.
- * - In lines of the log, which hold times, positions and amounts, 13 to 19 digits in a row that pass
- *   the Luhn check, also among other digits, and what looks like a card number.
+ * - In any text and key of a create, and in the provider's codes for it: the request's own number.
+ * - On capture, void and refund, where the number is no longer known: the payment's first six and last
+ *   four digits, 12 to 19 digits apart.
+ * - On the way to a topic, masked and counted: blocks of 12 to 19 digits together that pass the Luhn
+ *   check, as one order number in ten does.
+ * - In texts that operators and auditors type, where cutting too much loses nothing: any 12 digits in a row
+ *   or in blocks, and a number of a known brand between any other signs.
+ * - In lines of the log, which hold times, positions and amounts: 13 to 19 digits in a row that pass the
+ *   Luhn check, also among other digits, and such blocks.
  */
 import { isKnownCardNumber } from '../payment/card.ts';
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../payment/card-digits.ts';
 import { type DigitRun, digitRuns } from './digit-runs.ts';
 
-/** Whether a text holds 12 digits or more with no letter between: without them it holds no card. */
+/** 12 digits or more with no letter between; without them a text holds no card. */
 export const holdsManyDigits = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).length > 0;
 
-/** Whether a text holds this number of 12 to 19 digits, whatever stands between them but letters. */
+/** Whether a text holds this number, with anything but letters between its digits. */
 export const holdsCardNumber = (text: string, number: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) => digits.includes(number));
 
-/** Whether the digits of a text hold this number, with any other characters in between. */
+/** The same, with any characters between its digits. */
 export const digitsHoldCardNumber = (text: string, number: string): boolean =>
   text.replace(/[^0-9]/g, '').includes(number);
 
-/** Whether 12 to 19 of the digits begin with `first6` and end with `last4`. */
 const holdsMaskedNumber = (digits: string, first6: string, last4: string): boolean => {
   for (let at = digits.indexOf(first6); at !== -1; at = digits.indexOf(first6, at + 1)) {
     const longest = digits.slice(at, at + CARD_DIGITS_MAX);
@@ -40,8 +38,8 @@ const holdsMaskedNumber = (digits: string, first6: string, last4: string): boole
 };
 
 /**
- * Whether one of the texts holds a run of 12 to 19 digits with the payment's first six and last
- * four. `bin` may have 6 or 8 digits; where it is not known, any first six count.
+ * Whether a text holds 12 to 19 digits with this first six and last four; any first six without
+ * `bin`.
  */
 export const textsHoldCard = (
   texts: readonly string[],
@@ -54,7 +52,6 @@ export const textsHoldCard = (
     ),
   );
 
-/** Whether `length` digits from `start` pass the Luhn check. */
 export const passesLuhn = (digits: string, start = 0, length = digits.length): boolean => {
   let sum = 0;
   for (let back = 0; back < length; back += 1) {
@@ -65,10 +62,9 @@ export const passesLuhn = (digits: string, start = 0, length = digits.length): b
   return sum % 10 === 0;
 };
 
-/** Some of the digits of a run, from one index up to another. */
 type Part = { from: number; to: number };
 
-/** The run cut where something that `joins` does not accept stands between two digits. */
+/** The run, cut at each gap that `joins` does not match. */
 const partsOf = (text: string, run: DigitRun, joins: RegExp): Part[] => {
   const parts: Part[] = [{ from: 0, to: 1 }];
   for (let at = 1; at < run.digits.length; at += 1) {
@@ -80,10 +76,9 @@ const partsOf = (text: string, run: DigitRun, joins: RegExp): Part[] => {
 };
 
 const NOTHING = /^$/;
-/** Spaces, dashes, underscores and invisible characters: what blocks of one number are set apart by. */
 const BLOCK_GAP = /^[\s\p{Pd}\p{Cf}\u2212_]*$/u;
 
-/** The parts of whole blocks, 12 to 19 digits together, whose digits are a card number by `holds`. */
+/** Whole blocks, 12 to 19 digits together, that are a card number by `holds`. */
 const cardsOfBlocks = (text: string, run: DigitRun, holds: (digits: string) => boolean): Part[] => {
   const blocks = partsOf(text, run, NOTHING);
   return blocks.flatMap(({ from }, first) =>
@@ -97,11 +92,10 @@ const cardsOfBlocks = (text: string, run: DigitRun, holds: (digits: string) => b
 
 const looksLikeOne = (text: string, run: DigitRun): Part[] => cardsOfBlocks(text, run, passesLuhn);
 
-/** Whether a text holds what looks like a card number, of whichever card. */
 export const looksLikeCard = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some((run) => looksLikeOne(text, run).length > 0);
 
-/** Whether a text holds the whole number of a known brand, whatever stands between its blocks. */
+/** Whether a text holds the whole number of a known brand, between any gaps. */
 export const holdsKnownCard = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some(
     (run) => cardsOfBlocks(text, run, isKnownCardNumber).length > 0,
@@ -112,7 +106,7 @@ const longOnes = (text: string, run: DigitRun): Part[] => [
   ...cardsOfBlocks(text, run, isKnownCardNumber),
 ];
 
-/** Whether a text holds 12 digits in a row or in blocks, or a known brand's number in any clothes. */
+/** 12 digits in a row or in blocks, or the number of a known brand between any gaps. */
 export const holdsLongNumber = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some((run) => longOnes(text, run).length > 0);
 
@@ -127,7 +121,7 @@ const joined = (parts: readonly Part[]): Part[] => {
   return all;
 };
 
-/** The text with the digits of each part, and what stands between them, made `...` and the last four. */
+/** The text with each part, gaps included, replaced by `...` and its last four digits. */
 const cut = (text: string, find: (text: string, run: DigitRun) => Part[]): string => {
   let kept = '';
   let end = 0;
@@ -140,10 +134,9 @@ const cut = (text: string, find: (text: string, run: DigitRun) => Part[]): strin
   return kept + text.slice(end);
 };
 
-/** The text with what `holdsLongNumber` finds cut to its last four digits. */
 export const withoutLongNumbers = (text: string): string => cut(text, longOnes);
 
-/** The text with what looks like a card number cut to its last four digits. */
+/** Cuts what `looksLikeCard` finds to its last four digits. */
 export const withoutCardNumbers = (text: string): string => cut(text, looksLikeOne);
 
 const LOGGED_DIGITS_MIN = 13;
@@ -165,10 +158,7 @@ const loggedOnes = (line: string, run: DigitRun): Part[] => [
   ...looksLikeOne(line, run).filter(({ from, to }) => to - from >= LOGGED_DIGITS_MIN),
 ];
 
-/**
- * Turns every digit of what looks like a card number in a line of JSON into a 9. The line stays JSON
- * wherever the number stood, and 13 to 19 nines never pass the check themselves.
- */
+/** Makes every digit of a card number in a line of JSON a 9; so it stays JSON, and nines never pass. */
 export const scrubCardNumbers = (line: string): string => {
   let kept = '';
   let end = 0;

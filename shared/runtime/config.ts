@@ -1,4 +1,4 @@
-/** The settings of a process, once they have been parsed (load-config.ts). */
+/** The settings of a process, once parsed. */
 import {
   isLiveKey,
   type Mode,
@@ -13,7 +13,6 @@ import type { MerchantAccount, Merchants } from './settings/merchants.ts';
 import { warningsOf } from './settings/problems.ts';
 import type { ParsedSettings } from './settings/table.ts';
 
-/** The source of the keys that verify tokens (gaps §10). */
 export type TokenKeys =
   | { kind: 'secret'; secret: string }
   | { kind: 'jwks-url'; url: string }
@@ -21,23 +20,20 @@ export type TokenKeys =
   /** The ES256 key pair in the data folder, made on first use. */
   | { kind: 'local'; folder: string };
 
-/** One setting; the value of a secret is hidden, that of an unset one is `not set`. */
 export type EffectiveSetting = {
   name: string;
   value: string;
   origin: 'environment' | 'file' | 'default';
 };
 
-/** What was read from the files that settings name. */
 export type SettingsFiles = {
   keys: TokenKeys;
   merchants: Merchants;
   accounts: ReadonlyMap<string, MerchantAccount>;
-  /** Certificates in PEM. */
   kafkaCa: string | undefined;
 };
 
-/** A token bucket: `perSecond` 0 is off; `burst`, by default twice the rate, is its size in requests. */
+/** A token bucket; `perSecond` 0 is off. */
 const rateLimit = (perSecond = 0, burst = perSecond * 2) => ({ perSecond, burst });
 
 const kafkaOf = (parsed: ParsedSettings, ca: string | undefined) => {
@@ -69,7 +65,6 @@ const stripeOf = (parsed: ParsedSettings, merchants: SettingsFiles['accounts']) 
     version: parsed.STRIPE_API_VERSION,
     account: parsed.STRIPE_ACCOUNT,
     testTokens: parsed.STRIPE_TEST_TOKENS ?? !live,
-    /** Of each kind of operation; 0: no limit of our own. */
     perSecondMax: parsed.STRIPE_CREATES_PER_SECOND,
     /** The secrets that sign webhooks, one or two; none: webhooks are rejected. */
     webhookSecrets: parsed.STRIPE_WEBHOOK_SECRET ?? [],
@@ -92,14 +87,12 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     mode,
     host: parsed.HOST,
     port: parsed.PORT ?? PORTS[mode],
-    /** Absolute. */
     dataDir: pathOf(parsed.DATA_DIR),
     logLevel: parsed.LOG_LEVEL,
     /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
     eventStoreDbUrl: parsed.EVENTSTOREDB_URL,
     /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
     mongoUrl: parsed.MONGODB_URL,
-    /** Undefined: nothing is published. */
     kafka: kafkaOf(parsed, files.kafkaCa),
     tokens: {
       keys: files.keys,
@@ -107,14 +100,12 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       audience: parsed.JWT_AUDIENCE,
       /** The first of these claims that is present names the merchant. */
       merchantClaims: parsed.JWT_MERCHANT_CLAIM ?? ['merchant_id', 'client_id', 'sub'],
-      /** Undefined: all that the kind of key allows. */
       algorithms: parsed.JWT_ALGORITHMS,
     },
     provider: {
       kind: providerKindOf(parsed),
       /** The first one is stored with each intent; the others mean the same provider in older events. */
       names: providerNamesOf(parsed),
-      /** With `http` alone. */
       url: parsed.PROVIDER_URL,
       token: parsed.PROVIDER_TOKEN,
       ...providerTimes,
@@ -145,7 +136,6 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       secret: parsed.WEBHOOK_SECRET,
       allowedNetworks: parsed.WEBHOOK_ALLOWED_NETWORKS ?? [],
     },
-    /** Undefined: no traces. */
     traces: tracesOf(parsed),
     /** The rules of a merchant that the merchants' file does not name. */
     rules: {
@@ -156,13 +146,11 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND ?? rates.merchant, parsed.RATE_LIMIT_BURST),
     },
     merchants: files.merchants,
-    /** One line each, for the banner. */
     warnings: warningsOf(parsed),
   };
 };
 
 export type Config = ReturnType<typeof configOf> & {
-  /** Every setting with its origin, for operators; secrets are hidden. */
   effective: readonly EffectiveSetting[];
 };
 

@@ -1,24 +1,18 @@
-/** Makes the data folder, in the same way for the service and the command line. */
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** The data folder cannot be used; `message` is the one line that says why and what to do. */
+/** `message` is one line for the operator. */
 export class DataFolderRefused extends Error {
   override name = 'DataFolderRefused';
 }
 
-/** The file in the data folder that a running service has locked. */
+/** A running service holds a lock on this file. */
 export const SERVICE_LOCK = 'service.lock';
 
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
-/**
- * Makes a folder and its missing parents, with mode 0700. Throws what the file system throws.
- *
- * Not with mkdirSync's `recursive`: it never returns on a file system that gives ENOENT for a mkdir
- * in an existing folder, as /proc does.
- */
+/** Makes a folder of mode 0700 with its parents. mkdirSync's `recursive` never returns in /proc. */
 export const makeDataDir = (path: string): void => {
   if (isFolder(path)) return;
   if (dirname(path) !== path) makeDataDir(dirname(path));

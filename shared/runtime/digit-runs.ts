@@ -1,7 +1,7 @@
 /**
- * Finds the runs of digits in a text, in whatever clothes they come (gaps §4): a decimal digit of any
- * script counts as its ASCII digit, a compatibility form (full-width, circled) as what NFKC makes of
- * it, and whatever is no letter is a gap, which does not end a run. A letter ends it.
+ * Finds the runs of digits in a text, in every form (gaps §4): a decimal digit of any script counts as its
+ * ASCII digit, a compatibility form (full-width, circled) as NFKC reads it. Only a letter ends a run;
+ * anything else is a gap in it.
  */
 
 /** The digits of a run in ASCII; the n-th came from `text.slice(starts[n], ends[n])`. */
@@ -12,36 +12,13 @@ const BACKSLASH = 92;
 const isAsciiDigit = (code: number): boolean => code >= 48 && code <= 57;
 const isAsciiLetter = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
 
-/** The length of the JSON escape at a backslash: its letters and digits are none of the text. */
+/** The length of the JSON escape at a backslash. */
 const escapeLength = (text: string, at: number): number => (text[at + 1] === 'u' ? 6 : 2);
 
 const FOREIGN_DIGIT = /[[\p{Nd}\p{No}]--[0-9]]/v;
 
-const PLAIN = /^[\t\n -[\]-~]*$/;
-
-/**
- * Whether `length` signs in a row are no ASCII letters. It looks at the last sign of each such part first
- * and skips to behind the letter that it meets: a pattern would begin at every sign, for 25 times as long.
- */
-const holdsPartWithoutLetter = (text: string, length: number): boolean => {
-  let start = 0;
-  while (start + length <= text.length) {
-    let at = start + length - 1;
-    while (at >= start && !isAsciiLetter(text.charCodeAt(at))) at -= 1;
-    if (at < start) return true;
-    start = at + 1;
-  }
-  return false;
-};
-
-/** This tells of nearly every text: all ASCII, nothing escaped, and letters between its digits. */
-const mayHoldRun = (text: string, length: number, isJson: boolean): boolean =>
-  PLAIN.test(text) && !holdsPartWithoutLetter(text, length)
-    ? false
-    : mayHoldLongRun(text, length, isJson);
-
-/** A quick test that lets nearly every text pass by: false only where no run is long enough. */
-const mayHoldLongRun = (text: string, length: number, isJson: boolean): boolean => {
+/** A quick test that rejects nearly every text, and none that holds a run. */
+const mayHoldRun = (text: string, length: number, isJson: boolean): boolean => {
   let digits = 0;
   let isForeign = false;
   for (let at = 0; at < text.length; at += 1) {
@@ -58,7 +35,6 @@ const mayHoldLongRun = (text: string, length: number, isJson: boolean): boolean 
 
 const DECIMAL = /^\p{Nd}$/u;
 
-/** The ASCII digit of a decimal digit of any script: each script has its ten in order. */
 const asciiDigitOf = (digit: string): string => {
   const code = digit.codePointAt(0) ?? 0;
   let zero = code;
@@ -66,7 +42,7 @@ const asciiDigitOf = (digit: string): string => {
   return String((code - zero) % 10);
 };
 
-/** What a character is in a run: LETTER, its digits in ASCII, or an empty text for a gap. */
+/** LETTER, the digits in ASCII, or an empty text for a gap. */
 const meaningOf = (character: string): string => {
   const code = character.charCodeAt(0);
   if (isAsciiDigit(code)) return character;
@@ -89,10 +65,7 @@ const add = (run: DigitRun, digits: string, start: number, end: number): void =>
   }
 };
 
-/**
- * The runs of `length` digits or more, in the order of the text. In a line of JSON (`isJson`) an
- * escape such as `\n` is a gap.
- */
+/** In a line of JSON an escape such as `\n` is a gap. */
 export const digitRuns = (text: string, length: number, isJson = false): DigitRun[] => {
   if (!mayHoldRun(text, length, isJson)) return [];
   const runs: DigitRun[] = [newRun()];

@@ -1,32 +1,23 @@
-/**
- * JSON as its sender wrote it: nothing is rounded away. A number that is no integer, or that no double
- * can hold, is read as one that every schema rejects.
- */
+/** Reads JSON without rounding: every schema rejects a number that is no integer, or no double. */
 import { isUtf8 } from 'node:buffer';
 
-export type ParsedJson = { ok: true; value: unknown } | { ok: false };
+type ParsedJson = { ok: true; value: unknown } | { ok: false };
 
-/**
- * A value that may be a fraction, has an exponent or 300 digits, or a text with half of a pair of
- * surrogates: only then is the slow reader worth its price. It may see one too many, never one too
- * few; what it looks for can also stand inside a text.
- */
+/** Only these need the slow reader; the pattern may match inside a text, but misses none. */
 const NEEDS_CARE = /(?:(?<="\s*):|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
 
 const NUMBER = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 class HalfASurrogate extends Error {}
 
-/** Whether a JSON number is an integer as it is written, before any rounding. */
 const isIntegerAsWritten = (integer: string, fraction: string, exponent: number): boolean => {
   const digits = integer + fraction;
   let significant = digits.length;
-  // A loop, for an expression would look again from each of many zeros that are not the last.
+  // A regular expression would take quadratic time on many zeros.
   while (digits[significant - 1] === '0') significant -= 1;
   return significant <= integer.length + exponent || /^0*$/.test(digits);
 };
 
-/** The number as the schemas see it: NaN when it is no integer, Infinity when it is beyond reach. */
 const exactInteger = (value: number, source: string): number => {
   const [, integer = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
   if (!isIntegerAsWritten(integer, fraction, Number(exponent))) return Number.NaN;
@@ -40,7 +31,7 @@ const careful = (value: unknown, source: string | undefined): unknown => {
   return value;
 };
 
-/** The compiler's library does not know the reviver's third argument yet. */
+// TypeScript does not know the reviver's third argument yet.
 const parseWithSources = JSON.parse as (
   text: string,
   reviver: (this: object, key: string, value: unknown, context: { source?: string }) => unknown,
@@ -53,27 +44,25 @@ const parseCarefully = (text: string, withoutPoint: readonly string[]): unknown 
     if (isPointed && withoutPoint.includes(key)) pointed.push([this, key]);
     return careful(value, source);
   });
-  // Which object is the outermost is known only now: a reviver meets it last.
+  // A reviver meets the outermost object last.
   for (const [holder, key] of pointed)
     if (holder === whole) Object.assign(holder, { [key]: Number.NaN });
   return whole;
 };
 
-/** The text of a body without its byte order mark; undefined where the bytes are no UTF-8. */
 export const textOf = (bytes: Buffer): string | undefined => {
   if (!isUtf8(bytes)) return undefined;
   const raw = bytes.toString('utf8');
   return raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw;
 };
 
-/** JSON's own white space (RFC 8259): of any other a capture or refund would take the full sum. */
+/** RFC 8259: a body of any other white space would capture or refund the full amount. */
 const WHITE = /^[ \t\n\r]*$/;
 
 /**
- * The value of a body's text; `undefined` for an empty or white one. Not ok: no text, invalid JSON, a
- * text that cannot be written in UTF-8. Every number in the value is as the sender wrote it: NaN
- * stands for one with a fraction, and for one under a key of `withoutPoint` in the outermost object
- * that is written with a decimal point; Infinity for one that only an exponent takes beyond a double.
+ * The value of a body's text, `undefined` for a blank one. Not ok: no text, invalid JSON, half a
+ * surrogate pair. NaN stands for a fraction, and for a number with a decimal point under a key of
+ * `withoutPoint` in the outermost object; Infinity for one that an exponent takes beyond a double.
  */
 export const parseText = (
   text: string | undefined,

@@ -1,8 +1,6 @@
-/** Look-ups of many, a few at a time: merchants are served meanwhile. */
-
 const AT_ONCE = 4;
 
-/** The results of `look`, in the order of the ids. Rejects as the first look that does. */
+/** The results of `look` in order, a few at a time, so that merchants are served meanwhile. */
 export const fewAtOnce = async <T>(
   ids: readonly string[],
   look: (id: string) => Promise<T>,

@@ -1,8 +1,4 @@
-/**
- * A map of bounded size for what is remembered in passing, such as what a long scan has seen. Its entries
- * are in two generations, of which the older one is dropped whole: a map that forgets one entry for each
- * new one costs the garbage collector several times as much.
- */
+/** Drops the older of two generations at once: evicting single entries costs several times the GC. */
 export type GenerationsMap<V> = {
   get(key: string): V | undefined;
   set(key: string, value: V): void;

@@ -1,9 +1,6 @@
-/** The algorithms that tokens can be signed with, by the kind of the key (gaps §10). */
-
-/** For the shared secret; no setting can allow another. */
+/** For the shared secret; no setting can allow another (gaps §10). */
 export const SECRET_ALGORITHM = 'HS256';
 
-/** For the key pair of the data folder. */
 export const LOCAL_KEY_ALGORITHM = 'ES256';
 
 /** For the public keys of an issuer; no HMAC among them, or a public key could serve as a secret. */

@@ -1,7 +1,4 @@
-/**
- * The environment, parsed once (docs/settings.md). With any wrong setting the process does not start:
- * every problem is listed, each line names its setting, and none repeats a value that may be a secret.
- */
+/** Parses the environment once (docs/settings.md), lists all problems, and repeats no secret. */
 import { type Config, configOf, type SettingsFiles, type TokenKeys } from './config.ts';
 import { type Mode, providerKindOf } from './settings/defaults.ts';
 import { effectiveSettings } from './settings/effective.ts';
@@ -40,7 +37,7 @@ const kafkaCaOf = ({ KAFKA_CA_FILE: file }: ParsedSettings, report: Report) => {
   return pem;
 };
 
-/** The keys of merchants are read by a process that talks to Stripe alone: no other one needs them. */
+/** Only a process that talks to Stripe reads the keys of merchants. */
 const accountsOf = (
   parsed: ParsedSettings,
   merchants: SettingsFiles['merchants'],
@@ -95,7 +92,7 @@ const JUDGED_BY: Readonly<Record<string, readonly string[]>> = {
   JWT_JWKS_URL: ['JWT_ALGORITHMS'],
 };
 
-/** Without the invalid settings the rest may seem incomplete: a line about one of them would be wrong. */
+/** A problem that depends on an invalid setting may be wrong, and is left out. */
 const furtherProblems = (rest: Parsed, invalid: readonly string[]): string[] => {
   if (rest.ok) return [];
   const unknown = new Set(invalid.flatMap((name) => [name, ...(JUDGED_BY[name] ?? [])]));
@@ -105,11 +102,7 @@ const furtherProblems = (rest: Parsed, invalid: readonly string[]): string[] => 
 
 const isBlank = (value: string | undefined) => value === undefined || value.trim() === '';
 
-/**
- * Parses the environment for a mode. An empty text counts as unset; a secret may stand in the file
- * that `X_FILE` names. Never throws: each problem, an unreadable file included, is one line in
- * `problems` that names its setting.
- */
+/** An empty text counts as unset. Never throws: each problem is one line that names its setting. */
 export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): Result<Config> => {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => !isBlank(value)));
   const given = withSecretFiles(set);

@@ -8,27 +8,26 @@ import pino, { type Logger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
 import { withoutControlSigns } from './control-signs.ts';
 
-/** The log of a process, as createLogger opens it. */
 export type Log = Logger;
 
 type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
-  /** `stdout`, or a file to append to; it is made with mode 0600. */
+  /** A file is appended to, and made with mode 0600. */
   destination: 'stdout' | { file: string };
-  /** Fields of every line that is written while this is so, such as the trace of the work. */
+  /** Further fields of every line, such as the trace of the running work. */
   also?: (() => object) | undefined;
 };
 
 /** Kept in memory while the destination is blocked or full; further lines are dropped. */
 const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A write costs more than making many lines, so lines are written at this size or after this delay. */
+/** A write costs more than making many lines: they are written at this size or after this delay. */
 const CHUNK_BYTES = 64_000;
 const DELAY_MS_MAX = 100;
 
 const WRITE_IN_FLIGHT_MS = 20;
 
-/** How long the last lines wait for a reader of stdout that does not read; it holds up the exit. */
+/** How long the exit waits for a reader of stdout that does not read. */
 const LAST_LINES_MS = 300;
 const RETRY_MS = 20;
 
@@ -40,10 +39,7 @@ const wait = (ms: number): void => {
 const SECRETS = ['authorization', 'cookie', 'card', 'number', 'cvv', 'token', 'secret', 'password'];
 const DEPTH_MAX = 3;
 
-/**
- * The fields of a line, with the values of secret names replaced. pino's own redaction does the same
- * by paths, but its wildcards cost three times as much as the rest of the line.
- */
+/** Not pino's redaction, whose wildcards cost three times the rest of the line. */
 const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, unknown> => {
   const kept: Record<string, unknown> = {};
   for (const key of Object.keys(fields)) {
@@ -61,7 +57,7 @@ type Described = { type: string; code?: unknown; message: string; cause?: Descri
 
 const CAUSES_MAX = 3;
 
-/** Type, code and message of an error and its causes. Other fields are left out: they may hold secrets. */
+/** Without other fields, which may hold secrets. */
 const describeError = (error: unknown, depth = 0): Described | undefined => {
   if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;
   const { name, code, message, cause } = error as Error & { code?: unknown };
@@ -76,7 +72,7 @@ const describeError = (error: unknown, depth = 0): Described | undefined => {
 
 const FRAMES_MAX = 30;
 
-/** The frames of an error's stack without its message: they name our sources and functions, and no data. */
+/** Without the message; frames name our sources and functions, and no data. */
 export const framesOf = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const head = `${error.name}: ${error.message}`;
@@ -90,12 +86,11 @@ const EMPTY = Buffer.alloc(0);
 const codeOf = (error: unknown): unknown => Object(error).code;
 
 /**
- * Writes lines to a file descriptor, never ends the process and never keeps it from ending. Not pino's
- * own destination: its flushSync tries a full disk again without an end.
+ * Never ends the process and never keeps it from ending. Not pino's own destination, whose flushSync
+ * retries a full disk for ever.
  */
 const openDestination = (fd: number) => {
   let lines = '';
-  /** Of a text that has been written in part. */
   let left: Buffer = EMPTY;
   let inFlight: Buffer | undefined;
   let heldBytes = 0;
@@ -124,7 +119,7 @@ const openDestination = (fd: number) => {
       inFlight = undefined;
       if (isGone) return;
       keepRest(bytes, writtenBytes);
-      // Nobody reads the pipe any more. A full pipe or disk is tried again after the delay.
+      // The pipe has no reader any more. A full pipe or disk is retried after the delay.
       if (codeOf(error) === 'EPIPE') giveUp();
       else if (error === null && (left.length > 0 || lines.length >= CHUNK_BYTES)) startWrite();
     });
@@ -139,16 +134,16 @@ const openDestination = (fd: number) => {
       lines += line;
       if (lines.length >= CHUNK_BYTES && left.length === 0) startWrite();
     },
-    /** Writes the rest. What nobody takes in LAST_LINES_MS is lost. pino calls it after a fatal line. */
+    /** Lines that are not taken in LAST_LINES_MS are lost. pino calls it after a fatal line. */
     flushSync: (): void => {
-      // A write in flight runs in another thread, and cannot be waited for: give it a moment.
+      // A write in flight runs in another thread and cannot be awaited: give it a moment.
       if (inFlight !== undefined) wait(WRITE_IN_FLIGHT_MS);
       const lastTryMs = performance.now() + LAST_LINES_MS;
       for (let bytes = next(); bytes.length > 0; bytes = next()) {
         try {
           keepRest(bytes, fs.writeSync(fd, bytes));
         } catch (error) {
-          // EAGAIN is a pipe that is full. There is nowhere to report any other error.
+          // EAGAIN is a full pipe. There is nowhere to report any other error.
           if (codeOf(error) !== 'EAGAIN' || performance.now() >= lastTryMs) giveUp();
           else {
             keepRest(bytes, 0);
@@ -160,16 +155,13 @@ const openDestination = (fd: number) => {
   };
 };
 
-/** The letter after the time ends a run of digits, so both searches begin there: at a third of the cost. */
+/** The letter after the time ends a run of digits, so the searches begin there, at less cost. */
 const safe = (line: string): string => {
   const at = line.indexOf('Z"');
   return line.slice(0, at) + withoutControlSigns(scrubCardNumbers(line.slice(at)));
 };
 
-/**
- * Opens the log. Lines are written asynchronously; `flush` writes the rest synchronously and is
- * called once, before the process ends. Throws when the file cannot be opened.
- */
+/** Throws when the file cannot be opened. Call `flush` once, before the process ends. */
 export const createLogger = (options: LogOptions): { log: Log; flush: () => void } => {
   const { level, destination, also } = options;
   const fd = destination === 'stdout' ? 1 : fs.openSync(destination.file, 'a', 0o600);

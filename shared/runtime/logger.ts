@@ -1,4 +1,4 @@
-/** What code is given to write lines with: their fields, then the message. The log itself is log.ts. */
+/** The part of the log (log.ts) that most code is given. */
 export type Logger = {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

@@ -1,13 +1,10 @@
-/**
- * The metrics, by the names that dashboards and alerts use. No label holds an id, a merchant or
- * card data.
- */
+/** Dashboards and alerts use these names. No label holds an id, a merchant or card data. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `process_*` and `nodejs_*`: once for each process, whatever serves in it. */
+/** `process_*` and `nodejs_*`, once for each process. */
 const processRegistry = new Registry();
 let collecting = false;
 const collectProcess = (): void => {
@@ -15,14 +12,13 @@ const collectProcess = (): void => {
   collecting = true;
 };
 
-/** What is measured of a reconciliation; `byKind` counts the differences of each kind. */
 type Reconciled = {
   byKind: Readonly<Record<string, number>>;
   unreadable: number;
   notCompared: number;
 };
 
-/** Makes the metrics of one process, each at its start value. Times are in seconds. */
+/** Times are in seconds. */
 export const createMetrics = () => {
   const registry = new Registry();
   const registers = [registry];
@@ -197,26 +193,23 @@ export const createMetrics = () => {
       'Spans that the collector has taken (exported), and that it has not (dropped); nothing where none is set.',
       ['outcome'],
     ),
-    /** Whether the whole log has just been verified without a break. */
     chainVerified: (ok: boolean): void => {
       logBroken.set(ok ? 0 : 1);
       if (ok) chainLastOk.set(Math.floor(Date.now() / 1000));
       else chainBreaks.inc();
     },
-    /** How often this process compares log and ledger by itself, in milliseconds; 0 for never. */
     reconcileScheduled: (everyMs: number): void => reconcileInterval.set(everyMs / 1000),
-    /** What a reconciliation found. Its gauges stay as they are until the next one. */
     reconciled: ({ byKind, unreadable, notCompared }: Reconciled): void => {
       const kinds = { ...byKind, UNREADABLE_EVENT: unreadable, NOT_COMPARED: notCompared };
       for (const [kind, count] of Object.entries(kinds)) reconcileDifferences.set({ kind }, count);
       if (notCompared === 0) reconcileLast.set(Math.floor(Date.now() / 1000));
     },
-    /** What the verifications before this start came to; `lastOkMs` in milliseconds since 1970. */
+    /** The last verifications before this start; `lastOkMs` since 1970. */
     chainWas: ({ lastOkMs, isBroken }: { lastOkMs: number; isBroken: boolean }): void => {
       logBroken.set(isBroken ? 1 : 0);
       chainLastOk.set(Math.floor(lastOkMs / 1000));
     },
-    /** Runs `take`, which sets gauges, at each scrape. When it fails, its gauges keep their values. */
+    /** Runs `take`, which sets gauges, at each scrape; when it fails, they keep their values. */
     beforeScrape: (take: () => void | Promise<void>): void => {
       readings.push(take);
     },
@@ -229,5 +222,4 @@ export const createMetrics = () => {
   };
 };
 
-/** The metrics of one process, as createMetrics makes them. */
 export type Metrics = ReturnType<typeof createMetrics>;

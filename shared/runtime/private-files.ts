@@ -1,7 +1,4 @@
-/**
- * Files that only their owner can read (mode 0600). After a crash the file is the old one or the new
- * one, never half of one: the content goes to a draft beside it, is synced and then renamed.
- */
+/** Files of mode 0600. A synced draft is renamed: after a crash the file is the old or the new one. */
 import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { link, open, rename, rm } from 'node:fs/promises';
@@ -9,7 +6,6 @@ import { dirname } from 'node:path';
 
 const PRIVATE = 0o600;
 
-/** Waits until a file, or the names in a folder, are on the disk. Throws what the file system throws. */
 export const syncPath = async (path: string): Promise<void> => {
   const handle = await open(path, 'r');
   try {
@@ -20,7 +16,7 @@ export const syncPath = async (path: string): Promise<void> => {
 };
 
 const writeDraft = async (draft: string, content: string): Promise<void> => {
-  // A draft that a crash left behind would keep its own mode.
+  // A draft left by a crash would keep its own mode.
   await rm(draft, { force: true });
   const handle = await open(draft, 'wx', PRIVATE);
   try {
@@ -31,10 +27,7 @@ const writeDraft = async (draft: string, content: string): Promise<void> => {
   }
 };
 
-/**
- * Writes a file, and replaces the one that is there. Calls for one file must not overlap. Throws what
- * the file system throws.
- */
+/** Calls for one file must not overlap. Throws what the file system throws, as all functions here. */
 export const replacePrivateFile = async (file: string, content: string): Promise<void> => {
   const draft = `${file}.new`;
   await writeDraft(draft, content);
@@ -42,10 +35,7 @@ export const replacePrivateFile = async (file: string, content: string): Promise
   await syncPath(dirname(file));
 };
 
-/**
- * Writes a file unless there is one, also when several processes try at the same time: a link never
- * replaces a file. Throws what the file system throws.
- */
+/** Writes a file unless there is one, also when several processes try: a link never replaces a file. */
 export const addPrivateFile = async (file: string, content: string): Promise<void> => {
   const draft = `${file}.${randomUUID()}`;
   await writeDraft(draft, content);
@@ -59,10 +49,7 @@ export const addPrivateFile = async (file: string, content: string): Promise<voi
   await syncPath(dirname(file));
 };
 
-/**
- * Makes an empty file for SQLite where there is none: SQLite would make it readable by others. Its
- * files beside this one get the same mode. Throws what the file system throws.
- */
+/** SQLite would make its files readable by others; those beside this one get the same mode. */
 export const ensurePrivateFile = (file: string): void => {
   closeSync(openSync(file, 'a', PRIVATE));
   chmodSync(file, PRIVATE);

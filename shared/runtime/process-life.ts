@@ -1,7 +1,6 @@
 /**
- * The life of a serving process, the same for every mode: settings, log, listening, signals and
- * shutdown (docs/settings.md, "Commands"). A problem that an operator can mend is one line on stderr
- * and exit code 1. Any other error is a bug of ours and goes to the log with its causes.
+ * The life of a serving process (docs/settings.md, "Commands"). A problem that an operator can fix is
+ * one line on stderr and exit code 1; any other error is a bug and goes to the log.
  */
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -15,42 +14,31 @@ import { keepTickObject } from './tick-object.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
 import { currentPlace } from './tracing.ts';
 
-/** An opened process: a server that does not listen yet. */
 export type Opened = {
   app: FastifyInstance;
-  /** Finishes what was begun, and closes everything. */
   stop(): Promise<void>;
-  /** Gives up every call of an engine that stands still, so that `stop` ends in its time. */
+  /** Abandons calls to an engine that does not respond, so that `stop` ends in time. */
   giveUp?(): Promise<void>;
 };
 
 type ProcessOptions<P, O extends Opened> = {
   mode: Mode;
-  /** Errors that an operator can mend: their message is one line that says how. */
+  /** Errors that an operator can fix: their message is one line that says how. */
   operatorErrors: readonly (abstract new (
     ...args: never[]
   ) => Error)[];
-  /** Runs before the log is opened, because the log file may lie in the data folder. */
+  /** Runs before the log is opened, because the log file may be in the data folder. */
   prepare(config: Config): P;
-  open(deps: {
-    config: Config;
-    log: Log;
-    prepared: P;
-    /** Ends the process with exit code 1 and one line, for an error after which it cannot go on. */
-    onFatal(error: Error): void;
-  }): Promise<O>;
-  /** The text on stderr once the process listens; `waitsFor` is empty where it is ready. */
+  open(deps: { config: Config; log: Log; prepared: P; onFatal(error: Error): void }): Promise<O>;
+  /** For stderr once the process listens; `waitsFor` is empty where it is ready. */
   banner(opened: O, baseUrl: string, config: Config, waitsFor: readonly string[]): string;
-  /** What holds after a clean stop, such as `all events are on disk`. */
+  /** For the line of a clean stop, such as `all events are on disk`. */
   farewell: string;
 };
 
-/** A stop that hangs is ended after this time, within the promised 10 s (docs/settings.md). */
+/** Ends a stop that hangs, within the promised 10 s (docs/settings.md). */
 const STOP_MS_MAX = 9_000;
-/**
- * A stop waits for no engine after this time (docs/eventstoredb.md): after the last responses of commands
- * (command-api/compose.ts), and before connections are cut (close-gracefully.ts).
- */
+/** Then a stop waits for no engine: after the last command responses, before connections are cut. */
 const GIVE_UP_MS = 7_300;
 
 const exitWith = (problems: readonly string[]): never => {
@@ -80,7 +68,6 @@ const baseUrlOf = ({ host }: Config, port: number): string =>
 
 type Health = { engines?: Record<string, { state: string; reason?: string }> };
 
-/** What a process that listens still waits for, as its own health names it; empty once it is ready. */
 const waitsForOf = async ({ app }: Opened): Promise<string[]> => {
   const { statusCode, body } = await app.inject('/health/ready');
   if (statusCode !== 503) return [];
@@ -89,14 +76,13 @@ const waitsForOf = async ({ app }: Opened): Promise<string[]> => {
   return down.map(([name, { reason = 'down' }]) => `${name} (${reason})`);
 };
 
-/** Starts sending traces, where the settings name a collector. */
 const tracesOf = async (config: Config, log: Log): Promise<Traces | undefined> => {
   const { mode, traces } = config;
   if (traces === undefined) return undefined;
   return openTraces({ ...traces, mode, log });
 };
 
-/** The logger adds the line's own fields to what this returns, so it is a new object for each. */
+/** A new object each time, because the logger adds the line's fields to it. */
 const traceOfLine = (): object => {
   const place = currentPlace();
   return place === undefined ? {} : { trace_id: place.traceId };
@@ -121,10 +107,10 @@ export const runProcess = async <P, O extends Opened>(
     process.stdout.write(`payments ${manifest.version}\n`);
     process.exit(0);
   }
-  // A terminal or a pipe that nobody reads any more loses texts and must not end the service.
+  // A terminal or pipe without a reader loses texts and must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   await keepTickObject();
-  // Files that libraries make are readable by their owner alone, too.
+  // Also for files that libraries make.
   process.umask(0o077);
   const config = readSettings(options.mode);
   const prepared = await orExit(() => options.prepare(config));
@@ -133,7 +119,6 @@ export const runProcess = async <P, O extends Opened>(
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
     also: config.traces && traceOfLine,
   });
-  // On every way out: log lines are buffered for a moment before they are written.
   process.prependListener('exit', flush);
 
   const die = (error: unknown, message: string): never => {
@@ -160,16 +145,15 @@ export const runProcess = async <P, O extends Opened>(
       STOP_MS_MAX,
     ).unref();
     setTimeout(() => void opened?.giveUp?.(), GIVE_UP_MS).unref();
-    // Undefined until the process has opened; until then it has accepted no request.
     await opened?.stop();
     await traces?.stop();
     log.info(`stopped: ${options.farewell}`);
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
     process.exit(0);
   };
-  // Without a listener Node opens its debugger at this signal, and memory holds card numbers (gaps §4).
+  // Without a listener SIGUSR1 opens Node's debugger, and memory holds card numbers (gaps §4); SIGUSR2
+  // would end the process.
   process.on('SIGUSR1', () => log.warn('SIGUSR1 is ignored: no debugger is opened'));
-  // Without one it would end the process.
   process.on('SIGUSR2', () => log.warn('SIGUSR2 is ignored'));
   // SIGHUP: the terminal is gone.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop);
@@ -182,7 +166,7 @@ export const runProcess = async <P, O extends Opened>(
   process.stderr.write(options.banner(opened, baseUrlOf(config, port), config, waitsFor));
 };
 
-/** Stands in for `fileOf` in a process that keeps no files: always throws. */
+/** `fileOf` of a process that keeps no files: always throws. */
 export const noFiles = (name?: string): never => {
   throw new Error(`a process that keeps no files needs no path for ${name ?? 'a file'}`);
 };

@@ -1,13 +1,9 @@
 /**
- * Queues by name within a process: the commands of one payment (gaps §7), the lists of one merchant. A task
- * that has begun runs to its end, also when its request is gone.
+ * Queues by name within a process, such as of one payment (gaps §7): tasks of one name run in order,
+ * and a started task ends, also when its request is gone.
  */
-
-/** Tasks of one name run one at a time, in the order in which they came, whatever those of other names do. */
 export type Queues = {
-  /** Runs the task after every earlier one of that name. */
   run<T>(name: string, task: () => Promise<T>): Promise<T>;
-  /** Resolves when no task is left. */
   idle(): Promise<void>;
 };
 

@@ -1,9 +1,4 @@
-/** One call for many who want its value at once. */
-
-/**
- * Wraps a call: while one is under way everybody waits for it, and what came of it, a failure as well,
- * is good for `goodForMs` from then on. `nowMs` only goes forward.
- */
+/** Concurrent callers share one call; its result, also a failure, is reused for `goodForMs`. */
 export const shareCall = <T>(
   call: () => Promise<T>,
   goodForMs: number,

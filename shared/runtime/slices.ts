@@ -1,14 +1,12 @@
-/** Long loops that let other work take its turn: a payment can have thousands of events (gaps §18). */
+/** Long loops that let other work run in between: a payment can have thousands of events (gaps §18). */
 import { setImmediate as immediate } from 'node:timers/promises';
 
-/** Decoding so many events takes a few milliseconds. */
 const SLICE = 100;
 
-/** What to wait for before the item of that index, from 0; undefined within a slice. */
+/** A pause before the item of that index, from 0; undefined within a slice. */
 export const pauseAt = (index: number): Promise<void> | undefined =>
   index > 0 && index % SLICE === 0 ? immediate() : undefined;
 
-/** `items.map(make)`, in slices. */
 export const mapInSlices = async <T, U>(
   items: readonly T[],
   make: (item: T) => U,

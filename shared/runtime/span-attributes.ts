@@ -1,51 +1,32 @@
-/**
- * All that a span may say, by name: a closed list, which docs/traces.md explains. No address, header,
- * body, message of an error or name of a person is on it; every text is one of our own code or of a
- * form that is checked before.
- */
+/** A closed list (docs/traces.md): no address, header, body, error message or name of a person. */
 import { withoutLongNumbers } from './card-numbers.ts';
 
-export type SpanAttributes = {
-  'http.request.method'?: string | undefined;
+export const SPAN_ATTRIBUTES = {
+  'http.request.method': 'string',
   /** The template of the route, never the address. */
-  'http.route'?: string | undefined;
-  'http.response.status_code'?: number | undefined;
-  /** A code: of our error body, of a failed connection, or the name of an error. */
-  'error.type'?: string | undefined;
-  'db.system.name'?: string | undefined;
-  'db.operation.name'?: string | undefined;
-  /** The host of the provider. */
-  'server.address'?: string | undefined;
-  'messaging.system'?: string | undefined;
-  'messaging.operation.type'?: string | undefined;
-  'messaging.destination.name'?: string | undefined;
-  'messaging.batch.message_count'?: number | undefined;
-  'payments.payment_id'?: string | undefined;
-  /** What came of a provider call: APPROVED, DECLINED, NOT_SENT, UNKNOWN, … */
-  'payments.outcome'?: string | undefined;
+  'http.route': 'string',
+  'http.response.status_code': 'number',
+  /** A code of our error body or of a failed connection, or the name of an error. */
+  'error.type': 'string',
+  'db.system.name': 'string',
+  'db.operation.name': 'string',
+  'server.address': 'string',
+  'messaging.system': 'string',
+  'messaging.operation.type': 'string',
+  'messaging.destination.name': 'string',
+  'messaging.batch.message_count': 'number',
+  'payments.payment_id': 'string',
+  /** Of a provider call: APPROVED, DECLINED, NOT_SENT, UNKNOWN, … */
+  'payments.outcome': 'string',
   /** Of a webhook message: 1 for the first attempt. */
-  'payments.attempt'?: number | undefined;
+  'payments.attempt': 'number',
+} as const;
+
+type List = typeof SPAN_ATTRIBUTES;
+export type SpanAttributes = {
+  [Name in keyof List]?: (List[Name] extends 'string' ? string : number) | undefined;
 };
 
-/** Every name of the list. */
-export const SPAN_ATTRIBUTES: Readonly<Record<keyof SpanAttributes, true>> = {
-  'http.request.method': true,
-  'http.route': true,
-  'http.response.status_code': true,
-  'error.type': true,
-  'db.system.name': true,
-  'db.operation.name': true,
-  'server.address': true,
-  'messaging.system': true,
-  'messaging.operation.type': true,
-  'messaging.destination.name': true,
-  'messaging.batch.message_count': true,
-  'payments.payment_id': true,
-  'payments.outcome': true,
-  'payments.attempt': true,
-};
-
-/** The attributes as they leave: a text that could hold a card number without it. */
 export const cleaned = (attributes: SpanAttributes): Record<string, string | number> => {
   const kept: Record<string, string | number> = {};
   for (const [name, value] of Object.entries(attributes)) {

@@ -1,12 +1,10 @@
-/** Keeps `process.nextTick` as cheap as it is in a young process. */
 import { executionAsyncResource } from 'node:async_hooks';
 
 const kept: object[] = [];
 
 /**
- * Holds one of the objects that Node makes for each `process.nextTick`, for as long as this thread
- * lives: a garbage collection that finds none makes every later one cost several times as much.
- * Resolves with the object.
+ * Keeps one of Node's `process.nextTick` objects: after a garbage collection that finds none, each
+ * later one costs several times as much.
  */
 export const keepTickObject = (): Promise<object> =>
   new Promise((resolve) => {

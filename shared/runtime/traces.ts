@@ -1,8 +1,6 @@
 /**
- * Sends this process' spans to a collector (OTLP over HTTP). The SDK of OpenTelemetry is loaded here
- * and nowhere else, when the settings name the collector's address: it takes longer than the rest of
- * the start. A collector out of reach costs no request anything: what it does not take is dropped and
- * counted, and one line of the log says so.
+ * Sends spans to a collector (OTLP over HTTP); only here is the SDK loaded, which takes longer than
+ * the rest of the start. Spans that are not taken are dropped and counted; no request waits.
  */
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import manifest from '../../package.json' with { type: 'json' };
@@ -11,27 +9,24 @@ import type { Config } from './config.ts';
 import { errorTypeOf } from './span-attributes.ts';
 import { type SpanCounts, startTracing, stopTracing } from './tracing.ts';
 
-/** The packages that send spans are not there. `message` is one line for the operator. */
+/** The packages that send spans are not installed. `message` is one line for the operator. */
 export class TracesRefused extends Error {
   override name = 'TracesRefused';
 }
 
 export type Traces = {
-  /** Hands over all spans that have ended. Rejects where the collector does not take them. */
+  /** Rejects where the collector does not take the spans. */
   flush(): Promise<void>;
-  /** Hands over what it can within a second, and makes no more spans. Never throws. */
+  /** Sends what it can within a second, and makes no more spans. Never throws. */
   stop(): Promise<void>;
 };
 
-export type TracesOptions = NonNullable<Config['traces']> & {
-  /** Which process it is, beside the name that all of them have. */
+type TracesOptions = NonNullable<Config['traces']> & {
   mode: string;
   log: Record<'info' | 'warn', (fields: object, message: string) => void>;
-  /** Instead of the one that sends to `url`; tests keep the spans in memory. */
   exporter?: SpanExporter;
 };
 
-/** Spans that wait for the collector; further ones are dropped. */
 const WAITING_MAX = 2_048;
 const EVERY_MS = 2_000;
 const EXPORT_MS_MAX = 10_000;
@@ -58,7 +53,7 @@ const load = async () => {
 
 type Counts = SpanCounts & { waiting: number };
 
-/** The exporter, with what becomes of the spans counted, and logged where it changes. */
+/** Counts spans as exported or dropped, and logs each change between the two. */
 const countedExporter = (
   exporter: SpanExporter,
   counts: Counts,
@@ -88,7 +83,7 @@ const countedExporter = (
   };
 };
 
-/** Keeps the queue bounded, and counts what does not fit in it: the library only drops it. */
+/** Bounds the queue and counts dropped spans, which the library does not count. */
 const boundedProcessor = (inner: SpanProcessor, counts: Counts): SpanProcessor => ({
   onStart: () => undefined,
   onEnd: (span: ReadableSpan) => {
@@ -103,19 +98,14 @@ const boundedProcessor = (inner: SpanProcessor, counts: Counts): SpanProcessor =
   shutdown: () => inner.shutdown(),
 });
 
-const MANY_DIGITS = /[0-9]{12}/;
-
-/** An id that no scrubber takes for a card number. */
 const withoutCard = (draw: () => string) => (): string => {
   let id = draw();
-  // The first test spares nearly every id the second, which costs as much as the rest of a span.
-  while (MANY_DIGITS.test(id) && looksLikeCard(id)) id = draw();
+  while (looksLikeCard(id)) id = draw();
   return id;
 };
 
 const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, '')}/v1/traces`;
 
-/** Starts making spans and sending them. Throws TracesRefused. */
 export const openTraces = async (options: TracesOptions): Promise<Traces> => {
   const { endpoint, serviceName, ratio, mode, log } = options;
   const sdk = await load();
@@ -130,7 +120,7 @@ export const openTraces = async (options: TracesOptions): Promise<Traces> => {
   const byRatio = new sdk.TraceIdRatioBasedSampler(ratio);
   const ids = new sdk.RandomIdGenerator();
   const provider = new sdk.TracerProvider({
-    // A client's flag must not decide what its request costs here.
+    // A client's flag must not decide the cost of its request.
     sampler: new sdk.ParentBasedSampler({ root: byRatio, remoteParentSampled: byRatio }),
     idGenerator: {
       generateTraceId: withoutCard(() => ids.generateTraceId()),

@@ -1,9 +1,4 @@
-/**
- * Spans of what this process does, for the tracing tool of its operators. The only file that imports the
- * API of OpenTelemetry. Nothing here does anything before `startTracing`, which traces.ts calls where
- * the settings name a collector: callers ask `isTracing` once, when they are put together, and are
- * as they were without it.
- */
+/** Spans. Nothing acts before `startTracing`; callers check `isTracing` once, when composed. */
 import {
   type Context,
   type ContextManager,
@@ -29,37 +24,33 @@ const KINDS = {
 };
 type Kind = keyof typeof KINDS;
 
-/** A span that has begun. One that is not sampled has its ids and keeps nothing else. */
+/** A span that is not sampled has its ids and keeps nothing else. */
 export type OpenSpan = {
   place: TraceParent;
-  /** Runs work whose own spans are below this one, also what it begins and does not wait for. */
+  /** Runs work whose own spans are below this one, also after it returns. */
   run<T>(work: () => T): T;
-  /** With `error.type` the span is one of a failure. Call it once. */
+  /** `error.type` marks a failure. Call it once. */
   end(attributes?: SpanAttributes): void;
 };
 
-export type SpanStart = {
-  /** Of our code, with no id in it. */
+type SpanStart = {
   name: string;
   kind: Kind;
-  /** Where another process, or an earlier time, has begun the trace; undefined begins one. */
+  /** The place in a trace of another process or an earlier time; undefined begins a trace. */
   parent: TraceParent | undefined;
-  /** Further places that it belongs to. */
   links?: readonly TraceParent[];
   attributes: SpanAttributes;
 };
 
-/** How many spans were handed to the collector, and how many could not be, since the start. */
 export type SpanCounts = { exported: number; dropped: number };
 
 let tracer: Tracer | undefined;
 let counts: Readonly<SpanCounts> = { exported: 0, dropped: 0 };
 const ofThreads = { exported: 0, dropped: 0 };
 
-/** True once a collector's address is in use. */
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** Makes spans from now on. `counted` goes on counting. Once for a process. */
+/** Call it once for a process. `counted` is read at each `spanCounts`. */
 export const startTracing = (
   provider: TracerProvider,
   contexts: ContextManager,
@@ -70,19 +61,18 @@ export const startTracing = (
   counts = counted;
 };
 
-/** Makes no more spans. */
 export const stopTracing = (): void => {
   tracer = undefined;
   context.disable();
 };
 
-/** Of this process: its threads hand theirs over with `countSpans`. */
+/** Of this process and of its threads, which report theirs with `countSpans`. */
 export const spanCounts = (): Readonly<SpanCounts> => ({
   exported: counts.exported + ofThreads.exported,
   dropped: counts.dropped + ofThreads.dropped,
 });
 
-/** Adds what a thread of this process has counted since it last did. */
+/** Adds the spans of a thread since its last report. */
 export const countSpans = ({ exported, dropped }: Readonly<SpanCounts>): void => {
   ofThreads.exported += exported;
   ofThreads.dropped += dropped;
@@ -134,28 +124,23 @@ export const startSpan = (start: SpanStart): OpenSpan | undefined => {
   return begin(tracer, start, above ?? ROOT_CONTEXT);
 };
 
-/** The place of the work that calls this; undefined where it belongs to no trace. */
 export const currentPlace = (): TraceParent | undefined => {
   const active = tracer && trace.getActiveSpan()?.spanContext();
   return active && placeOf(active);
 };
 
-/** The text by which what comes of this work goes on with its trace. */
+/** The text by which another process continues the trace of the calling work. */
 export const currentTraceparent = (): string | undefined => {
   const place = currentPlace();
   return place && traceparentOf(place);
 };
 
-/** Adds to the span of the work that calls this, where there is one. */
 export const annotate = (attributes: SpanAttributes): void => {
   const active = tracer && trace.getActiveSpan();
   if (active !== undefined) note(active, attributes);
 };
 
-/**
- * Runs work in a span below that of its caller; without a span where the caller has none that is
- * kept. `described` gives what its result adds. Throws what the work throws.
- */
+/** In no span where the caller's is not sampled. Throws what the work throws. */
 export const withSpan = async <T>(
   { name, kind, attributes }: Pick<SpanStart, 'name' | 'kind' | 'attributes'>,
   work: () => Promise<T>,

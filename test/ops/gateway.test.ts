@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { isOfMerchants } from '../../shared/http/auth/tokens.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { errorBody, JSON_TYPE, RETRY_AFTER_SECONDS } from '../../shared/http/errors.ts';
-import { PROCESS_OF, ROUTES, type Service, SIGNED } from '../../shared/http/route-table.ts';
+import { ROUTES, type Service, SIGNED } from '../../shared/http/route-table.ts';
 import { ROOT } from '../support/service.ts';
 
 const fileText = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
@@ -72,6 +72,14 @@ const fits = (matcher: string, method: string, path: string): boolean => {
 
 const routeOf = (method: string, path: string) =>
   routes.find(({ matcher }) => fits(matcher, method, path.replace(/:\w+/, 'x')));
+
+/** The process of each service in the three-process mode (ADR-0014). */
+const PROCESS_OF: Readonly<Record<Service, string>> = {
+  'command-api': 'command-api',
+  'query-api': 'query-api',
+  audit: 'query-api',
+  projector: 'projector',
+};
 
 test.each<[method: string, path: string, service: Service]>(
   Object.values(ROUTES).map(({ method, path, service }) => [method, path, service]),

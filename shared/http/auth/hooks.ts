@@ -1,8 +1,4 @@
-/**
- * The first checks of every route that needs a token, in their order (gaps §1): who sent it (401),
- * whether the scope is there (403), whether the rate allows it (429). They are hooks, which run
- * before the body is read: nothing of the request is looked at before they have passed.
- */
+/** The checks of a route before its body is read (gaps §1): token (401), scope (403), rate (429). */
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Config, merchantRules } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -13,17 +9,14 @@ import { createRateLimiter, type Rate, senderOf } from './rate-limit.ts';
 import type { Authentication } from './seen-tokens.ts';
 import { type Authenticator, createAuthenticator, isOfMerchants, mayUse } from './tokens.ts';
 
-export type AuthOptions = {
+type AuthOptions = {
   authenticator: Pick<Authenticator, 'authenticate'>;
   rateOf(merchantId: string): Rate;
-  /** Drawn on, per address, by requests without a valid token alone (gaps §11). */
+  /** Per address, for requests without a valid token alone (gaps §11). */
   unauthenticatedRate: Rate;
 };
 
-/**
- * The `onRequest` hooks of a route by the scope that it takes: `authenticate`, behind which
- * `request.principal` is there, and `authorize`. The rates are shared by all routes.
- */
+/** The `onRequest` hooks of a route by its scope; behind them `request.principal` is set. */
 export type AuthHooks = (scope: Scope) => onRequestHookHandler[];
 
 const rejectRate = (reply: FastifyReply, seconds: number): void => {
@@ -89,25 +82,19 @@ const authorizeHook = ({ rateOf }: AuthOptions) => {
     };
 };
 
-/** Makes the hooks of one server. */
+/** The hooks of one server; all its routes share the rates. */
 export const createAuthHooks = (options: AuthOptions): AuthHooks => {
   const authenticate = authenticateHook(options);
   const authorize = authorizeHook(options);
   return (scope) => [authenticate, authorize(scope)];
 };
 
-/** The hooks of a process by its settings. Throws where the keys cannot be used. */
 export const openAuthHooks = async (
   config: Config,
   { log, metrics }: { log: Pick<Log, 'warn'>; metrics: Metrics },
 ): Promise<AuthHooks> => {
-  const { keys } = config.tokens;
-  const authenticator = await createAuthenticator(
-    {
-      ...config.tokens,
-      keys: keys.kind === 'local' ? { kind: 'local', folder: config.dataDir } : keys,
-    },
-    (error) => log.warn({ err: error }, 'the keys of JWT_JWKS_URL cannot be loaded'),
+  const authenticator = await createAuthenticator(config.tokens, (error) =>
+    log.warn({ err: error }, 'the keys of JWT_JWKS_URL cannot be loaded'),
   );
   metrics.beforeScrape(() => metrics.keysOutdatedSeconds.set(authenticator.keysOutdatedSeconds()));
   return createAuthHooks({

@@ -1,7 +1,6 @@
 /**
- * The public keys of an issuer, fetched from its address (gaps §10). An outage of the issuer
- * is not ours: the last keys that were loaded go on verifying tokens for a day. However many tokens
- * name a key that is not among them, the address is asked once in 30 s.
+ * The public keys of an issuer (gaps §10). Through its outage the last keys verify tokens for a day;
+ * tokens with unknown keys cause at most one fetch in 30 s.
  */
 import {
   type CryptoKey,
@@ -13,37 +12,29 @@ import {
 } from 'jose';
 import { backOffMs } from '../../runtime/back-off.ts';
 
-/** The keys cannot be loaded, so it is not known whether the token is good. */
 export class KeysOutOfReach extends Error {
   override name = 'KeysOutOfReach';
 }
 
 export type IssuerKeys = {
-  /**
-   * The key that a token names. `mayLoad` says whether an unknown key is worth a fetch. Throws
-   * KeysOutOfReach, and jose's JWKSNoMatchingKey where no key of the issuer fits.
-   */
+  /** Throws KeysOutOfReach, and jose's JWKSNoMatchingKey where no key of the issuer fits. */
   find(
     header: JWTHeaderParameters,
     token: FlattenedJWSInput,
     mayLoad: () => boolean,
   ): Promise<CryptoKey>;
-  /** While the address fails: the seconds since the keys were last loaded, else since the start; 0 while it does not. */
+  /** While the address fails: since the last load, else since the start. 0 while it does not. */
   outdatedSeconds(): number;
 };
 
-export type IssuerKeysOptions = {
+type IssuerKeysOptions = {
   url: string;
-  /** Called after each load that failed. */
   onFailure?: ((error: unknown) => void) | undefined;
-  /** A clock that never goes back, in milliseconds. */
   nowMs?: () => number;
 };
 
-/** From this age on the keys are loaded anew before they are used. */
 const FRESH_MS = 600_000;
 const LAST_GOOD_MS = 86_400_000;
-/** A key that is not in the set is looked for at the issuer no more often than this. */
 const UNKNOWN_KEY_MS = 30_000;
 const BACK_OFF = { minMs: 100, maxMs: 30_000 };
 const LOAD_MS_MAX = 2_000;
@@ -61,7 +52,7 @@ const readCapped = async ({ body }: Response): Promise<string> => {
   return Buffer.concat(parts).toString('utf8');
 };
 
-/** Throws where there is no key set at the address, in 2 s and 64 KiB. */
+/** Throws unless the address returns a key set, within 2 s and 64 KiB. */
 const loadKeySet = async (url: string): Promise<ReturnType<typeof createLocalJWKSet>> => {
   const response = await fetch(url, {
     headers: { accept: 'application/json, application/jwk-set+json' },
@@ -75,7 +66,6 @@ const loadKeySet = async (url: string): Promise<ReturnType<typeof createLocalJWK
   return createLocalJWKSet(JSON.parse(await readCapped(response)) as JSONWebKeySet);
 };
 
-/** Follows the keys of an issuer; the address is first called when a token needs a key. */
 export const followIssuerKeys = ({
   url,
   onFailure = () => undefined,
@@ -99,7 +89,6 @@ export const followIssuerKeys = ({
       onFailure(error);
     }
   };
-  /** One load at a time, which everybody waits for. */
   const loadOnce = (): Promise<void> => {
     loading ??= load().finally(() => {
       loading = undefined;
@@ -116,7 +105,7 @@ export const followIssuerKeys = ({
       (loading !== undefined || nowMs() >= retryAtMs)
     ) {
       const underWay = loadOnce();
-      // While the address fails nobody waits for it who has keys already.
+      // While the address fails, a token that the last keys can verify does not wait for it.
       if (failures === 0 || keysYoungerThan(LAST_GOOD_MS) === undefined) await underWay;
     }
     const keys = keysYoungerThan(LAST_GOOD_MS);
@@ -124,12 +113,11 @@ export const followIssuerKeys = ({
     return keys;
   };
 
-  /** The keys after one more load, for a token whose key is not among the current ones. */
   const keysAfterLoad = async (mayLoad: () => boolean, unknown: Error) => {
     const isDue = loading !== undefined || nowMs() - triedAtMs >= UNKNOWN_KEY_MS;
     const loads = isDue && mayLoad();
     if (loads) await loadOnce();
-    // The issuer may know the key, so the token is not known to be bad.
+    // The issuer may know the key, so the token may be good.
     if (failures > 0) throw new KeysOutOfReach('the keys of the issuer cannot be loaded anew');
     if (!loads) throw unknown;
     return currentKeys();

@@ -1,7 +1,4 @@
-/**
- * The key pair of the embedded mode (gaps §10): made on first start, kept in the data folder,
- * readable by its owner alone. Service and command line may both be the first to need it.
- */
+/** The key pair of the embedded mode (gaps §10); service or command line makes it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -19,13 +16,12 @@ import { addPrivateFile } from '../../runtime/private-files.ts';
 
 const FILE = 'signing-key.json';
 
-/** What signs a token: the local key pair, or a shared secret. */
 export type Signer = {
   algorithm: typeof LOCAL_KEY_ALGORITHM | typeof SECRET_ALGORITHM;
   key: CryptoKey;
   keyId?: string;
 };
-export type LocalKeys = { signer: Signer; publicJwk: JWK };
+type LocalKeys = { signer: Signer; publicJwk: JWK };
 
 const readKey = (path: string): JWK | undefined => {
   try {
@@ -42,10 +38,7 @@ const makeKey = async (): Promise<JWK> => {
   return { ...jwk, alg: LOCAL_KEY_ALGORITHM, use: 'sig', kid: await calculateJwkThumbprint(jwk) };
 };
 
-/**
- * Opens the key pair of a data folder, and makes it when there is none. The folder has to exist.
- * Throws DataFolderRefused when the file is damaged, and what the file system throws.
- */
+/** Makes the pair when there is none. Throws DataFolderRefused for a damaged file. */
 export const openLocalKeys = async (folder: string): Promise<LocalKeys> => {
   const path = join(folder, FILE);
   if (readKey(path) === undefined) await addPrivateFile(path, JSON.stringify(await makeKey()));
@@ -66,11 +59,10 @@ export const importSecret = (secret: string): Promise<CryptoKey> =>
     ['sign', 'verify'],
   );
 
-export type TokenClaims = {
+type TokenClaims = {
   merchantId: string;
-  /** The person, for the audit trail; left out: the merchant is the actor, and no person. */
+  /** The person; left out: the merchant is the actor, and no person. */
   subject?: string | undefined;
-  /** The claim that names the merchant: the first of JWT_MERCHANT_CLAIM. */
   merchantClaim: string;
   ttlSeconds: number;
   /** Absent: all rights of the merchant. */
@@ -79,7 +71,6 @@ export type TokenClaims = {
   audience?: string | undefined;
 };
 
-/** A token for a merchant, good from now on for `ttlSeconds`. */
 export const signToken = (signer: Signer, claims: TokenClaims): Promise<string> => {
   const { merchantId, merchantClaim, subject, ttlSeconds, scope, issuer, audience } = claims;
   const nowSeconds = Math.floor(Date.now() / 1000);

@@ -1,20 +1,20 @@
-/** Who sent a request and what they may do, by the claims of a token (gaps §10). */
+/** The sender of a request and their rights, by the claims of a token (gaps §10). */
 import type { JWTPayload } from 'jose';
 import { personOf } from '../../payment/decide-resolution.ts';
 
-/** Who sent a request. `scopes` absent: all rights of the merchant. `*` is all merchants. */
 export type Principal = {
+  /** `*`: all merchants. */
   merchantId: string;
   /** The token's subject, else its merchant, for the audit trail. */
   actor: string;
-  /** Present where the token's `sub` names a person: a command of two persons needs one (gaps §16). */
+  /** The token's `sub` names a person: a command of two persons needs one (gaps §16). */
   isPerson?: true;
+  /** Undefined: all rights of the merchant. */
   scopes: ReadonlySet<string> | undefined;
-  /** The token's `exp`: seconds since 1970. A response that goes on ends then (docs/audit.md). */
+  /** The token's `exp`, since 1970. A stream ends then (docs/audit.md). */
   expiresAtSeconds?: number;
 };
 
-/** Every right that a token can name (gaps §10). */
 export const SCOPES = [
   'payments:read',
   'payments:write',
@@ -27,10 +27,7 @@ export type Scope = (typeof SCOPES)[number];
 
 const NAME_UNITS_MAX = 255;
 
-/**
- * A name in the one form that counts (NFC, gaps §10), composed or decomposed as it was typed. Half of a
- * surrogate pair is none: no event could name it.
- */
+/** A name in NFC (gaps §10). Half a surrogate pair is none: no event could name it. */
 const nameOf = (value: unknown): string | undefined => {
   if (typeof value !== 'string' || value === '' || value.length > NAME_UNITS_MAX) return undefined;
   if (!value.isWellFormed()) return undefined;
@@ -38,7 +35,7 @@ const nameOf = (value: unknown): string | undefined => {
   return name.length <= NAME_UNITS_MAX ? name : undefined;
 };
 
-/** The rights of a token; null when the claim has no form that could mean anything. */
+/** Null for a claim of another form. */
 const scopesOf = ({ scope }: JWTPayload): ReadonlySet<string> | undefined | null => {
   if (scope === undefined) return undefined;
   if (typeof scope === 'string') return new Set(scope.split(' ').filter((name) => name !== ''));

@@ -1,14 +1,11 @@
-/**
- * Token buckets by name (gaps §11): one per merchant, and one per address that only requests
- * without a valid token draw on.
- */
+/** Token buckets by name (gaps §11): per merchant, and per address for requests without a valid token. */
 import { isIP } from 'node:net';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 
-/** `perSecond` 0 is off; `burst` is what may come at once. */
+/** `perSecond` 0 is off. */
 export type Rate = { perSecond: number; burst: number };
 
-export type RateLimiter = {
+type RateLimiter = {
   /** Draws one from a bucket: undefined, or the seconds until there is one again, at least 1. */
   take(name: string, rate: Rate): number | undefined;
   /** Whether `take` would draw one. */
@@ -19,10 +16,7 @@ const IPV6_PARTS = 8;
 const NETWORK_PARTS = 4;
 const partsOf = (text = ''): string[] => text.split(':').filter((part) => part !== '');
 
-/**
- * What a sender is counted by: its IPv4 address, or the /64 of its IPv6 address, for whoever has one of
- * those has all of them.
- */
+/** The IPv4 address, or the /64 of the IPv6 address: a sender that has one address of it has all. */
 export const senderOf = ({
   remoteAddress = '',
 }: {

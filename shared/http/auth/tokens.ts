@@ -1,7 +1,4 @@
-/**
- * Bearer tokens (gaps §10): a JWT by a shared secret, by the keys of a real issuer, or by the
- * key pair of the data folder, becomes the merchant, the actor and what they may do.
- */
+/** Bearer tokens (gaps §10): a JWT becomes the merchant, the actor and their rights. */
 import { readFileSync } from 'node:fs';
 import {
   type CryptoKey,
@@ -29,28 +26,25 @@ import {
   digestOf,
 } from './seen-tokens.ts';
 
-/** Where the keys come from: one of them, as the settings say. */
-export type KeySource =
+type KeySource =
   | { kind: 'secret'; secret: string }
   | { kind: 'jwks-url'; url: string }
   | { kind: 'jwks-file'; path: string }
-  /** The key pair of the data folder, made when there is none. */
   | { kind: 'local'; folder: string };
 
 export type TokenSettings = {
   keys: KeySource;
-  /** Claims that name the merchant, the first one present counts. */
   merchantClaims: readonly string[];
   issuer?: string | undefined;
   audience?: string | undefined;
-  /** Narrows the algorithms of a key set; a secret means HS256 alone, whatever stands here. */
+  /** Narrows the algorithms of a key set; a secret always means HS256 alone. */
   algorithms?: readonly string[] | undefined;
 };
 
 export type Authenticator = {
   /**
-   * Checks a request by its raw headers; at once when its token has been verified before. `mayLoad`
-   * says whether the issuer is asked for a key that the token names and nobody knows.
+   * Checks a request by its raw headers; without a promise when its token was checked before. `mayLoad`
+   * says whether the issuer may be asked for an unknown key that the token names.
    */
   authenticate(
     rawHeaders: readonly string[],
@@ -111,40 +105,36 @@ const verificationBy = async (
   }
 };
 
-/** A token that stays invalid: not for its time to come, or for a key that is not there yet. */
+/** Whether a token stays invalid, in contrast to one whose time or key may still come. */
 const isLasting = (error: unknown): boolean =>
   error instanceof errors.JWTExpired ||
   error instanceof errors.JWSSignatureVerificationFailed ||
   (error instanceof errors.JWTClaimValidationFailed && error.claim !== 'nbf');
 
-/** Whether `typ` may be an access token's: an id or logout token of the same issuer is none (gaps §10). */
+const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
+
+/** An id or logout token of the same issuer is no access token (gaps §10). */
 const isAccessToken = (typ: unknown): boolean =>
   typ === undefined || (typeof typ === 'string' && ACCESS_TOKEN_TYPE.test(typ));
 
 const failureOf = (error: unknown): Authentication => {
   if (error instanceof errors.JWTExpired) return EXPIRED;
-  // Only the keys of an address can be out of reach: a local key set never changes, so a token that it
-  // cannot verify is invalid (401), not unchecked (503).
+  // A local key set never changes, so a token it cannot verify is invalid (401), not unchecked (503).
   return error instanceof KeysOutOfReach ? UNCHECKED : MALFORMED;
 };
 
 /**
- * Whether the signature is written in the one form that base64url has (gaps §10). A decoder drops
- * padding and the last bits that belong to no byte, so that a changed character might still verify;
- * header and payload are signed as texts.
+ * Whether the signature is canonical base64url (gaps §10): a decoder drops padding and unused bits,
+ * so a changed character might still verify.
  */
 const hasPlainSignature = (token: string): boolean => {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;
 };
 
-const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 const BEARER = /^bearer +([^\s]+)$/i;
 
-/**
- * Makes what checks tokens. Throws when a key file cannot be read or holds no key set; the address
- * of a key set is first called when a token needs it, and `onFailure` each time it cannot be loaded.
- */
+/** Throws for an unusable key file; `onFailure` is called when the keys of an address fail to load. */
 export const createAuthenticator = async (
   settings: TokenSettings,
   onFailure?: (error: unknown) => void,
@@ -219,16 +209,12 @@ export const createAuthenticator = async (
   };
 };
 
-/** The scopes that a token without any has: every right of its merchant, and no other. */
+/** The scopes of a token without a scope claim. */
 const MERCHANT_SCOPES: readonly Scope[] = ['payments:read', 'payments:write', 'webhooks:write'];
 
-/** True for a right that is a merchant's own. */
 export const isOfMerchants = (scope: Scope): boolean => MERCHANT_SCOPES.includes(scope);
 
-/**
- * Whether somebody may do what a scope is for (gaps §10). Rights of a merchant need no scope
- * claim but a real merchant; audit and operator rights are only ever given by name.
- */
+/** A merchant's rights need no scope but a single merchant; others are given by name (gaps §10). */
 export const mayUse = ({ merchantId, scopes }: Principal, scope: Scope): boolean => {
   if (!isOfMerchants(scope)) return scopes?.has(scope) === true;
   return merchantId !== '*' && (scopes === undefined || scopes.has(scope));

@@ -1,7 +1,4 @@
-/**
- * The HTTP server that routes are registered on: limits, time-outs, one form of rejection whoever
- * rejects, one log line and one measurement per request. Built apart from listening.
- */
+/** The HTTP server that routes are registered on, with its limits and one form of every rejection. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import Fastify, {
   type FastifyError,
@@ -16,7 +13,7 @@ import {
   UnreadableStream,
 } from '../../event-store/errors.ts';
 import { ReadModelsUnavailable } from '../../read-models/errors.ts';
-import { newRequestId } from '../../runtime/ids.ts';
+import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
@@ -40,41 +37,37 @@ import { boundUnread, UNREAD_BYTES_MAX } from './unread.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who sent it; there behind the authenticate hook (auth/hooks.ts). */
+    /** Set by the authenticate hook (auth/hooks.ts). */
     principal: Principal | undefined;
-    /** Whether it has one of the places (places.ts). */
     hasPlace: boolean;
-    /** The payment it is about, for the log; routes set it once it is well formed. */
+    /** For the log; routes set it once it is well formed. */
     paymentId: string | undefined;
-    /** The code of its error response, for the log; set when that is sent. */
     errorCode: string | undefined;
-    /** Milliseconds of the monotonic clock. */
     startedAtMs: number;
-    /** The trace that it belongs to, for the log; undefined where this process makes no spans. */
+    /** For the log; undefined where this process makes no spans. */
     traceId: string | undefined;
   }
   interface FastifyInstance {
     lifecycle: Lifecycle;
-    /** The last `onRequest` hook of a route, behind those that say who sent it (places.ts). */
+    /** The last `onRequest` hook of a route, behind those that authenticate it (places.ts). */
     takePlace: onRequestHookHandler;
-    /** Logs what went wrong with a request, by its id and route. */
     logFault(request: FastifyRequest, error: unknown): void;
   }
 }
 
-/** Below twice of it the places are so few that one merchant may need them all. */
+/** With fewer than twice as many places, one merchant may need them all. */
 const PLACES_OF_ONE_MIN = 64;
 
-export type AppOptions = {
+type AppOptions = {
   log: Log;
   metrics: Metrics;
   /** Requests at once; of more than 128 one merchant has half; above it 503. */
   maxInFlight: number;
-  /** What other processes serve under the same base URL (known-routes.ts). */
+  /** Routes of other processes under the same base URL (known-routes.ts). */
   servedElsewhere?: readonly string[];
-  /** The time that 256 KiB of a response may take; tests shorten it. */
+  /** The time that a client has to read 256 KiB of a response; tests shorten it. */
   stalledMs?: number;
-  /** The time that one request may take to arrive, and how often Node looks; tests shorten them. */
+  /** Limits for the arrival of a request, and how often Node checks them; tests shorten them. */
   arrivalMs?: { request: number; headers: number; keepAlive: number; check: number };
 };
 
@@ -82,10 +75,7 @@ const BODY_BYTES_MAX = 65_536;
 const HEADER_BYTES_MAX = 16_384;
 const ARRIVAL_MS = { request: 10_000, headers: 5_000, keepAlive: 5_000, check: 500 };
 
-/**
- * A broken percent escape is made one that can be decoded and that no id check lets pass: then it
- * meets authentication and the route's own 400 like any other malformed id (gaps §1, §2).
- */
+/** A broken percent escape has to decode, and to meet the route's own 400 (gaps §1, §2). */
 const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
   if (!url.includes('%')) return url;
   try {
@@ -123,12 +113,10 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
 
 const ERROR_CODE = /^\{"error":"([A-Z_]+)"/;
 
-/** The code of an error response, whoever has made it. */
 const errorCodeOf = (reply: FastifyReply, payload: unknown): string | undefined =>
   (typeof payload === 'string' ? ERROR_CODE.exec(payload)?.[1] : undefined) ??
   (reply.statusCode === 402 ? PAYMENT_FAILED : undefined);
 
-/** Notes the code for the log, and leads the client to its entry in docs/errors.md. */
 const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unknown): void => {
   const code = errorCodeOf(reply, payload);
   request.errorCode = code;
@@ -174,7 +162,7 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
       log.error(fields, 'request rejected: the events of its payment are not whole');
       return reject(reply, 'SERVICE_UNAVAILABLE', UNREADABLE, UNREADABLE_RETRY);
     }
-    // A stream that was let go because its client has left is no fault.
+    // A stream whose client has left is no fault.
     const hasLeft = error.code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed;
     if (!hasLeft) app.logFault(request, error);
     if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) {
@@ -201,7 +189,7 @@ const noCompiler = (): never => {
   throw new Error('handlers check what they get: no route has a schema of the framework');
 };
 
-// Where none are given the framework loads its own, a tenth of the work of a start.
+// Without them the framework loads its own, a tenth of the work of a start.
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 
 const REQUESTS_PER_SOCKET_MAX = 10_000;
@@ -218,7 +206,6 @@ const serverOf = (
       connectionsCheckingInterval: arrivalMs.check,
       maxHeaderSize: HEADER_BYTES_MAX,
       requireHostHeader: false,
-      // A request that announces no body has none to be read to its end, which costs 2 µs.
       optimizeEmptyRequests: true,
     },
     (request, response) => {
@@ -230,7 +217,7 @@ const serverOf = (
   return server;
 };
 
-/** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
+/** A server without routes. Bodies reach routes as raw bytes, or undefined. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
   const lifecycle: Lifecycle = {
@@ -243,11 +230,11 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     bodyLimit: BODY_BYTES_MAX,
     serverFactory: (handler) => serverOf(arrivalMs, handler),
     exposeHeadRoutes: false,
-    // No path is longer than the headers may be, so a long id meets the id check, not a 404.
+    // No path is longer than the headers, so a long id meets the id check, not a 404.
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     trustProxy: false,
     requestIdHeader: false,
-    genReqId: newRequestId,
+    genReqId: newUlid,
     return503OnClosing: false,
     schemaController: { compilersFactory: NO_COMPILERS },
     rewriteUrl: decodable,

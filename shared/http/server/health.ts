@@ -1,16 +1,14 @@
-/** What operators watch of a process: whether it is there, whether it can do its job, its metrics. */
 import type { FastifyInstance } from 'fastify';
 import type { ReadModels } from '../../read-models/port.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { JSON_TYPE, messageOf, RETRY_LATER, statusOf } from '../errors.ts';
 
-/** An engine by its state, `up` or another word, and what else helps its operator. */
+/** `state` is `up` or another word. */
 export type EngineState = { state: string; [more: string]: string | number | boolean };
 
-export type Readiness = { ready: boolean; engines: Readonly<Record<string, EngineState>> };
+type Readiness = { ready: boolean; engines: Readonly<Record<string, EngineState>> };
 
-/** An engine by whether a call to it succeeds; `reason` is the driver's one line. */
 export const engineState = async (
   ping: () => Promise<unknown>,
   more: { [name: string]: string | number | boolean } = {},
@@ -23,7 +21,6 @@ export const engineState = async (
   }
 };
 
-/** The two engines of a process of its own, both pinged at once. */
 export const enginesState = async (
   ping: () => Promise<void>,
   readModels: Pick<ReadModels, 'checkpoint'>,
@@ -35,13 +32,12 @@ export const enginesState = async (
   return { eventStore, readModels: state };
 };
 
-export type HealthOptions = {
+type HealthOptions = {
   /** Must end within a second or two by itself; a throw counts as not ready. */
   ready: () => Promise<Readiness>;
   metrics: Metrics;
 };
 
-/** The contract's error body with the engines beside its four fields. */
 const notReadyBody = (engines: Readiness['engines']): string =>
   JSON.stringify({
     error: 'SERVICE_UNAVAILABLE',
@@ -52,10 +48,8 @@ const notReadyBody = (engines: Readiness['engines']): string =>
     engines,
   });
 
-/** For what monitors and link checkers ask with HEAD: the same response without its body. */
 export const WITH_HEAD = { exposeHeadRoute: true } as const;
 
-/** Registers `/health/live`, `/health/ready` and `/metrics`. None needs a token. */
 export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthOptions): void => {
   app.get('/health/live', WITH_HEAD, (_request, reply) => {
     reply.type(JSON_TYPE).send(JSON.stringify({ status: 'live' }));

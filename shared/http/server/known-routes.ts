@@ -1,7 +1,4 @@
-/**
- * Which methods an address knows, so that another method is 405 with `Allow` and not 404
- * (gaps §1). The router itself only knows whether method and address fit together.
- */
+/** The methods of an address, so that another method is 405 with `Allow` and not 404 (gaps §1). */
 import type { FastifyInstance } from 'fastify';
 import { PAGES } from '../pages.ts';
 import { ROUTES } from '../route-table.ts';
@@ -16,20 +13,18 @@ const patternOf = (template: string): RegExp => {
   return new RegExp(`^${parts.join('/')}$`);
 };
 
-/** Routes and pages of one base URL as `METHOD /address`, whichever process behind it serves each. */
+/** All routes and pages of one base URL, as `METHOD /address`. */
 export const SERVICE_ROUTES: readonly string[] = [
   ...Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`),
   ...PAGES.flatMap((path) => [`GET ${path}`, `HEAD ${path}`]),
 ];
 
-/** The path as the router reads it: of an address with its host too, and without escapes. */
 const pathOf = (url: string): string =>
   decodeURI(url.replace(/^https?:\/\/.*?\//, '/').split(/[?#]/, 1)[0] ?? '');
 
 /**
- * Writes down every route that is registered from now on; call it before the first. Hands back
- * what tells the methods of an address, empty when no route has it. `elsewhere` are routes that
- * other processes serve under the same base URL: a method of theirs is no unknown address here.
+ * Call it before the first route. The result gives the methods of an address; `elsewhere` are routes
+ * of other processes under the same base URL.
  */
 export const watchRoutes = (
   app: FastifyInstance,

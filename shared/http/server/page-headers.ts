@@ -1,9 +1,4 @@
-/** The headers of a page that a browser shows: nothing from elsewhere, and nobody else's frame. */
-
-/**
- * Scripts, styles and requests of this origin only; icons may be `data:` images.
- * @param inlineScripts hashes such as `'sha256-…'` of the scripts that stand in the page itself
- */
+/** This origin only, in no frame. `inlineScripts` are hashes such as `'sha256-…'`. */
 export const pageHeaders = (...inlineScripts: readonly string[]): Record<string, string> => ({
   'content-security-policy': [
     "default-src 'none'",

@@ -1,7 +1,6 @@
 /**
- * The places of MAX_IN_FLIGHT. A request has one from its last check before the body, when it is known
- * who sent it, until its response is out: while its body arrives, while it is worked on, and while its
- * response is not read. So half of them are the most that one merchant can keep from the others.
+ * A request has one of MAX_IN_FLIGHT places from its last check before the body until its response is
+ * out. One merchant takes at most half of them.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { RETRY_LATER, reject } from '../errors.ts';
@@ -12,7 +11,6 @@ const leave = ({ places }: Lifecycle, request: FastifyRequest): void => {
   places.take(request.principal?.merchantId, -1);
 };
 
-/** The last `onRequest` hook of a route: takes a place, or responds 503 where there is none. */
 const takePlaceIn =
   ({ places }: Lifecycle): onRequestHookHandler =>
   (request, reply, done) => {
@@ -26,7 +24,7 @@ const takePlaceIn =
     done();
   };
 
-/** Gives `app.takePlace`, and lets each request leave its place; call it before the first route. */
+/** Call it before the first route. */
 export const addPlaces = (app: FastifyInstance): void => {
   const { lifecycle } = app;
   app.decorateRequest('hasPlace', false);
@@ -35,8 +33,8 @@ export const addPlaces = (app: FastifyInstance): void => {
     // A stream that ends before its first byte comes here again, as an error.
     const { hasPlace } = request;
     request.hasPlace = false;
-    // A request whose client has left is still worked on, and leaves its place here, not before. A
-    // stream is bound by the number of streams, and may go on for hours.
+    // A request whose client has left is still carried out, so it leaves its place here and not before. A
+    // stream may go on for hours, and is bound by the number of streams.
     if (hasPlace && isOneText(payload)) whenGone(reply.raw, () => leave(lifecycle, request));
     else if (hasPlace) leave(lifecycle, request);
     done();

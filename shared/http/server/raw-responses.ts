@@ -1,8 +1,4 @@
-/**
- * What Node itself would reject before a request reaches the framework, without a body: broken
- * syntax, headers too large, time-outs, expectations, tunnels. Here they get the contract's body
- * (gaps §1), on a connection of which is known what it is busy with.
- */
+/** The contract's body (gaps §1) for what Node rejects without one, before the framework sees it. */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { newUlid } from '../../runtime/ids.ts';
@@ -25,61 +21,41 @@ export const watchConnections = (server: Server): void => {
   });
 };
 
-/** The last response begun on a connection, unless it has been sent or can no longer be. */
+/** The last response begun on a connection, unless it is finished or destroyed. */
 const openResponse = (socket: Duplex): ServerResponse | undefined => {
   const response = responses.get(socket);
   return response?.writableFinished || response?.destroyed ? undefined : response;
 };
 
-/**
- * Closes every connection without a response to wait for. Node's own `closeIdleConnections` leaves
- * those alone that have never sent a request, and no longer looks at their time-out either.
- */
+/** Node's `closeIdleConnections` skips connections that never sent a request. */
 export const closeUnused = (server: Server): void => {
   for (const socket of sockets.get(server) ?? []) {
     if (openResponse(socket) === undefined) socket.destroy();
   }
 };
 
-/** How long a rejected client may still send before its socket is closed for good. */
 const LINGER_MS = 500;
 
 type Rejection = { status: number; code: ErrorCode; detail: string };
 
-const BROKEN: Rejection = {
-  status: 400,
+const invalid = (status: number, detail: string): Rejection => ({
+  status,
   code: 'INVALID_REQUEST',
-  detail: 'the request is not well-formed HTTP',
-};
+  detail,
+});
+const BROKEN = invalid(400, 'the request is not well-formed HTTP');
 const REFUSALS: Readonly<Record<string, Rejection>> = {
-  HPE_HEADER_OVERFLOW: {
-    status: 431,
-    code: 'INVALID_REQUEST',
-    detail: 'the request line and headers must be at most 16 KiB',
-  },
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: {
-    status: 413,
-    code: 'INVALID_REQUEST',
-    detail: 'the chunk extensions are too large',
-  },
-  ERR_HTTP_REQUEST_TIMEOUT: {
-    status: 408,
-    code: 'INVALID_REQUEST',
-    detail: 'the request did not arrive in time',
-  },
+  HPE_HEADER_OVERFLOW: invalid(431, 'the request line and headers must be at most 16 KiB'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: invalid(413, 'the chunk extensions are too large'),
+  ERR_HTTP_REQUEST_TIMEOUT: invalid(408, 'the request did not arrive in time'),
 };
 const NO_TUNNEL: Rejection = {
   status: 405,
   code: 'METHOD_NOT_ALLOWED',
   detail: 'CONNECT is not supported',
 };
-const NO_EXPECTATION: Rejection = {
-  status: 417,
-  code: 'INVALID_REQUEST',
-  detail: 'the Expect header must be 100-continue',
-};
+const NO_EXPECTATION = invalid(417, 'the Expect header must be 100-continue');
 
-/** The headers that every response has, whoever makes it. */
 export const responseHeaders = (requestId: string): Record<string, string> => ({
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -108,7 +84,6 @@ const responseText = (rejection: Rejection): string => {
   return `${[status, ...lines].join('\r\n')}\r\n\r\n${body}`;
 };
 
-/** Ends the socket after the response; a client that goes on sending is cut off a little later. */
 const respondAndClose = (socket: Duplex, rejection: Rejection): void => {
   if (!socket.writable) {
     socket.destroy();
@@ -118,17 +93,14 @@ const respondAndClose = (socket: Duplex, rejection: Rejection): void => {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 };
 
-/**
- * Answers what reaches no route. A request on the same connection that came in whole and is still
- * being worked on gets its own response first: another in its place would be taken for its outcome.
- */
+/** A complete earlier request gets its own response first: this would be taken for its outcome. */
 const rejectInTurn = (socket: Duplex, rejection: Rejection): void => {
   if (socket.destroyed || socket.writableEnded) return;
   const pending = openResponse(socket);
   if (pending?.req.complete) {
     pending.once('close', () => socket.destroy());
   } else if (pending?.headersSent || pending?.socket === null) {
-    // Half a response, or one of an earlier request, is on its way: nothing can be added to it.
+    // A partial or earlier response is on its way: nothing can be added to it.
     socket.destroy();
   } else {
     respondAndClose(socket, rejection);
@@ -143,21 +115,17 @@ const rejectExpectation = (_request: IncomingMessage, response: ServerResponse):
   response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
 };
 
-/**
- * Node says in the last response of a connection that it closes it, leaves it open, and responds
- * to each request behind it without a body. Now it does close it.
- */
+/** Node announces the close in the last response, but responds to later requests without a body. */
 export const closeAfterLast = (
   response: ServerResponse & { maxRequestsOnConnectionReached?: boolean },
 ): void => {
   if (response.maxRequestsOnConnectionReached === true) response.shouldKeepAlive = false;
 };
 
-/** Takes over what Node would respond by itself on a server. */
 export const respondForNode = (server: Server): void => {
   server.on('checkExpectation', rejectExpectation);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    // Node has taken its own listener off: without one a client that is gone would end the process.
+    // Node has removed its own listener: without one a client that disconnects would end the process.
     socket.on('error', () => socket.destroy());
     rejectInTurn(socket, NO_TUNNEL);
   });

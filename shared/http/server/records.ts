@@ -1,12 +1,10 @@
-/** One line of the log and one measurement for each request, whether a route or the server responds. */
+/** One log line and one measurement for each request, whether a route or the server responds. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 
-/** Where requests are recorded. */
-export type RecordOptions = { log: Log; metrics: Metrics };
+type RecordOptions = { log: Log; metrics: Metrics };
 
-/** The status in log and metrics of a request whose client left before the response. */
 const CLIENT_LEFT = 499;
 
 const record = (
@@ -35,12 +33,11 @@ const record = (
     merchant: request.principal?.merchantId,
     trace_id: request.traceId,
   };
-  // A monitor asks every few seconds: only a health check that fails is worth a line.
-  if (route.startsWith('/health/') && status < 400) log.debug(fields, 'request');
-  else log.info(fields, 'request');
+  // Monitors ask every few seconds, so only a failing health check gets a line.
+  const isRoutine = route.startsWith('/health/') && status < 400;
+  log[isRoutine ? 'debug' : 'info'](fields, 'request');
 };
 
-/** Records the request once its connection knows how it ended. */
 export const recordAtEnd = (
   request: FastifyRequest,
   reply: FastifyReply,

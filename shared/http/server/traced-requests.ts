@@ -1,7 +1,4 @@
-/**
- * A span for each request, from its headers to its end. Registered only where this process makes spans.
- * What operators' tools ask for every few seconds has none.
- */
+/** A span for each request, but not for those of monitors. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { receivedTraceparent } from '../../runtime/traceparent.ts';
@@ -9,7 +6,6 @@ import { type OpenSpan, spanCounts, startSpan } from '../../runtime/tracing.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Its span, where this process makes spans. */
     span: OpenSpan | undefined;
   }
 }
@@ -20,7 +16,7 @@ const CLIENT_LEFT = 'CLIENT_LEFT';
 const isWatched = (route: string | undefined): boolean =>
   route?.startsWith('/health/') === true || route === '/metrics';
 
-/** A rejection is the client's; only a fault of ours, or a client that left, is a failed span. */
+/** Only an error of the service, or a client that left, fails a span; a rejection does not. */
 const failureOf = ({ errorCode }: FastifyRequest, { raw }: FastifyReply): string | undefined => {
   if (!raw.headersSent) return CLIENT_LEFT;
   return raw.statusCode >= SERVER_FAULT ? (errorCode ?? String(raw.statusCode)) : undefined;
@@ -55,7 +51,7 @@ const watchSpans = (metrics: Metrics): void => {
   });
 };
 
-/** Adds the hooks to a server; before any hook that may respond. */
+/** Call it before any hook that may respond. */
 export const traceRequests = (app: FastifyInstance, metrics: Metrics): void => {
   app.decorateRequest('span', undefined);
   watchSpans(metrics);
@@ -68,7 +64,7 @@ export const traceRequests = (app: FastifyInstance, metrics: Metrics): void => {
     }
     done();
   });
-  // The reading of a body ends in a context of the socket's, so the span's begins after it.
+  // Reading a body ends in the socket's async context, so the span's context begins after it.
   app.addHook('preHandler', (request, _reply, done) => {
     if (request.span === undefined) done();
     else request.span.run(done);

@@ -2,13 +2,9 @@
 import { providerNameAt } from './provider-name.ts';
 import type { ParsedSettings } from './table.ts';
 
-/**
- * `embedded`: everything in one process. `provider`: the simulated provider in a process of its own.
- * The others are the three processes of docs/several-processes.md; each may run more than once.
- */
+/** `provider`: the simulated provider by itself. The last three: docs/several-processes.md. */
 export type Mode = 'embedded' | 'provider' | 'command-api' | 'query-api' | 'projector';
 
-/** Whether a process shares its engines with others. */
 export const isDistributed = (mode: Mode): boolean => mode !== 'embedded' && mode !== 'provider';
 
 export const PORTS: Record<Mode, number> = {
@@ -28,10 +24,7 @@ export const ratesOf = (mode: Mode) =>
 export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
   PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
 
-/**
- * The names of the provider, first the one that new events get (ADR-0247). Another address is another
- * provider unless `PROVIDER_SAME_AS` says that it is the same.
- */
+/** The first is for new events; the others are the same provider by `PROVIDER_SAME_AS` (ADR-0247). */
 export const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
   const { PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
   return [address === undefined ? providerKindOf(parsed) : providerNameAt(address), ...sameAs];

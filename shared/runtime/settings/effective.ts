@@ -1,7 +1,4 @@
-/**
- * The value of each setting that is in effect in a process and where it comes from, with every secret
- * hidden: for operators (`GET /ops/v1/settings`, `payments doctor`).
- */
+/** The values in effect and their origin, for operators (`GET /ops/v1/settings`, `payments doctor`). */
 import { join } from 'node:path';
 import type { Config, EffectiveSetting } from '../config.ts';
 import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
@@ -11,7 +8,6 @@ const NOT_SET = 'not set';
 const CREDENTIALS = /^([a-z+]+:\/\/)[^/?#]*@/i;
 const SECRET_PARAMETER = /([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*/gi;
 
-/** An address without the user, password and secret parameters in it. */
 export const withoutSecrets = (address: string): string =>
   address.replace(CREDENTIALS, '$1***@').replace(SECRET_PARAMETER, '$1***');
 
@@ -63,7 +59,6 @@ const effectiveSetting = (
   return { name, value: String(byDefault), origin: 'default' };
 };
 
-/** Every setting as it is in effect with `config`, which was parsed from `env`. */
 export const effectiveSettings = (env: NodeJS.ProcessEnv, config: Known): EffectiveSetting[] =>
   (Object.keys(settings) as (keyof typeof settings)[]).map((name) =>
     effectiveSetting(env, config, name),

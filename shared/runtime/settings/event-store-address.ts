@@ -1,14 +1,13 @@
 /**
- * What is wrong with EVENTSTOREDB_URL, found before anything opens: the client says some of it as an
- * exception that names no setting, and ignores the rest. No problem repeats a part of the address
- * but a host, an option's name or a file's path, for it may hold a password.
+ * Problems of EVENTSTOREDB_URL, of which the client reports some as an exception without the
+ * setting's name. None repeats a part of the address that may hold a password.
  */
 import { X509Certificate } from 'node:crypto';
 import { type Report, readText } from './files.ts';
 
 type Option = 'number' | 'boolean' | 'file' | 'text';
 
-/** The options that are of use here. The client knows two more, and ignores one of them. */
+/** The client knows two more, and ignores one of them. */
 const OPTIONS: Record<string, Option> = {
   maxDiscoverAttempts: 'number',
   connectionName: 'text',
@@ -24,7 +23,6 @@ const OPTIONS: Record<string, Option> = {
   userKeyFile: 'file',
 };
 const OPTION_NAMES = Object.keys(OPTIONS);
-/** Names as the client compares them. */
 const flat = (name: string): string => name.toLowerCase().replace(/[_-]/g, '');
 const PORT_MAX = 65_535;
 const ADDRESS =
@@ -84,10 +82,7 @@ const optionProblems = (pair: string): string | string[] => {
   return kind === 'file' ? fileProblems(name, decodeURIComponent(value)) : [];
 };
 
-/**
- * The problems of an address, each without the setting's name before it; none where it can be used.
- * The files that it names are read, a relative path from where the process was started.
- */
+/** Each lacks the name of the setting. A relative path counts from the folder of the process. */
 export const eventStoreAddressProblems = (url: string): string[] => {
   const { hosts, user, query } = ADDRESS.exec(url)?.groups ?? {};
   if (hosts === undefined) return ['must be an address such as esdb://localhost:2113?tls=false'];

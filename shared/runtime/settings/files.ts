@@ -1,15 +1,13 @@
-/** Reads the files that settings name. No function throws; a problem is one line without the setting's name. */
+/** Reads the files that settings name; nothing throws. A problem lacks the name of its setting. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { SECRET_SETTINGS } from './table.ts';
 
-/** Takes note of a problem. */
 export type Report = (problem: string) => undefined;
 
 const PROJECT_DIR = join(import.meta.dirname, '../../..');
 
-/** A relative path of a setting counts from the project's folder. */
 export const pathOf = (setting: string): string => resolve(PROJECT_DIR, setting);
 
 const unreadable = (error: unknown): string => {
@@ -25,7 +23,7 @@ export const readText = (file: string, report: Report): string | undefined => {
   }
 };
 
-/** A JSON file with its text. No problem quotes the content or the parser's message, which may show a secret. */
+/** No problem quotes the content or the parser's message, which may show a secret. */
 export const readJson = (
   file: string,
   report: Report,
@@ -48,7 +46,7 @@ const readableProblem = (mode: number): string | undefined => {
   return `names a file that others can read (mode ${octal}); it must be 0600`;
 };
 
-/** The problem of a file whose mode lets others than its owner read it; undefined for one that is not there. */
+/** Undefined for a file that is not there. */
 export const readableByOthers = (file: string): string | undefined => {
   try {
     return readableProblem(statSync(file).mode);
@@ -75,10 +73,7 @@ export const readSecret = (file: string, report: Report): string | undefined => 
   }
 };
 
-/**
- * The environment with the content of the file `X_FILE` in the place of each secret `X`, so that a
- * secret stands in no environment and no process list. `failed` are the secrets that have a problem.
- */
+/** Puts the content of the file `X_FILE` in place of each secret `X`; `failed` have a problem. */
 export const withSecretFiles = (
   env: NodeJS.ProcessEnv,
 ): { env: NodeJS.ProcessEnv; problems: string[]; failed: string[] } => {

@@ -1,4 +1,3 @@
-/** The settings of single merchants, from the file that `MERCHANTS_FILE` names. */
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
 import { isLiveKey } from './defaults.ts';
@@ -28,7 +27,7 @@ const merchantSettings = z.strictObject({
   stripeSecretKeyFile: fileName,
   stripeWebhookSecretFile: fileName,
 });
-/** One merchant's own settings; for a field left out the installation's setting applies. */
+/** For a field left out the installation's setting applies. */
 type MerchantSettings = z.infer<typeof merchantSettings>;
 export type Merchants = ReadonlyMap<string, MerchantSettings>;
 const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
@@ -77,7 +76,6 @@ const unseenProblems = (json: string): string[] => {
   return problems;
 };
 
-/** Names that no merchant can have: their settings would never apply. */
 const nameProblems = (value: unknown): string[] =>
   Object.keys(Object(value)).flatMap((id) => {
     if (id === '') return 'has an entry without the id of a merchant';
@@ -97,7 +95,7 @@ const readEntries = (file: string, report: Report): Entry[] => {
   return [];
 };
 
-/** Reads and checks the merchants' file; empty where it is not set or has a problem. */
+/** Empty where the file is not set or has a problem. */
 export const readMerchants = (file: string | undefined, report: Report): Merchants => {
   const entries = file === undefined ? [] : readEntries(pathOf(file), report);
   for (const problem of [...zeroBurstProblems(entries), ...repeatedProblems(entries)])
@@ -107,15 +105,12 @@ export const readMerchants = (file: string | undefined, report: Report): Merchan
 
 /** One merchant's own account of Stripe. Holds secrets: never log it. */
 export type MerchantAccount = {
-  /** The installation's, or the merchant's own. */
   secretKey: string;
   /** A connected account, with the installation's key alone. */
   account: string | undefined;
-  /** The secrets that sign the notices of the merchant's own account, one or two. */
   webhookSecrets: readonly string[];
 };
 
-/** A merchant's secret, by the schema of the setting that it replaces. */
 const readOwn = <T>(
   file: string | undefined,
   schema: z.ZodType<T | undefined>,
@@ -139,7 +134,7 @@ const readAccount = (
     'must hold a secret or restricted key of Stripe',
     report,
   );
-  // With a test key among live ones a shop would give goods away; with a live one among test keys it would sell.
+  // A test key among live ones gives goods away, a live key among test keys sells them.
   if (ownKey !== undefined && isLiveKey(ownKey) !== isLiveKey(installationKey))
     report('must hold a key of the mode of STRIPE_SECRET_KEY, test or live');
   const webhookSecrets = readOwn(
@@ -155,7 +150,6 @@ const readAccount = (
   };
 };
 
-/** Reads the accounts of all merchants that have one of their own; no problem shows a secret. */
 export const readMerchantAccounts = (
   merchants: Merchants,
   installationKey: string,

@@ -1,4 +1,3 @@
-/** Rules over several settings and the mode of the process; load-config.ts reports all problems together. */
 import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
 import {
   isDistributed,
@@ -49,7 +48,6 @@ const providerRules = (parsed: ParsedSettings): Rule[] => {
   ];
 };
 
-/** With PROVIDER=stripe there is a key, and a key that moves money only where STRIPE_LIVE allows it. */
 const stripeRules = (parsed: ParsedSettings): Rule[] => {
   if (providerKindOf(parsed) !== 'stripe') return [];
   const { STRIPE_SECRET_KEY: key } = parsed;
@@ -74,7 +72,6 @@ const isElsewhere = (hosts: readonly string[]): boolean =>
     .map((host) => host.replace(/:\d+$/, ''))
     .every((host) => LOOPBACK.test(host) || host.startsWith('%2F'));
 
-/** The hosts of an address, which may name several. */
 const hostsOf = (url: string): string[] =>
   (url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '').split(',');
 
@@ -116,7 +113,6 @@ const plaintextRules = (parsed: ParsedSettings): Rule[] => {
 
 const KAFKA_LOGIN = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
-/** Kafka's login is whole or absent, and its authorities are of use with TLS alone. */
 const kafkaRules = (parsed: ParsedSettings): Rule[] => {
   const missing = KAFKA_LOGIN.filter((name) => parsed[name] === undefined);
   return [
@@ -131,7 +127,6 @@ const kafkaRules = (parsed: ParsedSettings): Rule[] => {
   ];
 };
 
-/** What is wrong with the settings of engines and of the provider. */
 export const engineProblems = (parsed: ParsedSettings): string[] => {
   const { EVENTSTOREDB_URL: url } = parsed;
   const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
@@ -154,7 +149,6 @@ const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
   return hasPublicKeys ? PUBLIC_KEY_ALGORITHMS : [LOCAL_KEY_ALGORITHM];
 };
 
-/** One source of keys, algorithms that fit it, and issuer and audience where the source is a URL. */
 export const tokenProblems = (parsed: ParsedSettings): string[] => {
   const sources = KEY_SOURCES.filter((name) => parsed[name] !== undefined);
   const allowed = algorithmsAllowed(parsed);
@@ -194,8 +188,8 @@ const distributedRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
 };
 
 /**
- * A process with a secret of its own would not recognise a key that another process has seen, would
- * charge a repeated request again (gaps §8), and would sign webhooks by keys that merchants do not have.
+ * Another secret would not recognise the key of a repeated request and charge it again (gaps §8), and
+ * would sign webhooks by keys that merchants do not have.
  */
 const secretRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
@@ -215,7 +209,6 @@ const secretRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
   ];
 };
 
-/** What is wrong with the settings for a process of this mode. */
 export const modeProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
   const rate = parsed.RATE_LIMIT_PER_SECOND ?? ratesOf(mode).merchant;
   return problemsOf([
@@ -228,7 +221,6 @@ export const modeProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
   ]);
 };
 
-/** Settings that work but are unsafe or incomplete, one line each. */
 export const warningsOf = (parsed: ParsedSettings): string[] => {
   const isByFile = parsed.JWT_JWKS_FILE !== undefined;
   return problemsOf([

@@ -1,14 +1,10 @@
-/**
- * The one table of settings: name, default, meaning, form and the text of a problem. docs/settings.md
- * shows the same table, and test/config/settings-page.test.ts compares the two.
- */
+/** The one table of settings; test/config/settings-page.test.ts compares it with docs/settings.md. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
 import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
 import { isProviderName } from './provider-name.ts';
 
-/** Stripe's address, and the version of its API whose fields the driver reads. */
 export const STRIPE_API_URL_DEFAULT = 'https://api.stripe.com';
 export const STRIPE_API_VERSION_DEFAULT = '2026-10-28.endive';
 export const TOPIC_PREFIX_DEFAULT = 'payments';
@@ -18,7 +14,6 @@ const INTERVAL_MS_HIGHEST = 20 * DAY_MS;
 // With more operations a payment's document and messages come near what engines take.
 const MAX_OPERATIONS_HIGHEST = 5_000;
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
-/** The engines that `PLAINTEXT_ALLOWED` can name. */
 export const PLAINTEXT_ENGINES = ['eventstoredb', 'mongodb', 'kafka', 'jwks'] as const;
 
 // Messages are our own texts and never hold the value, which may be a secret.
@@ -91,7 +86,6 @@ const secret = <S extends z.ZodType>(defaultText: string, meaning: string, schem
   isSecret: true,
 });
 
-/** Every setting by its name in the environment. */
 export const settings = {
   HOST: setting(
     '127.0.0.1',
@@ -383,12 +377,10 @@ export const settings = {
   ),
 };
 
-/** Name, default and meaning of every setting, as docs/settings.md shows them. */
 export const settingsTable: { name: string; default: string; meaning: string }[] = Object.entries(
   settings,
 ).map(([name, row]) => ({ name, default: row.defaultText, meaning: row.meaning }));
 
-/** The settings that are secrets or may hold one; `X_FILE` can give each as a file. */
 export const SECRET_SETTINGS: readonly string[] = Object.entries(settings)
   .filter(([, { isSecret }]) => isSecret)
   .map(([name]) => name);
@@ -404,7 +396,7 @@ const defaults = Object.fromEntries(
   rows.flatMap(([name, { hasDefault, defaultText }]) => (hasDefault ? [[name, defaultText]] : [])),
 );
 
-/** Parses all settings at once; one that is not set has its default, or is undefined. */
+/** A setting that is not set has its default, or is undefined. */
 export const parseSettings = (env: NodeJS.ProcessEnv) => schema.safeParse({ ...defaults, ...env });
 
 export type ParsedSettings = z.infer<typeof schema>;
