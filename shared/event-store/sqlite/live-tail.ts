@@ -14,11 +14,9 @@ export type LiveTail = ReturnType<typeof liveTail>;
 
 /** Makes the tail of a log whose last position is `last`; it holds no event yet. */
 export function liveTail(last: number) {
-  const kept: RecordedEvent[] = new Array(KEPT_EVENTS);
+  let kept: RecordedEvent[] = [];
   const listeners = new Set<() => void>();
-  let first = last + 1;
   let end = last;
-  const at = (position: number): RecordedEvent => kept[position % KEPT_EVENTS] as RecordedEvent;
 
   return {
     /** The last position of the log, 0 when it is empty. */
@@ -26,16 +24,15 @@ export function liveTail(last: number) {
     /** Takes the next committed event. A gap (another process wrote) starts the tail anew. */
     push(event: RecordedEvent): void {
       const position = Number(event.position);
-      if (position !== end + 1) first = position;
-      kept[position % KEPT_EVENTS] = event;
+      if (position !== end + 1) kept = [];
+      kept.push(event);
+      if (kept.length > KEPT_EVENTS) kept.shift();
       end = position;
-      first = Math.max(first, end - KEPT_EVENTS + 1);
     },
     /** Up to `limit` events after a position, or undefined when they are no longer kept. */
     after(position: number, limit: number): RecordedEvent[] | undefined {
-      if (position + 1 < first) return undefined;
-      const count = Math.max(0, Math.min(limit, end - position));
-      return Array.from({ length: count }, (_, index) => at(position + 1 + index));
+      const from = position - (end - kept.length);
+      return from < 0 ? undefined : kept.slice(from, from + limit);
     },
     /** Calls back, until stopped by the function it returns, whenever `announce` is called. */
     listen(listener: () => void): () => void {

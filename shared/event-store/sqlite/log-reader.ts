@@ -16,7 +16,7 @@ import type { Row } from './messages.ts';
 import { decodeRow, disorder, formOf, pageArgs } from './rows.ts';
 
 /** `isLive` while a service writes to the file: else `file` is what SQLite opens, an address or a path. */
-type LogFile = { file: string; isLive: boolean };
+export type LogFile = { file: string; isLive: boolean };
 
 const WAIT_MS_MAX = 5000;
 /** SQLite's codes of a damaged file. */
