@@ -6,7 +6,7 @@
 import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
-import { formsLeft } from './forms-left.ts';
+import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 
 /** An event to verify, as a store or a file holds it; `P` is how its position is written. */
@@ -207,6 +207,23 @@ export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   if (first === undefined || first.revision === 0) return verifyStream(links);
   const end = { revision: first.revision - 1, hash: previousOf(first) };
   return verifyLinks(links, streamsCheck(new Map([[first.stream, end]])));
+};
+
+/**
+ * The stored forms that are left of a stream, to show or check them, never to decide on. Empty also for a
+ * stream that was deleted at the server, or of which every event was cut: the log still shows its events until
+ * a scavenge (docs/eventstoredb.md). Throws StoreUnavailable.
+ */
+export const formsLeft = async (
+  { readStream }: Pick<StoredForms, 'readStream'>,
+  stream: string,
+): Promise<StoredForm[]> => {
+  try {
+    return await readStream(stream);
+  } catch (error) {
+    if (error instanceof StreamNotWhole) return [];
+    throw error;
+  }
 };
 
 /** How many ends of streams stay in memory; any other is read again for its stream's next event. */

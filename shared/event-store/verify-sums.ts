@@ -8,8 +8,8 @@ import { type PaymentEvent, paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode } from './codec.ts';
-import { formsLeft } from './forms-left.ts';
 import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
+import { formsLeft } from './verify-chain.ts';
 
 /** What the sums take of an event. */
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;

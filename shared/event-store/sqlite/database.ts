@@ -133,7 +133,6 @@ export function prepareAll(database: DatabaseSync) {
           WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
        FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position`,
     ),
-    endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
   };
 }
 

@@ -2,6 +2,8 @@
  * The newest events of the log, kept in memory by the process that writes them, so that a live
  * subscription costs no read; and the subscription that falls back to the store when it is behind.
  */
+import type { EventType } from '../../payment/events.ts';
+import { isReadable } from '../codec.ts';
 import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from '../port.ts';
 
 // What a subscriber can lag behind before it has to read from the store: about 0.8 MB of events. Many
@@ -97,5 +99,19 @@ export async function* follow(
   } finally {
     stopListening();
     signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The items without the events of other types; all of them where `types` is left out. */
+export async function* ofTypes(
+  items: AsyncGenerator<SubscriptionItem>,
+  types: readonly EventType[] | undefined,
+): AsyncGenerator<SubscriptionItem> {
+  for await (const item of items) {
+    if (item.kind !== 'events' || types === undefined) yield item;
+    else {
+      const events = item.events.filter((e) => !isReadable(e) || types.includes(e.event.type));
+      if (events.length > 0) yield { kind: 'events', events };
+    }
   }
 }

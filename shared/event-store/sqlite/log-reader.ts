@@ -5,13 +5,11 @@
  */
 import { pathToFileURL } from 'node:url';
 import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
-import { decodeForm } from '../decode-form.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import { ofTypes } from '../of-types.ts';
 import type { EventStore, HashesAt, LogReader, Position, StoredForm } from '../port.ts';
-import { wholeStream } from '../whole-stream.ts';
+import { decodeForm, wholeStream } from '../whole-stream.ts';
 import { codeOf, messageOf, openForReading, prepareAll } from './database.ts';
-import { follow, liveTail, positionNumber } from './live-tail.ts';
+import { follow, liveTail, ofTypes, positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
 import { decodeRow, disorder, formOf, pageArgs } from './rows.ts';
 

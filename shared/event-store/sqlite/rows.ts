@@ -1,7 +1,7 @@
 /** Turns what the thread returns into the port's terms: rows into events, failures into errors. */
-import { decodeForm } from '../decode-form.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
+import { decodeForm } from '../whole-stream.ts';
 import { positionNumber } from './live-tail.ts';
 import { Failed, type Row } from './messages.ts';
 

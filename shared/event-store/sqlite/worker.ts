@@ -2,6 +2,7 @@
  * The thread that owns the SQLite file of the event store. The main-thread half (event-store.ts) sends
  * it batches of appends, each of which becomes one transaction with one fsync, and reads.
  */
+import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { LOG_START, type LogEnd } from '../chain.ts';
@@ -16,7 +17,6 @@ import {
   prepareAll,
   type Statements,
 } from './database.ts';
-import { notePlace } from './in-place.ts';
 import {
   type AppendJob,
   type AppendOutcome,
@@ -42,7 +42,7 @@ const reply = (message: Reply): void => port.postMessage(message);
 let database: DatabaseSync;
 let statements: Statements;
 let append: ReturnType<typeof appender>;
-let isInPlace: () => boolean;
+let place: string;
 let stopped: Failure | undefined;
 let diskFull = false;
 
@@ -52,10 +52,11 @@ const logEnd = (): LogEnd => (statements.end.get() as LogEnd | undefined) ?? LOG
 function verifyTail(): LogEnd {
   const end = logEnd();
   const start = Math.max(0, end.position - TAIL_EVENTS);
-  const before = start === 0 ? LOG_START : (statements.endAt.get(start) as LogEnd | undefined);
-  if (before === undefined)
+  const before = statements.hashAt.get(start) as Omit<LogEnd, 'position'> | undefined;
+  if (start > 0 && before === undefined)
     throw new Error(`the event log is damaged: position ${start} is missing`);
-  const result = verifyLog(statements.chain.iterate(start) as Iterable<Link<number>>, before);
+  const links = statements.chain.iterate(start) as Iterable<Link<number>>;
+  const result = verifyLog(links, before && { position: start, logHash: before.logHash });
   if ('broken' in result) {
     throw new Error(`the event log is damaged at ${describeBreak(result.broken)}`);
   }
@@ -76,9 +77,26 @@ function checkpoint(): void {
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
-/** Before a group is acknowledged. Throws Failed where the file is not the one that a start would open. */
+/** Undefined where nothing is there, or nothing can be said. */
+function identityOf(path: string): string | undefined {
+  try {
+    // Whole: of a number of 64 bits, as overlayfs and FUSE give them, a double drops the last ones.
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev} ${ino}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the names of the file and its write-ahead log, which is there while the file is open, lead to. */
+const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;
+
+/**
+ * Before a group is acknowledged: SQLite goes on in a file that was deleted or moved away, and what it
+ * commits there is gone with the process. Throws Failed where a start would open another file.
+ */
 function requireInPlace(): void {
-  if (isInPlace()) return;
+  if (placeOf() === place) return;
   const message = `${file} or its -wal was moved, deleted or replaced while it was open`;
   throw new Failed({ kind: 'fatal', message, unknown: true });
 }
@@ -172,7 +190,7 @@ try {
   statements = prepareAll(database);
   append = appender(database, statements);
   const { position } = readOnly ? logEnd() : verifyTail();
-  isInPlace = notePlace(file);
+  place = placeOf();
   port.on('message', handle);
   reply({ call: 0, value: position });
 } catch (error) {
