@@ -14,10 +14,9 @@ export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
 }
 
 /**
- * The events of a stream from revision 0. Throws StreamNotWhole where its first event has another
- * revision, and UnreadableStream at the first event that cannot be read or does not follow the one before
- * it: commands and reads never work on a stream that was changed. The driver checks that each event has
- * its own hash.
+ * The events of a stream from revision 0, each checked by its own hash before. Throws StreamNotWhole where its
+ * first event has another revision, and UnreadableStream at the first event that cannot be read or does not
+ * follow the one before it: commands and reads never work on a stream that was changed.
  */
 export const wholeStream = (
   events: readonly (RecordedEvent | UnreadableEvent)[],

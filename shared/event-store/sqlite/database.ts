@@ -22,12 +22,11 @@ const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
 const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
-/** SQLite's extended result code, 0 for an error that is not SQLite's. */
+/** SQLite's extended result code, 0 for another error. */
 export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
-/** The message of whatever was thrown. */
 export const messageOf = (error: unknown): string => String(Object(error).message ?? error);
 
-/** What an error says about the file; `committing` is true where the failed statement was COMMIT. */
+/** `committing`: the failed statement was COMMIT. */
 export function failureOf(error: unknown, committing: boolean): Failure {
   const code = codeOf(error);
   const message = `${messageOf(error)} (SQLite error ${code})`;
@@ -83,7 +82,6 @@ function rejectOldSqlite(database: DatabaseSync): void {
   }
 }
 
-/** Every statement that is run on the file. */
 export function prepareAll(database: DatabaseSync) {
   const rows = (sql: string): StatementSync => {
     const statement = database.prepare(sql);
@@ -136,5 +134,4 @@ export function prepareAll(database: DatabaseSync) {
   };
 }
 
-/** See `prepareAll`. */
 export type Statements = ReturnType<typeof prepareAll>;

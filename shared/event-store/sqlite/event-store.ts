@@ -20,7 +20,7 @@ import { startThread, type Thread } from './thread.ts';
 export type SqliteEventStoreOptions = {
   /** Made with mode 0600 when it is not there. */
   file: string;
-  /** Gets a line when the file takes no events, and one when it takes them again. */
+  /** Gets a line when the file takes no events, and when it takes them again. */
   logger?: { warn(details: object, message: string): void };
   /** Called once, when this process can never write to the file again: it should exit. */
   onFatal?: (error: Error) => void;
@@ -33,7 +33,7 @@ const SCANS_LOWERED_BY = 10;
 
 /** The port, and what health, the banner and the metrics ask of this driver. */
 export type SqliteEventStore = EventStore & {
-  /** The last position of the log now, or null when it is empty. */
+  /** Null for an empty log. */
   lastPosition(): Position | null;
   stats(): SqliteEventStoreStats;
   /**
@@ -109,15 +109,15 @@ const lastOf = (tail: LiveTail): Position | null =>
 /** The port without `append`. */
 function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore, 'append'> {
   const scans = createScanThread({ priorityLoweredBy: SCANS_LOWERED_BY });
-  const rowsOf = (stream: string) => thread.call('readStream', { stream }).catch(rethrow);
+  const rowsOf = (stream: string) => thread.call('readStream', stream).catch(rethrow);
   const page = async (...range: Parameters<typeof pageArgs>) =>
-    thread.call('readAll', pageArgs(...range)).catch(rethrow);
+    thread.call('readAll', ...pageArgs(...range)).catch(rethrow);
   const readAll: EventStore['readAll'] = async (...range) =>
     mapInSlices(await page(...range), decodeRow);
 
   return {
     readStream: async (stream) => wholeStream(await mapInSlices(await rowsOf(stream), decodeRow)),
-    lastRevision: (stream) => thread.call('lastRevision', { stream }).catch(rethrow),
+    lastRevision: (stream) => thread.call('lastRevision', stream).catch(rethrow),
     readAll,
     end: async () => lastOf(tail),
     positionOf: (text) => {
@@ -125,19 +125,18 @@ function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore
       if (number === 0) throw new RangeError('the first event has position 1');
       return String(number);
     },
-    hashAt: async (position) =>
-      thread.call('hashAt', { position: positionNumber(position) }).catch(rethrow),
+    hashAt: async (position) => thread.call('hashAt', positionNumber(position)).catch(rethrow),
     head: async (after) => {
       const first = positionNumber(after);
       const last = tail.last();
       const position = lastOf(tail);
       if (first >= last) return { position, eventsAfter: 0, isExact: true, oldestAfter: null };
       const next = tail.after(first, 1)?.[0]?.time;
-      const oldestAfter = next ?? (await thread.call('timeAfter', { after: first }).catch(rethrow));
+      const oldestAfter = next ?? (await thread.call('timeAfter', first).catch(rethrow));
       return { position, eventsAfter: last - first, isExact: true, oldestAfter };
     },
     subscribe: (after, signal, types) => ofTypes(follow(tail, readAll, after, signal), types),
-    claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
+    claimMeta: (key, value) => thread.call('claimMeta', key, value).catch(rethrow),
     stored: {
       guarantee: 'log',
       readStream: async (stream) => (await rowsOf(stream)).map(formOf),
@@ -148,7 +147,7 @@ function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore
       // The last to close the file moves its write-ahead log into it: a reader could not.
       await scans.end();
       // A file that could not be closed cleanly is as after a crash, and loses nothing.
-      await thread.call('close', {}).catch(() => undefined);
+      await thread.call('close').catch(() => undefined);
     },
   };
 }

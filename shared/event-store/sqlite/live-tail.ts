@@ -11,17 +11,16 @@ import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from 
 const KEPT_EVENTS = 512;
 const BATCH_EVENTS_MAX = 1000;
 
-/** The last events of the log in the order of their positions, without a gap. */
 export type LiveTail = ReturnType<typeof liveTail>;
 
-/** Makes the tail of a log whose last position is `last`; it holds no event yet. */
+/** The last events of a log, without a gap; none yet of one whose last position is `last`. */
 export function liveTail(last: number) {
   let kept: RecordedEvent[] = [];
   const listeners = new Set<() => void>();
   let end = last;
 
   return {
-    /** The last position of the log, 0 when it is empty. */
+    /** 0 for an empty log. */
     last: (): number => end,
     /** Takes the next committed event. A gap (another process wrote) starts the tail anew. */
     push(event: RecordedEvent): void {
@@ -47,7 +46,7 @@ export function liveTail(last: number) {
   };
 }
 
-/** A position as the file has it, 0 for the start. Throws RangeError for a text that is no position. */
+/** 0 for the start. Throws RangeError for a text that is no position. */
 export const positionNumber = (position: Position | null): number => {
   const number = Number(position ?? 0);
   const isWellFormed = position === null || /^\d+$/.test(position);
@@ -55,7 +54,6 @@ export const positionNumber = (position: Position | null): number => {
   return number;
 };
 
-/** Reads a page of the log from the store. */
 type ReadPage = (after: Position, limit: number) => Promise<(RecordedEvent | UnreadableEvent)[]>;
 
 /**
@@ -102,7 +100,6 @@ export async function* follow(
   }
 }
 
-/** The items without the events of other types; all of them where `types` is left out. */
 export async function* ofTypes(
   items: AsyncGenerator<SubscriptionItem>,
   types: readonly EventType[] | undefined,

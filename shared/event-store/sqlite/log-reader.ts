@@ -13,11 +13,10 @@ import { follow, liveTail, ofTypes, positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
 import { decodeRow, disorder, formOf, pageArgs } from './rows.ts';
 
-/** `isLive` while a service writes to the file: else `file` is what SQLite opens, an address or a path. */
+/** `isLive`: a service writes to `file`, a path; else it is what SQLite opens, an address or a path. */
 export type LogFile = { file: string; isLive: boolean };
 
 const WAIT_MS_MAX = 5000;
-/** SQLite's codes of a damaged file. */
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
@@ -39,9 +38,9 @@ const openLog = ({ file, isLive }: LogFile) => {
   const statements = read<ReturnType<typeof prepareAll>>(() => prepareAll(database));
   const streamRows = (stream: string) => read<Row[]>(() => statements.readStream.all(stream));
   const formsOf = (...page: Parameters<typeof pageArgs>): StoredForm[] => {
-    const { after, upTo, limit } = pageArgs(...page);
-    const rows = read<Row[]>(() => statements.readAll.all(after, upTo, limit));
-    const misplaced = disorder(rows, after);
+    const range = pageArgs(...page);
+    const rows = read<Row[]>(() => statements.readAll.all(...range));
+    const misplaced = disorder(rows, range[0]);
     if (misplaced !== undefined) throw new StoreFileUnusable(`${address}: ${misplaced}`);
     return rows.map(formOf);
   };
@@ -66,7 +65,6 @@ const openLog = ({ file, isLive }: LogFile) => {
 
 type LogJob = LogFile & Pick<ScanOrder, 'module' | 'job' | 'args'>;
 
-/** Runs the scan of the log that the arguments name over their file. */
 export const scanFile: Scan<LogJob, unknown, unknown> = async function* (given, tools) {
   const { log, close } = openLog(given);
   try {
@@ -76,7 +74,7 @@ export const scanFile: Scan<LogJob, unknown, unknown> = async function* (given, 
   }
 };
 
-/** The same order, to be run in a thread over a file. */
+/** The order of a scan of the log, to be run in a thread over a file. */
 export const overFile = (
   { file, isLive }: LogFile,
   { module, job, args, ...order }: ScanOrder,
@@ -87,18 +85,16 @@ export const overFile = (
   args: { file, isLive, module, job, args } satisfies LogJob,
 });
 
-/** A log that grows when `grow` is called. */
 export type FollowedLog = LogReader & {
   subscribe: EventStore['subscribe'];
-  /** The log may be read up to here now. */
+  /** Lets the log be read up to here. */
   grow(end: Position | null): void;
   close(): void;
 };
 
 /**
- * Opens the log of a file that another thread writes, and reads it up to where that one has said: the
- * writer learns of a commit a moment after the file has it, and what it does not know of yet is not read.
- * Throws StoreFileUnusable and StoreUnavailable.
+ * Opens the log of a file that another thread writes, up to where that one lets it be read: the writer learns
+ * of a commit a moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
  */
 export const openFollowedLog = (file: string, first: Position | null): FollowedLog => {
   const { log, close } = openLog({ file, isLive: true });

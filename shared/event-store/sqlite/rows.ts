@@ -14,25 +14,27 @@ export function rethrow(error: unknown): never {
     : new StoreUnavailable(message);
 }
 
-/** The row as the port gives it. */
 export function formOf(row: Row): StoredForm {
   const [number, stream, revision, id, hash, logHash, text, logHashBefore] = row;
   return { position: String(number), stream, revision, id, hash, logHash, text, logHashBefore };
 }
 
-/** The row as an event, as `decodeForm` gives it. */
 export const decodeRow = (row: Row): RecordedEvent | UnreadableEvent => decodeForm(formOf(row));
 
-/** A page as the file's statements take it. Throws RangeError for a text that is no position. */
-export const pageArgs = (after: Position | null, limit: number, upTo?: Position | null) => ({
-  after: positionNumber(after),
-  upTo: upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo),
+/** Throws RangeError for a text that is no position. */
+export const pageArgs = (
+  after: Position | null,
+  limit: number,
+  upTo?: Position | null,
+): [after: number, upTo: number, limit: number] => [
+  positionNumber(after),
+  upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo),
   limit,
-});
+];
 
 /**
- * The first row of a page after a position that does not come after the one before it, in words: of two
- * pages of the file in each other's place, the page after the last row would begin again.
+ * The first row of a page that does not come after the row before it, in words: with two pages of the file in
+ * each other's place, reading would go round in them.
  */
 export const disorder = (rows: readonly Row[], after: number): string | undefined => {
   let before = after;

@@ -1,11 +1,12 @@
 /**
- * The thread that owns the SQLite file of the event store. The main-thread half (event-store.ts) sends
- * it batches of appends, each of which becomes one transaction with one fsync, and reads.
+ * The thread that owns the SQLite file of the event store. event-store.ts sends it reads, and groups of
+ * appends, each of which becomes one transaction with one fsync.
  */
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { LOG_START, type LogEnd } from '../chain.ts';
+import type { HashesAt } from '../port.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { appender } from './appends.ts';
 import {
@@ -23,7 +24,7 @@ import {
   Failed,
   type Failure,
   type Reply,
-  type Request,
+  type Row,
   type WorkerOptions,
 } from './messages.ts';
 import { versionOf } from './schema.ts';
@@ -101,13 +102,6 @@ function requireInPlace(): void {
   throw new Failed({ kind: 'fatal', message, unknown: true });
 }
 
-/** Stores the group. Throws Failed. */
-function appendGroup(jobs: AppendJob[]): AppendOutcome[] {
-  const outcomes = append(jobs);
-  requireInPlace();
-  return outcomes;
-}
-
 /**
  * Writes as many pages as a payment takes: a disk with room for one page and not for an event would be
  * ready now and reject the next append. With many more it would itself take the room that a small disk has.
@@ -123,47 +117,52 @@ function probe(): void {
   }
 }
 
-function response(request: Exclude<Request, { name: 'close' }>): unknown {
-  const { name, args } = request;
-  switch (name) {
-    case 'append':
-      if (stopped !== undefined) throw new Failed(stopped);
-      return appendGroup(args.jobs);
-    case 'readStream':
-      return statements.readStream.all(args.stream);
-    case 'lastRevision':
-      return statements.lastRevision.get(args.stream)?.revision ?? null;
-    case 'readAll':
-      return statements.readAll.all(args.after, args.upTo, args.limit);
-    case 'hashAt':
-      return statements.hashAt.get(args.position) ?? null;
-    case 'timeAfter':
-      return statements.timeAfter.get(args.after)?.time ?? null;
-    case 'claimMeta':
-      if (!readOnly) statements.addMeta.run(args.key, args.value);
-      return statements.getMeta.get(args.key)?.value ?? args.value;
-    case 'probe':
-      if (stopped !== undefined) throw new Failed(stopped);
-      probe();
-      return null;
-  }
+function requireWritable(): void {
+  if (stopped !== undefined) throw new Failed(stopped);
 }
 
-function close(call: number): void {
-  attempt(call, () => {
-    database.close();
-    reply({ call, value: null });
-  });
-  port?.close();
+/** The calls of the thread (thread.ts). */
+const handlers = {
+  append(jobs: AppendJob[]): AppendOutcome[] {
+    requireWritable();
+    const outcomes = append(jobs);
+    requireInPlace();
+    return outcomes;
+  },
+  readStream: (stream: string) => statements.readStream.all(stream) as unknown as Row[],
+  lastRevision: (stream: string) =>
+    (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
+  readAll: (after: number, upTo: number, limit: number) =>
+    statements.readAll.all(after, upTo, limit) as unknown as Row[],
+  hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
+  /** The time of the first event after a position. */
+  timeAfter: (position: number) =>
+    (statements.timeAfter.get(position)?.time ?? null) as string | null,
+  claimMeta(key: string, value: string): string {
+    if (!readOnly) statements.addMeta.run(key, value);
+    return String(statements.getMeta.get(key)?.value ?? value);
+  },
+  /** Whether the disk takes events. */
+  probe(): void {
+    requireWritable();
+    probe();
+  },
+  /** The last call. */
+  close: () => database.close(),
+};
+export type Handlers = typeof handlers;
+
+/** Calls are numbered from 1. */
+type Request = { call: number; name: keyof Handlers; args: unknown[] };
+
+function handle({ call, name, args }: Request): void {
+  const work = handlers[name] as (...args: unknown[]) => unknown;
+  attempt(call, () => reply({ call, value: work(...args) }));
+  if (name === 'append' || name === 'probe') attempt(-1, checkpoint);
+  if (name === 'close') port?.close();
 }
 
-function handle(request: Request): void {
-  if (request.name === 'close') return void close(request.call);
-  attempt(request.call, () => reply({ call: request.call, value: response(request) }));
-  if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
-}
-
-/** What is only read can be read on, also where a part of it cannot. */
+/** A damaged part of a file that is only read does not keep the rest from being read. */
 const unforeseen = (error: unknown): Failure => {
   const failure = failureOf(error, false);
   return readOnly ? { ...failure, kind: 'unusable' } : failure;
