@@ -62,9 +62,8 @@ const breakOfSeals = ({ position }: SealedHead, reason: string) => ({
  * seal would hide that the later ones were taken out.
  */
 export const sealsCheck = (against: SealsAgainst) => {
-  /** The positions and log hashes of the last events, the n-th of the log at n modulo their number. */
-  const lastPositions: string[] = [];
-  const lastLogHashes: (string | undefined)[] = [];
+  /** The last events that were read; `nth` of the log, from 1. */
+  const recent: { position: string; logHash: string | undefined; nth: number }[] = [];
   let read = 0;
   let seals = 0;
   let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
@@ -86,18 +85,10 @@ export const sealsCheck = (against: SealsAgainst) => {
     return `more than ${unsealedEventsMax(last.seal)} events follow the seal of position ${last.seal.position} without another: seals were taken out, or the service could make none`;
   };
 
-  const sealedEvent = (position: string) => {
-    const at = lastPositions.indexOf(position);
-    if (at === -1) return undefined;
-    // The seal itself, the `read`-th event, is not among them yet.
-    const before = (read - 1 - at + SEAL_SLACK_EVENTS) % SEAL_SLACK_EVENTS;
-    return { logHash: lastLogHashes[at], nth: read - 1 - before };
-  };
-
   const reasonOf = (form: Form, event: SealEvent): string | undefined => {
     const { data: seal } = event;
     const { before, after } = keysOf(event);
-    const sealed = sealedEvent(seal.position);
+    const sealed = recent.find(({ position }) => position === seal.position);
     gapFrom = read;
     keptIsThere ||= kept !== undefined && isSameHead(seal, kept);
     const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
@@ -137,8 +128,8 @@ export const sealsCheck = (against: SealsAgainst) => {
       read += 1;
       const seal = sealIn(form);
       const reason = seal === undefined ? undefined : reasonOf(form, seal);
-      lastPositions[read % SEAL_SLACK_EVENTS] = form.position;
-      lastLogHashes[read % SEAL_SLACK_EVENTS] = form.logHash;
+      const { position, logHash } = form;
+      recent[(read - 1) % SEAL_SLACK_EVENTS] = { position, logHash, nth: read };
       // Always looked at: it notes that the kept head has come.
       const otherThanKept = keptReason(form);
       return reason ?? gapReason() ?? otherThanKept;

@@ -2,7 +2,8 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { capped } from '../../runtime/capped-column.ts';
 import { GENESIS_HASH } from '../chain.ts';
-import type { Failure, WorkerOptions } from './messages.ts';
+import type { HashesAt } from '../port.ts';
+import type { Failure, Row, WorkerOptions } from './messages.ts';
 import { createSchema, SCHEMA_VERSION, versionOf } from './schema.ts';
 
 // Earlier versions have a bug in the WAL that can corrupt the file.
@@ -135,3 +136,17 @@ export function prepareAll(database: DatabaseSync) {
 }
 
 export type Statements = ReturnType<typeof prepareAll>;
+
+/** Reading the log, in the thread that has the file open. Throws SQLite's errors. */
+export const readsOf = (statements: Statements) => ({
+  readStream: (stream: string) => statements.readStream.all(stream) as unknown as Row[],
+  lastRevision: (stream: string) =>
+    (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
+  readAll: (after: number, upTo: number, limit: number) =>
+    statements.readAll.all(after, upTo, limit) as unknown as Row[],
+  hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
+  /** The time of the first event after a position. */
+  timeAfter: (position: number) =>
+    (statements.timeAfter.get(position)?.time ?? null) as string | null,
+});
+export type Reads = ReturnType<typeof readsOf>;

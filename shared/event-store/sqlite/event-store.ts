@@ -7,15 +7,14 @@
  */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { createScanThread } from '../../runtime/scan-thread.ts';
-import { mapInSlices } from '../../runtime/slices.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
-import { wholeStream } from '../whole-stream.ts';
+import type { Reads } from './database.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
 import { follow, type LiveTail, liveTail, ofTypes, positionNumber } from './live-tail.ts';
 import { type LogFile, overFile } from './log-reader.ts';
-import { decodeRow, formOf, pageArgs, rethrow } from './rows.ts';
-import { startThread, type Thread } from './thread.ts';
+import { type Call, readerOf } from './rows.ts';
+import { rethrow, startThread, type Thread } from './thread.ts';
 
 export type SqliteEventStoreOptions = {
   /** Made with mode 0600 when it is not there. */
@@ -109,23 +108,19 @@ const lastOf = (tail: LiveTail): Position | null =>
 /** The port without `append`. */
 function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore, 'append'> {
   const scans = createScanThread({ priorityLoweredBy: SCANS_LOWERED_BY });
-  const rowsOf = (stream: string) => thread.call('readStream', stream).catch(rethrow);
-  const page = async (...range: Parameters<typeof pageArgs>) =>
-    thread.call('readAll', ...pageArgs(...range)).catch(rethrow);
-  const readAll: EventStore['readAll'] = async (...range) =>
-    mapInSlices(await page(...range), decodeRow);
+  const call = (name: keyof Reads, ...args: never) => thread.call(name, ...args).catch(rethrow);
+  const reader = readerOf(call as Call);
+  const { readAll, stored } = reader;
 
   return {
-    readStream: async (stream) => wholeStream(await mapInSlices(await rowsOf(stream), decodeRow)),
-    lastRevision: (stream) => thread.call('lastRevision', stream).catch(rethrow),
-    readAll,
+    ...reader,
+    stored: { ...stored, scan: (order) => scans.run(overFile(from, order)) },
     end: async () => lastOf(tail),
     positionOf: (text) => {
       const number = positionNumber(text);
       if (number === 0) throw new RangeError('the first event has position 1');
       return String(number);
     },
-    hashAt: async (position) => thread.call('hashAt', positionNumber(position)).catch(rethrow),
     head: async (after) => {
       const first = positionNumber(after);
       const last = tail.last();
@@ -137,12 +132,6 @@ function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore
     },
     subscribe: (after, signal, types) => ofTypes(follow(tail, readAll, after, signal), types),
     claimMeta: (key, value) => thread.call('claimMeta', key, value).catch(rethrow),
-    stored: {
-      guarantee: 'log',
-      readStream: async (stream) => (await rowsOf(stream)).map(formOf),
-      readAll: async (...range) => (await page(...range)).map(formOf),
-      scan: (order) => scans.run(overFile(from, order)),
-    },
     close: async () => {
       // The last to close the file moves its write-ahead log into it: a reader could not.
       await scans.end();

@@ -1,5 +1,6 @@
 /** Calls of the worker thread that owns the file; each ends with a response or with Failed. */
 import { Worker } from 'node:worker_threads';
+import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import { Failed, type Failure, type Reply, type WorkerOptions } from './messages.ts';
 import type { Handlers } from './worker.ts';
 
@@ -12,6 +13,15 @@ export type Thread = {
     ...args: Parameters<Handlers[N]>
   ): Promise<ReturnType<Handlers[N]>>;
 };
+
+/** Throws the port's error for a failure of the thread, and any other error as it is. */
+export function rethrow(error: unknown): never {
+  if (!(error instanceof Failed)) throw error;
+  const { message, failure } = error;
+  throw failure.kind === 'unusable'
+    ? new StoreFileUnusable(message)
+    : new StoreUnavailable(message);
+}
 
 type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
 

@@ -3,10 +3,8 @@
  * appends, each of which becomes one transaction with one fsync.
  */
 import { statSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { LOG_START, type LogEnd } from '../chain.ts';
-import type { HashesAt } from '../port.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { appender } from './appends.ts';
 import {
@@ -16,6 +14,7 @@ import {
   openDatabase,
   openForReading,
   prepareAll,
+  readsOf,
   type Statements,
 } from './database.ts';
 import {
@@ -24,7 +23,6 @@ import {
   Failed,
   type Failure,
   type Reply,
-  type Row,
   type WorkerOptions,
 } from './messages.ts';
 import { versionOf } from './schema.ts';
@@ -40,18 +38,8 @@ if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const { file, maxPages, readOnly } = workerData as WorkerOptions;
 const reply = (message: Reply): void => port.postMessage(message);
 
-let database: DatabaseSync;
-let statements: Statements;
-let append: ReturnType<typeof appender>;
-let place: string;
-let stopped: Failure | undefined;
-let diskFull = false;
-
-const logEnd = (): LogEnd => (statements.end.get() as LogEnd | undefined) ?? LOG_START;
-
 /** Throws Error for a log whose last events were changed while the service was stopped. */
-function verifyTail(): LogEnd {
-  const end = logEnd();
+function verifyTail(statements: Statements, end: LogEnd): void {
   const start = Math.max(0, end.position - TAIL_EVENTS);
   const before = statements.hashAt.get(start) as Omit<LogEnd, 'position'> | undefined;
   if (start > 0 && before === undefined)
@@ -61,21 +49,20 @@ function verifyTail(): LogEnd {
   if ('broken' in result) {
     throw new Error(`the event log is damaged at ${describeBreak(result.broken)}`);
   }
-  return end;
 }
 
-/**
- * Moves the write-ahead log into the file once it is long, between two groups and after the replies. SQLite's
- * own checkpoint would run inside a commit and hide a failed fsync, after which the log, the only copy of
- * the events, would be written over. Throws SQLite's errors.
- */
-function checkpoint(): void {
-  if (stopped !== undefined) return;
-  const { log, checkpointed } = statements.walPages.get() as { log: number; checkpointed: number };
-  // A full disk may need no more than the pages of the log to be written over.
-  if (!diskFull && log - checkpointed < CHECKPOINT_PAGES) return;
-  diskFull = false;
-  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+function open() {
+  try {
+    const database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
+    const statements = prepareAll(database);
+    const end = (statements.end.get() as LogEnd | undefined) ?? LOG_START;
+    if (!readOnly) verifyTail(statements, end);
+    return { database, statements, end };
+  } catch (error) {
+    const message = `${file}: ${messageOf(error)}`;
+    reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
+    return process.exit();
+  }
 }
 
 /** Undefined where nothing is there, or nothing can be said. */
@@ -92,6 +79,12 @@ function identityOf(path: string): string | undefined {
 /** What the names of the file and its write-ahead log, which is there while the file is open, lead to. */
 const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;
 
+const { database, statements, end } = open();
+const append = appender(database, statements);
+const place = placeOf();
+let stopped: Failure | undefined;
+let diskFull = false;
+
 /**
  * Before a group is acknowledged: SQLite goes on in a file that was deleted or moved away, and what it
  * commits there is gone with the process. Throws Failed where a start would open another file.
@@ -103,11 +96,25 @@ function requireInPlace(): void {
 }
 
 /**
+ * Moves the write-ahead log into the file once it is long, between two groups and after the replies. SQLite's
+ * own checkpoint would run inside a commit and hide a failed fsync, after which the log, the only copy of
+ * the events, would be written over. Throws SQLite's errors.
+ */
+function checkpoint(): void {
+  if (stopped !== undefined) return;
+  const { log, checkpointed } = statements.walPages.get() as { log: number; checkpointed: number };
+  // A full disk may need no more than the pages of the log to be written over.
+  if (!diskFull && log - checkpointed < CHECKPOINT_PAGES) return;
+  diskFull = false;
+  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+}
+
+/**
  * Writes as many pages as a payment takes: a disk with room for one page and not for an event would be
  * ready now and reject the next append. With many more it would itself take the room that a small disk has.
  * It stores nothing, so it need not be durable. Throws SQLite's errors.
  */
-function probe(): void {
+function writePages(): void {
   const write = `PRAGMA user_version = ${versionOf(database)}`;
   try {
     database.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
@@ -123,21 +130,13 @@ function requireWritable(): void {
 
 /** The calls of the thread (thread.ts). */
 const handlers = {
+  ...readsOf(statements),
   append(jobs: AppendJob[]): AppendOutcome[] {
     requireWritable();
     const outcomes = append(jobs);
     requireInPlace();
     return outcomes;
   },
-  readStream: (stream: string) => statements.readStream.all(stream) as unknown as Row[],
-  lastRevision: (stream: string) =>
-    (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
-  readAll: (after: number, upTo: number, limit: number) =>
-    statements.readAll.all(after, upTo, limit) as unknown as Row[],
-  hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
-  /** The time of the first event after a position. */
-  timeAfter: (position: number) =>
-    (statements.timeAfter.get(position)?.time ?? null) as string | null,
   claimMeta(key: string, value: string): string {
     if (!readOnly) statements.addMeta.run(key, value);
     return String(statements.getMeta.get(key)?.value ?? value);
@@ -145,7 +144,7 @@ const handlers = {
   /** Whether the disk takes events. */
   probe(): void {
     requireWritable();
-    probe();
+    writePages();
   },
   /** The last call. */
   close: () => database.close(),
@@ -168,32 +167,17 @@ const unforeseen = (error: unknown): Failure => {
   return readOnly ? { ...failure, kind: 'unusable' } : failure;
 };
 
-/** Replies to the call with its failure; a failure that ends no call is sent only when it is fatal. */
-function failed(error: unknown, call = -1): void {
-  const failure = error instanceof Failed ? error.failure : unforeseen(error);
-  diskFull = failure.kind === 'full';
-  if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
-  if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
-}
-
+/** A failure that ends no call is sent only when it is fatal. */
 function attempt(call: number, work: () => void): void {
   try {
     work();
   } catch (error) {
-    failed(error, call);
+    const failure = error instanceof Failed ? error.failure : unforeseen(error);
+    diskFull = failure.kind === 'full';
+    if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
+    if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
   }
 }
 
-try {
-  database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
-  statements = prepareAll(database);
-  append = appender(database, statements);
-  const { position } = readOnly ? logEnd() : verifyTail();
-  place = placeOf();
-  port.on('message', handle);
-  reply({ call: 0, value: position });
-} catch (error) {
-  const message = `${file}: ${messageOf(error)}`;
-  reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
-  port.close();
-}
+port.on('message', handle);
+reply({ call: 0, value: end.position });
