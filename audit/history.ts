@@ -9,9 +9,8 @@ import {
   foldStream,
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
-import { formsLeft } from '../shared/event-store/forms-left.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
-import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
+import { breakAt, formsLeft, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { sumsBreak } from '../shared/event-store/verify-sums.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';

@@ -4,8 +4,8 @@
  */
 import { hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
-import { formsLeft } from '../shared/event-store/forms-left.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
+import { formsLeft } from '../shared/event-store/verify-chain.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';

@@ -1,6 +1,6 @@
 /**
- * The breaks of a log: all are counted, the first are named, and those that a person has acknowledged are
- * listed apart. An acknowledgement is an event of the log itself, so that an export holds it as well.
+ * The breaks of a log: all are counted, the first are named, acknowledged ones are listed apart. An
+ * acknowledgement is an event of the log itself, so that an export holds it as well.
  */
 import { isAcknowledgementStream } from '../payment/audit-events.ts';
 import { hashOf } from './chain.ts';
@@ -20,17 +20,17 @@ export type LogBreak = {
   digest?: string | undefined;
 };
 
-/** What a person has said of a break: who, when (RFC 3339), and why it may stay. */
+/** A person's statement that a break may stay; `time` is RFC 3339. */
 export type Acknowledgement = { actor: string; time: string; note: string };
 
-/** What a reader of the log has met, as plain data. `kept` are the first breaks of `count`. */
+/** As plain data, which threads pass on. `kept` are the first breaks of `count`. */
 export type BreaksMet<B extends LogBreak = LogBreak> = {
   count: number;
   kept: B[];
   acknowledgements: [break_: string, by: Acknowledgement][];
 };
 
-/** `count` breaks nobody has acknowledged; `named` are the first of them. */
+/** `count` breaks are not acknowledged; `named` are the first of them. */
 export type LogBreaks<B extends LogBreak = LogBreak> = {
   count: number;
   named: B[];
@@ -39,10 +39,8 @@ export type LogBreaks<B extends LogBreak = LogBreak> = {
 
 /** How many breaks can be acknowledged: a log with more of them stays broken. */
 const KEPT_MAX = 10_000;
-/** How many are named. */
 const NAMED_MAX = 100;
 
-/** The break of an event as it is stored. */
 export const breakOfForm = (
   form: Pick<StoredForm, 'position' | 'stream' | 'revision' | 'text'>,
   reason: string,
@@ -53,7 +51,7 @@ type Named = Pick<LogBreak, 'stream' | 'revision' | 'reason' | 'digest'>;
 const keyOf = ({ stream, revision, reason, digest = '' }: Named): string =>
   JSON.stringify([stream, revision, reason, digest]);
 
-/** Gathers what is met on the way through a log. */
+/** Gathers the breaks on the way through a log. */
 export const meetBreaks = <B extends LogBreak = LogBreak>() => {
   const met: BreaksMet<B> = { count: 0, kept: [], acknowledgements: [] };
   return {
@@ -75,7 +73,7 @@ export const meetBreaks = <B extends LogBreak = LogBreak>() => {
   };
 };
 
-/** What the breaks come to, with those that were found beside the log's own events. */
+/** `beside` are breaks that were found elsewhere than at the log's own events. */
 export const judgeBreaks = <B extends LogBreak = LogBreak>(
   { count, kept, acknowledgements }: BreaksMet<B>,
   beside: readonly B[] = [],

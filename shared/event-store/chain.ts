@@ -3,28 +3,23 @@
  * before it in its stream; each row's log hash covers the log hash before it and the event's hash.
  *
  * What the chains show: an event that was changed, moved, swapped or taken out of the middle.
- * What they cannot show: a tail that was cut off, or a log rewritten from some event to its end by
- * somebody who computes hashes as well. Against both, a head has to be kept outside of the file.
+ * What they cannot show: a tail that was cut off, or a log rewritten from some event to its end with
+ * new hashes. Against both, a head has to be kept outside of the file.
  */
 import { hash } from 'node:crypto';
 
 /** The previous hash of the first event of a stream, and of the first row of the log. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** SHA-256 in hex of a text's UTF-8 bytes: the hash of an event over its stored text. */
+/** SHA-256 in hex of a text's UTF-8 bytes. */
 export const hashOf = (text: string): string => hash('sha256', text);
 
-/** The log hash of a row, from that of the row before it and the hash of its event. */
 export const linkLog = (logHashBefore: string, eventHash: string): string =>
   hashOf(logHashBefore + eventHash);
 
-/** An event of a log, which has its log hash where the store keeps one. */
 type Hashed = { hash?: string; logHash?: string };
 
-/**
- * Gives events their log hashes, where the store keeps none: they come in the order of the log, the
- * first right after the event whose log hash is `logHashBefore`. The same formula as in every log.
- */
+/** Gives events their log hashes where the store keeps none; they come in the log's order, after `logHashBefore`. */
 export const logHashes = (logHashBefore = GENESIS_HASH) => {
   let end = logHashBefore;
   return <E extends Hashed>(event: E): E & { logHash: string } => {
@@ -36,5 +31,4 @@ export const logHashes = (logHashBefore = GENESIS_HASH) => {
 /** The end of a verified stretch of the log. */
 export type LogEnd = { position: number; logHash: string };
 
-/** Where the empty log ends. */
 export const LOG_START: LogEnd = { position: 0, logHash: GENESIS_HASH };

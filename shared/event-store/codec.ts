@@ -23,9 +23,7 @@ import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
 
-/** An event as a driver reads it from its store. */
 export type StoredEvent = StoredPlace & {
-  /** The canonical JSON that was hashed. */
   text: string;
 };
 
@@ -34,7 +32,6 @@ type StoredPlace = {
   stream: string;
   revision: number;
   hash: string;
-  /** Where the store keeps a chain over the log. */
   logHash?: string;
 };
 
@@ -87,7 +84,7 @@ function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$Zod
 
 type ParseOfType = (type: EventType) => SafeParse<unknown>;
 
-/** A parser is made with the first event of its type: a process, and each thread of it, meets few of all. */
+/** Makes a parser with the first event of its type: each thread of a process meets few of all. */
 function parsersOf(strict: boolean): ParseOfType {
   const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
   return (type) => {
@@ -110,7 +107,6 @@ function conform<T>(parse: SafeParse<T>, value: unknown): T {
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
 }
 
-/** An event whose data fits the schema of its type, with the fields in canonical order. */
 function eventOf(parseOfType: ParseOfType, type: EventType, data: unknown): DomainEvent {
   return { type, data: conform(parseOfType(type), data) } as DomainEvent;
 }
@@ -158,8 +154,8 @@ function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>
 }
 
 /**
- * Reads a stored event: parsed, upcast to the current version, checked loosely (an unknown field is left
- * out, a missing one makes the event unreadable). Never throws on what is stored.
+ * Parses, upcasts to the current version and checks loosely: an unknown field is left out, a missing one
+ * makes the event unreadable. Never throws on what is stored.
  */
 export function decode(
   stored: StoredEvent,
@@ -176,7 +172,7 @@ export function decodeParsed(
   return attempt(stored, () => read(stored, hashed, upcast));
 }
 
-/** The text that was hashed, made again from its parsed object, to verify a chain. */
+/** The text that was hashed, made again from its parsed object. */
 export const hashedText = (hashed: unknown): string => canonicalJson(hashed);
 
 function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
@@ -190,7 +186,6 @@ function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
   }
 }
 
-/** The event at a place, for a reader that cannot read it. */
 export function unreadableAt(
   { stream, revision, position, hash, logHash }: StoredPlace,
   unreadable: string,
@@ -215,14 +210,10 @@ function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): Recorded
   return recorded;
 }
 
-/** True for an event that the current code can read. */
 export const isReadable = (event: RecordedEvent | UnreadableEvent): event is RecordedEvent =>
   !('unreadable' in event);
 
-/**
- * A stream as a whole is readable, or not at all. Throws UnreadableStream, with the events before the
- * first that cannot be read.
- */
+/** Throws UnreadableStream, with the events before the first that cannot be read. */
 export function allReadable(events: readonly (RecordedEvent | UnreadableEvent)[]): RecordedEvent[] {
   return events.map((event, at) => {
     if (isReadable(event)) return event;

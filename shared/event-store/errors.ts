@@ -4,10 +4,7 @@
  */
 import type { RecordedEvent } from './port.ts';
 
-/**
- * The stream does not end where the append expected it to. Nothing was stored: load the stream,
- * decide again, append again.
- */
+/** The stream does not end where the append expected. Nothing was stored: load, decide and append again. */
 export class RevisionConflict extends Error {
   readonly code = 'REVISION_CONFLICT';
   override name = 'RevisionConflict';
@@ -40,11 +37,11 @@ export class AppendOutcomeUnknown extends Error {
   override name = 'AppendOutcomeUnknown';
 }
 
-/** A stream has an event that the current code cannot read. Reading it again gives the same. */
+/** The current code cannot read an event of the stream. Reading it again gives the same. */
 export class UnreadableStream extends Error {
   readonly code: 'UNREADABLE_STREAM' | 'STREAM_NOT_WHOLE' = 'UNREADABLE_STREAM';
   override name = 'UnreadableStream';
-  /** Events before the first one that cannot be read or cannot follow, from revision 0. */
+  /** The events before the first that cannot be read or cannot follow, from revision 0. */
   readonly before: RecordedEvent[];
   constructor(message: string, before: RecordedEvent[] = []) {
     super(message);
@@ -53,9 +50,8 @@ export class UnreadableStream extends Error {
 }
 
 /**
- * The store no longer holds a stream whole: somebody deleted it or cut off its beginning, past this
- * service. Nothing was stored. Reading it again gives the same until it is put back, and no command
- * may be decided on what is left of it.
+ * The store no longer holds a stream whole: it was deleted, or its beginning cut off, past this service.
+ * Nothing was stored. No command may be decided on what is left until the stream is put back.
  */
 export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';

@@ -5,10 +5,8 @@ import { pauseAt } from '../runtime/slices.ts';
 import { UnreadableStream } from './errors.ts';
 import type { RecordedEvent } from './port.ts';
 
-/** A stored event of a payment. */
 export type RecordedPaymentEvent = RecordedEvent<PaymentEvent>;
 
-/** True for an event of a payment, false for one of another family. */
 export const isOfPayment = (recorded: RecordedEvent): recorded is RecordedPaymentEvent =>
   isPaymentEvent(recorded.event);
 
@@ -23,7 +21,7 @@ const unreadable = (events: readonly RecordedEvent[], error: unknown): Unreadabl
 
 /**
  * Whether a payment that cannot be read is this merchant's, as its first event says. Where that event
- * cannot be read either, it is nobody's: to another merchant a payment does not exist (A2).
+ * cannot be read either, it is no merchant's: to another merchant a payment does not exist (A2).
  */
 export const isUnreadableOf = (
   { before: [first] }: UnreadableStream,
@@ -31,8 +29,8 @@ export const isUnreadableOf = (
 ): boolean => first?.event.type === 'PaymentCreated' && first.event.data.merchantId === merchantId;
 
 /**
- * The result of `fold` over a payment's stream. Throws UnreadableStream where `fold` throws: in a
- * damaged stream each event can be readable, and yet one cannot follow another.
+ * Throws UnreadableStream where `fold` throws: in a damaged stream each event can be readable, and yet one
+ * cannot follow another.
  */
 export const foldStream = <T>(
   events: readonly RecordedEvent[],

@@ -1,16 +1,15 @@
-/** How far a reader of the log has come, from the places of what it has read: nothing is counted for it. */
+/** How far a reader of the log has come, by places: nothing is counted for it. */
 import type { Position } from './port.ts';
 
 /** A position begins with a number that grows: for a graph or a bar, never for a decision. */
 export const numberOf = (position: Position | null): number => Number.parseInt(position ?? '0', 10);
 
-/** How many events there are up to a place: about so many, unless `isExact`. */
+/** Events up to a place: about so many, unless `isExact`. */
 export type EventTotal = { total: number; isExact: boolean };
 
 /**
- * How many events there are from the start of the log up to `end`, for a reader that has read `read` of
- * them, up to `at`. Exact where the store numbers its events and at the end itself; else an estimate by
- * how much of the log's length was passed.
+ * Events from the start of the log up to `end`, for a reader that has read `read` of them, up to `at`. Exact
+ * where the store numbers its events and at the end itself; else an estimate by the length passed.
  */
 export const totalUpTo = (
   end: Position | null,

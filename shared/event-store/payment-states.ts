@@ -1,6 +1,6 @@
 /**
- * The state of a payment right after any of its events, for the relay, the reader of the topics and webhooks.
- * Folded from the log: the stored read models may be behind, ahead or gone.
+ * The state of a payment right after any of its events, folded from the log: the stored read models may be
+ * behind, ahead or gone.
  */
 
 import type { PaymentReadModel } from '../payment/payment-response.ts';
@@ -20,7 +20,7 @@ export type PaymentStates = {
 const STATES_MAX = 10_000;
 const STATES_BYTES_MAX = 48 * 1024 * 1024;
 
-/** Keeps the states of the last payments, fewer where they are large; any other is folded from its stream. */
+/** Keeps the states of the last payments; any other is folded from its stream. */
 export const followPaymentStates = (store: Pick<EventStore, 'readStream'>): PaymentStates => {
   const states = createBoundedMap<PaymentReadModel>(STATES_MAX, {
     bytesMax: STATES_BYTES_MAX,

@@ -8,7 +8,7 @@
  * - The same event ids again, at the same expected revision, succeed and store nothing twice.
  * - An unknown stream reads as empty. Nothing can be changed or deleted through the port. What an
  *   administrator of the store deletes or cuts is never taken for whole: StreamNotWhole.
- * - The log's end is a place. Whoever reads to it stops there, however many events that takes.
+ * - The log's end is a place. A reader that reads to it stops there, however many events that takes.
  * - A subscription gives every event after its position once, in order, says when it has caught
  *   up, waits for a slow reader and goes on by itself after a dropped connection.
  */
@@ -18,7 +18,7 @@ import type { ScanOrder } from '../runtime/scan.ts';
 /** A place in the order over all streams. Opaque: stored and passed back, never computed with. */
 export type Position = string;
 
-/** Who caused an event, and what led to it (gaps §6). */
+/** What caused an event (gaps §6). */
 export type EventContext = {
   /** The token's subject, or `recovery`. */
   actor: string;
@@ -26,17 +26,11 @@ export type EventContext = {
   correlationId: string;
   /** The event that led here (the intent, for an outcome), else the request id. */
   causationId: string;
-  /**
-   * The trace that it belongs to (W3C Trace Context), where the request was traced. A reader takes it
-   * as it finds it: what is not well formed leads to no trace.
-   */
+  /** W3C Trace Context, where the request was traced; stored as it came, well formed or not. */
   traceparent?: string | undefined;
 };
 
-/**
- * An event that has been decided but not stored, of any family unless `E` says which. `id` is a UUID
- * made once, at the decision.
- */
+/** An event that has been decided but not stored. `id` is a UUID made once, at the decision. */
 export type NewEvent<E extends DomainEvent = DomainEvent> = {
   id: string;
   /** RFC 3339 in UTC with milliseconds; never before that of the event before it in the stream. */
@@ -66,28 +60,23 @@ export type UnreadableEvent = {
   revision: number;
   position: Position;
   unreadable: string;
-  /** The hash that is stored with it, where the store knows it: the log hash goes on over it. */
+  /** Where the store knows it: the log hash goes on over it. */
   hash?: string;
-  /** As in RecordedEvent. */
   logHash?: string;
 };
 
 /** An event as a reader of the whole log gets it. */
 export type LogEvent = RecordedEvent | UnreadableEvent;
 
-/**
- * An event as it is stored, not decoded: proofs and exports are made of these. An event that the
- * current code cannot read has its stored form as well.
- */
+/** An event as it is stored, readable or not: proofs and exports are made of these. */
 export type StoredForm = {
   position: Position;
   stream: string;
   revision: number;
-  /** The hash that is stored beside the text. */
   hash: string;
   /** The text that was hashed: canonical JSON (chain.ts). */
   text: string;
-  /** The event's id and its link in the chain over the whole log, where the store keeps them. */
+  /** Its id and its link in the chain over the log, where the store keeps them beside the text. */
   id?: string;
   logHash?: string;
   /** The log hash of the event before it in the log, null where that event is missing. */
@@ -100,7 +89,7 @@ export type StoredForms = {
   guarantee: 'log' | 'stream';
   /**
    * A stream from its first event; empty when unknown. Throws StreamNotWhole where it was deleted, or all
-   * of it cut: `formsLeft` (forms-left.ts) is for who goes on all the same.
+   * of it cut; `formsLeft` (verify-chain.ts) reads on all the same.
    */
   readStream(stream: string): Promise<StoredForm[]>;
   /** As `readAll` of the store. */
@@ -115,10 +104,7 @@ export type StoredForms = {
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
 export type Expected = 'none' | { revision: number; hash: string };
 
-/**
- * What the store keeps beside an event. `logHash` covers the whole log up to it, `hash` its own stream
- * alone; where there is no chain over the log, `logHash` is left out.
- */
+/** `logHash` covers the whole log up to an event, where there is a chain over it; `hash` its stream alone. */
 export type HashesAt = { hash: string; logHash?: string };
 
 /** How far a position is behind the end of the log: for people and gauges, never to read by. */
@@ -127,7 +113,6 @@ export type Head = {
   position: Position | null;
   /** How many events lie after the position that `head` was given: at least so many, unless `isExact`. */
   eventsAfter: number;
-  /** False where the store counted no further. */
   isExact: boolean;
   /** The time of the first of them, or null when there is none. */
   oldestAfter: string | null;
@@ -135,7 +120,7 @@ export type Head = {
 
 /** What a subscription delivers: events in batches, and a mark when there are no more for now. */
 export type SubscriptionItem =
-  | { kind: 'events'; events: (RecordedEvent | UnreadableEvent)[] }
+  | { kind: 'events'; events: LogEvent[] }
   /**
    * An administrator of the store deleted or cut this stream, or may have; sent in the log's order.
    * Reading the stream shows whether it is still whole. Has no position: a reader that begins again
@@ -167,9 +152,9 @@ export type EventStore = {
    */
   readStream(stream: string): Promise<RecordedEvent[]>;
   /**
-   * The revision of the last event of a stream, or null when it is unknown: a process that only reads
-   * finds out with it whether a document is behind (gaps §9). Throws StoreUnavailable, and
-   * StreamNotWhole for a stream that was deleted, for good or not: a null is nothing that ever was.
+   * The revision of the last event of a stream, or null when it is unknown: shows whether a document is
+   * behind (gaps §9). Throws StoreUnavailable, and StreamNotWhole for a stream that was deleted, for good
+   * or not: null means that the stream never was.
    */
   lastRevision(stream: string): Promise<number | null>;
   /**
@@ -177,11 +162,7 @@ export type EventStore = {
    * `upTo`, the place that `end` gave, none beyond it: empty only where there are no more up to there
    * (null: an empty log). Throws RangeError for a text that is no position, and StoreUnavailable.
    */
-  readAll(
-    after: Position | null,
-    limit: number,
-    upTo?: Position | null,
-  ): Promise<(RecordedEvent | UnreadableEvent)[]>;
+  readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<LogEvent[]>;
   /** The position of the last event now, null in an empty log. Counts nothing. Throws StoreUnavailable. */
   end(): Promise<Position | null>;
   /**
@@ -210,7 +191,7 @@ export type EventStore = {
    * writer's (gaps §8, the check value of the idempotency secret). Throws StoreUnavailable.
    */
   claimMeta(key: string, value: string): Promise<string>;
-  /** The stored forms, for exports and verification. */
+  /** For exports and verification. */
   stored: StoredForms;
   /**
    * Ends after everything appended so far is durable. Where a server does not answer within a moment,
@@ -219,7 +200,7 @@ export type EventStore = {
   close(): Promise<void>;
 };
 
-/** Who reads the whole log: the store, or a thread of its own over the same log. */
+/** A reader of the whole log: the store, or a thread of its own over the same log. */
 export type LogReader = Pick<
   EventStore,
   'readAll' | 'readStream' | 'lastRevision' | 'end' | 'hashAt' | 'stored'

@@ -1,4 +1,4 @@
-/** A page of the log, also of a file of which a part cannot be read (a stopped folder that is looked at). */
+/** A page of the log, also of a damaged file in a stopped folder. */
 import { pause } from '../runtime/back-off.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
@@ -57,9 +57,8 @@ const oneByOne = async (
 };
 
 /**
- * Up to `limit` events after a position, up to another (`end` of the store). Where the file cannot be
- * read on, the events before that place, and `unreadable`, the break for a reader whose last event before
- * this page was `last`. Throws any other StoreUnavailable.
+ * As `readPatiently`; where the file cannot be read on, the events before that place, and `unreadable`, the
+ * break for a reader whose last event before this page was `last`. Throws any other StoreUnavailable.
  */
 export const readPage = async (
   stored: ReadAll,

@@ -1,6 +1,6 @@
 /**
- * Scans of the whole log: a verification, an export, a reconciliation. Where the store can read its log in
- * a thread of its own they run there, else here, in pages between which other work takes its turn.
+ * Scans of the whole log: a verification, an export, a reconciliation. They run in a thread that reads the
+ * log by itself where the store has one, else here, in pages between which other work takes its turn.
  */
 import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
@@ -27,9 +27,8 @@ async function* scanHere<Y, R>(
 }
 
 /**
- * What a scan of the log yields, and its result. `order.module` exports the scan; it may call what the
- * order lists. Throws what the scan throws; of an error from another thread that is none of the store's,
- * its name, message and codes.
+ * Runs a scan of the log. Throws what the scan throws; of an error from another thread that is none of the
+ * store's, an Error with its name, message and codes.
  */
 export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncGenerator<Y, R> {
   const { scan } = store.stored;

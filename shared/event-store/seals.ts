@@ -1,25 +1,23 @@
 /**
- * Makes and checks a seal: an Ed25519 signature over the id of a log, a position, the log hash
- * there, and after how many events the next seal is due; and a change of the key, by both keys. Who has
- * no key can compute every hash of the log anew, and not the seal. Pure.
+ * Makes and checks a seal: an Ed25519 signature over the id of a log, a position, the log hash there, and
+ * after how many events the next seal is due; and a change of the key, by both keys. Without the key every
+ * hash of the log can be computed anew, and not the seal. Pure.
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { SealEvent } from '../payment/seal-events.ts';
 
-/** What a seal says: this log has this hash at this position. */
+/** This log has this hash at this position. */
 export type SealedHead = { log: string; position: string; logHash: string };
 /** The same, signed for the file beside the key: no event of the log says it. */
 export type SignedHead = SealedHead & { signature: string };
 /** What the file beside the key keeps: the head of the last seal, and a later one that no seal covers yet. */
 export type HeadFile = { sealed?: SealedHead | undefined; last?: SignedHead | undefined };
 type DataOf<T extends SealEvent['type']> = Extract<SealEvent, { type: T }>['data'];
-/** True where two heads are the same place of the same log. */
 export const isSameHead = (one: SealedHead, other: SealedHead): boolean =>
   one.log === other.log && one.position === other.position && one.logHash === other.logHash;
 
-/** The data of a seal as it is stored. */
 export type Seal = DataOf<'LogSealed'>;
-/** The data of a change of the key as it is stored: a seal of the log by the old key and the new one. */
+/** A change of the key: a seal of the log by the old key and the new one. */
 export type Rotation = DataOf<'SealingKeyRotated'>;
 
 type Signed = SealedHead & Pick<Seal, 'eventsMax'>;
@@ -27,13 +25,13 @@ type RotationFacts = Signed & { oldPublicKey: string; newPublicKey: string };
 
 const KEY_ID_CHARACTERS = 16;
 
-/** Beyond what the next seal is due after: a busy log grows while a seal is made, and makes one late. */
+/** Slack in events: the log keeps growing while a seal is computed. */
 export const SEAL_SLACK_EVENTS = 10_000;
-/** How many events may follow a sealed head before the next seal: twice what it is due after, and a slack. A seal that does not say sets no bound. */
+/** Events that may follow a sealed head before the next seal. A seal that names no `eventsMax` sets no bound. */
 export const unsealedEventsMax = ({ eventsMax }: Pick<Seal, 'eventsMax'>): number =>
   eventsMax === undefined ? Number.POSITIVE_INFINITY : 2 * eventsMax + SEAL_SLACK_EVENTS;
 
-/** What is signed. A change of this text makes every earlier seal wrong: it never changes. */
+/** Wire format. Never change it: every existing seal would become invalid. */
 const signedText = ({ log, position, logHash, eventsMax }: Signed): Buffer =>
   Buffer.from(
     eventsMax === undefined
@@ -41,7 +39,7 @@ const signedText = ({ log, position, logHash, eventsMax }: Signed): Buffer =>
       : `payments log seal 2\n${log}\n${position}\n${logHash}\n${eventsMax}\n`,
   );
 
-/** The same of a change of the key. It holds the head, so that it fits one place of one log alone. */
+/** Wire format too. It holds the head, so that it fits one place of one log alone. */
 const rotationText = (facts: RotationFacts) => {
   const { log, position, logHash, eventsMax = 'none', oldPublicKey, newPublicKey } = facts;
   return Buffer.from(
@@ -49,7 +47,7 @@ const rotationText = (facts: RotationFacts) => {
   );
 };
 
-/** Unlike that of a seal: who reads the file beside the key must get no seal from it. */
+/** Unlike the text of a seal: the file beside the key must not yield a seal. */
 const headText = ({ log, position, logHash }: SealedHead): Buffer =>
   Buffer.from(`payments log head 1\n${log}\n${position}\n${logHash}\n`);
 
@@ -66,14 +64,13 @@ export const keyIdOf = (publicKey: string): string =>
     .digest('hex')
     .slice(0, KEY_ID_CHARACTERS);
 
-/** Signs a head, and after how many events the next seal is due. */
 export const makeSeal = (privateKey: KeyObject, head: Signed): Seal => {
   const publicKey = publicKeyOf(privateKey);
   const signature = sign(null, signedText(head), privateKey).toString('base64url');
   return { ...head, publicKey, keyId: keyIdOf(publicKey), signature };
 };
 
-/** Signs a head by two keys: who trusts the one may trust the other (ADR-0114). */
+/** Signs a head by two keys: trust in the one leads to the other (ADR-0114). */
 export const makeRotation = (oldKey: KeyObject, newKey: KeyObject, head: Signed): Rotation => {
   const [oldPublicKey, newPublicKey] = [publicKeyOf(oldKey), publicKeyOf(newKey)];
   const text = rotationText({ ...head, oldPublicKey, newPublicKey });
@@ -98,17 +95,14 @@ const isSigned = (text: Buffer, publicKey: string, signature: string): boolean =
   }
 };
 
-/** Signs a head for the file beside the key. */
 export const signHead = (privateKey: KeyObject, head: SealedHead): SignedHead => ({
   ...head,
   signature: sign(null, headText(head), privateKey).toString('base64url'),
 });
 
-/** True where one of these public keys signed the head. */
 export const isSignedHead = (head: SignedHead, publicKeys: readonly string[]): boolean =>
   publicKeys.some((publicKey) => isSigned(headText(head), publicKey, head.signature));
 
-/** What a seal is checked against. */
 export type SealedLog = {
   /** The id of the log; undefined where it is not known, as for an exported file. */
   log?: string | undefined;
@@ -118,7 +112,6 @@ export type SealedLog = {
   logHash: string | undefined;
 };
 
-/** Why a key is not the one that is trusted. */
 export const anotherKey = (publicKey: string, trusted: string): string =>
   `it was sealed with another key (${keyIdOf(publicKey)}, not ${keyIdOf(trusted)})`;
 
@@ -156,7 +149,6 @@ export const rotationReason = (rotation: Rotation, against: SealedLog): string |
   return headReason(rotation, against);
 };
 
-/** The same of either event of the stream of seals. */
 export const sealEventReason = (event: SealEvent, against: SealedLog): string | undefined =>
   event.type === 'LogSealed'
     ? sealReason(event.data, against)

@@ -2,10 +2,9 @@
 import { withSpan } from '../runtime/tracing.ts';
 import type { EventStore } from './port.ts';
 
-/** What a stream is about, which its name begins with. */
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
-/** The store, with a span for each append and each read of a stream; `system` is the engine's name. */
+/** `system` is the engine's name. */
 export const tracedStore = (store: EventStore, system: string): EventStore => {
   const spanOf = (operation: 'append' | 'read', stream: string) => ({
     name: `${operation} ${familyOf(stream)}`,

@@ -1,27 +1,25 @@
 /**
- * The verifier of the chains (chain.ts): of the log when it is opened, of streams and logs that an
- * auditor verifies, and of an exported file. It reads only the text, so an event that the current
- * code cannot decode is verified like any other.
+ * Verifies the chains (chain.ts): of the log when it is opened, of streams, logs and exported files. It
+ * reads only the text, so an event that the current code cannot decode is verified like any other.
  */
 import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
-import { formsLeft } from './forms-left.ts';
+import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 
-/** An event to verify, as a store or a file holds it; `P` is how its position is written. */
+/** An event to verify; `P` is how its position is written. */
 export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
   position: P;
   /** The hash of the event before it in its stream, null for none. */
   hashBefore?: string | null;
 };
 
-/** The first event that does not fit, and why. */
 type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
 
 /**
- * Returns why a link does not follow the links checked before it; undefined where it does. `named` are the
- * fields of its text, and `hashBefore` the hash before it in its stream, for who has them already.
+ * Returns why a link does not follow the links checked before it; undefined where it does. `named` (the
+ * fields of its text) and `hashBefore` spare the check its own look.
  */
 export type Check = (
   link: Link,
@@ -29,7 +27,6 @@ export type Check = (
   hashBefore?: string | null,
 ) => string | undefined;
 
-/** The first break in links that come in their order, or undefined where every link holds. */
 const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | undefined => {
   for (const link of links) {
     const reason = check(link);
@@ -38,26 +35,24 @@ const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | unde
   return undefined;
 };
 
-/** A break at a link. */
 export const breakAt = <P>(
   { position, stream, revision }: Pick<Link<P>, 'position' | 'stream' | 'revision'>,
   reason: string,
 ): Break<P> => ({ position, stream, revision, reason });
 
-/** One line that names the place of a break, as far as it has one, for an operator. */
+/** One line for an operator. */
 export const describeBreak = ({ position, stream, revision, reason }: Break): string => {
   const inStream = stream === '' ? '' : `stream ${stream}, revision ${revision}`;
   if (position === '') return inStream === '' ? reason : `${inStream}: ${reason}`;
   return `position ${position}${inStream === '' ? '' : ` (${inStream})`}: ${reason}`;
 };
 
-/** The reason of an event that somebody else wrote. Acknowledgements name it: it never changes. */
+/** The reason of an event that this service did not write. Acknowledgements name it: it never changes. */
 export const FOREIGN = 'no event of this service';
 
 const CHANGED = 'its text does not have its hash';
 const MOVED = 'its text belongs to another place';
 
-/** Why a text is not the one that was hashed; undefined where it is. */
 export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string | undefined => {
   if (hashOf(text) === hash) return undefined;
   const { type, previousHash } = jsonFieldsOf(text);
@@ -72,15 +67,11 @@ const placeReason = (link: Link, named: Record<string, unknown>): string | undef
   return isThere ? undefined : MOVED;
 };
 
-/** The last event of a stream, and the hash that the event after it names. */
 export type StreamEnd = { revision: number; hash: string };
-/** In the place of a hash: nothing is known of what the event after it names. */
+/** In the place of a hash: the event after it is not compared. */
 const NOT_COMPARED = '';
 
-/**
- * Why an event does not come right after the end of its stream; `end` is undefined before the first
- * event.
- */
+/** `end` is undefined before the first event of a stream. */
 export const revisionReason = (
   revision: number,
   end: StreamEnd | undefined,
@@ -89,7 +80,6 @@ export const revisionReason = (
   return revision === next ? undefined : `revision ${next} is missing`;
 };
 
-/** Why an event does not name the hash of the event before it in its stream. */
 export const previousReason = (
   previousHash: unknown,
   hashBefore: string | null | undefined,
@@ -98,7 +88,6 @@ export const previousReason = (
     ? undefined
     : 'it does not follow the event before it';
 
-/** Why an event's log hash does not follow the log hash before it. */
 export const logReason = (
   { hash, logHash }: Pick<Link, 'hash' | 'logHash'>,
   logHashBefore: string,
@@ -107,29 +96,21 @@ export const logReason = (
   return undefined;
 };
 
-/** The same by what the store says of the event before it in the log; undefined where it says nothing. */
-export const linkReason = (
-  link: Pick<Link, 'hash' | 'logHash' | 'logHashBefore'>,
-): string | undefined =>
+/** By the log hash that the store has before it; undefined where the store says nothing. */
+const linkReason = (link: Pick<Link, 'hash' | 'logHash' | 'logHashBefore'>): string | undefined =>
   // A missing event before it is no fault of this one: the check of the whole log names the gap.
   link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
 
-/** Why one event is not as it was written, as far as it can be told without the others of its stream. */
+/** Why one event is not as it was written, as far as it shows without the others of its stream. */
 export const formReason = (
   form: Pick<Link, 'text' | 'hash' | 'logHash' | 'logHashBefore'>,
 ): string | undefined => hashReason(form) ?? linkReason(form);
 
-/** `end` is the last link. After one that does not hold, the next is compared with what is stored of it. */
-type LogCheck = {
-  check: Check;
-  end(): LogEnd;
-};
-
 /**
- * Checks the chain over the whole log, from its first event or from a known end. Each link has
- * `hashBefore`, the hash before it in its stream.
+ * Checks the chain over the whole log, from its first event or from a known end; `end` is the last link.
+ * After a link that does not hold, the next is compared with what is stored of it.
  */
-export const logCheck = (from: LogEnd = LOG_START): LogCheck => {
+export const logCheck = (from: LogEnd = LOG_START): { check: Check; end(): LogEnd } => {
   let end = from;
   const missingBefore = ({ position }: Pick<Link, 'position'>): string | undefined =>
     Number(position) === end.position + 1 ? undefined : `position ${end.position + 1} is missing`;
@@ -149,10 +130,7 @@ export const logCheck = (from: LogEnd = LOG_START): LogCheck => {
   return { check, end: () => end };
 };
 
-/**
- * Verifies links in the order of the log, the first of which must follow `from`. A whole log can be
- * verified in pages: each page starts from the end of the last.
- */
+/** Verifies links in the order of the log, the first of which must follow `from`: a page from the last one's end. */
 export const verifyLog = <P>(
   links: Iterable<Link<P>>,
   from: LogEnd = LOG_START,
@@ -162,22 +140,19 @@ export const verifyLog = <P>(
   return broken === undefined ? { end: end() } : { broken };
 };
 
-/** The ends of streams. An end that a bounded map has dropped must be set again. */
+/** An end that a bounded map has dropped must be set again. */
 type StreamEnds = {
   get(stream: string): StreamEnd | undefined;
   set(stream: string, end: StreamEnd): unknown;
 };
 
-/**
- * What the event after this one is compared with: what is stored of it. Where that was changed, one change
- * is one break; after an event of somebody else nothing follows, for the service appends nothing there.
- */
+/** One change is one break; after a foreign event nothing follows, for the service appends nothing there. */
 const endAfter = ({ revision, hash }: Link, reason: string | undefined): StreamEnd => {
   if (reason === FOREIGN) return { revision, hash: FOREIGN };
   return { revision, hash: reason === CHANGED || reason === MOVED ? NOT_COMPARED : hash };
 };
 
-/** Checks each stream alone, past every break; its events come in their order, with other streams' in between. */
+/** Checks each stream alone, past every break; other streams' events may come in between. */
 export const streamsCheck =
   (ends: StreamEnds = new Map()): Check =>
   (link, named = jsonFieldsOf(link.text)) => {
@@ -193,23 +168,37 @@ export const streamsCheck =
     return reason;
   };
 
-/** The first break of one whole stream, or undefined. */
+/** The first break of one whole stream. */
 export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   verifyLinks(links, streamsCheck());
 
-/** The hash before it in its stream, as an event itself names it. */
-const previousOf = ({ text }: Pick<Link, 'text'>): string =>
-  String(jsonFieldsOf(text).previousHash);
-
-/** The first break of a part of one stream, of which the events before it are not there; or undefined. */
+/** The first break of a part of one stream, without the events before it. */
 export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined => {
   const [first] = links;
   if (first === undefined || first.revision === 0) return verifyStream(links);
-  const end = { revision: first.revision - 1, hash: previousOf(first) };
+  const { previousHash } = jsonFieldsOf(first.text);
+  const end = { revision: first.revision - 1, hash: String(previousHash) };
   return verifyLinks(links, streamsCheck(new Map([[first.stream, end]])));
 };
 
-/** How many ends of streams stay in memory; any other is read again for its stream's next event. */
+/**
+ * The stored forms that are left of a stream, to show or check them, never to decide on. Empty also for a
+ * stream that was deleted at the server, or of which every event was cut: the log still shows its events until
+ * a scavenge (docs/eventstoredb.md). Throws StoreUnavailable.
+ */
+export const formsLeft = async (
+  { readStream }: Pick<StoredForms, 'readStream'>,
+  stream: string,
+): Promise<StoredForm[]> => {
+  try {
+    return await readStream(stream);
+  } catch (error) {
+    if (error instanceof StreamNotWhole) return [];
+    throw error;
+  }
+};
+
+/** So many ends of streams stay in memory; any other is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Checks the seals of a whole log on the way through it: each by itself, its key, its place, and that none
- * is missing. A change of the key seals the log as well (ADR-0114).
+ * is missing (ADR-0114).
  */
 import { isSealEvent } from '../payment/events.ts';
 import type { SealEvent } from '../payment/seal-events.ts';
@@ -21,7 +21,7 @@ import {
 } from './seals.ts';
 import { breakAt } from './verify-chain.ts';
 
-/** What a log's seals come to. `eventsAfter` is how many events follow the last one: no seal covers them. */
+/** `eventsAfter` events follow the last seal: none covers them. */
 export type SealsFound = {
   seals: number;
   eventsAfter: number;
@@ -32,7 +32,6 @@ export type SealsFound = {
   trustedKeyId?: string;
 };
 
-/** An event of a log, from its store or from an export. */
 type Form = Omit<StoredForm, 'id' | 'logHashBefore'>;
 
 const sealIn = (form: Form): SealEvent | undefined => {
@@ -41,7 +40,6 @@ const sealIn = (form: Form): SealEvent | undefined => {
   return 'event' in recorded && isSealEvent(recorded.event) ? recorded.event : undefined;
 };
 
-/** What the seals are checked against. */
 export type SealsAgainst = Pick<SealedLog, 'log'> & {
   /** The public key that is trusted, of any time of the log; undefined: none is known. */
   publicKey?: string | undefined;
@@ -59,19 +57,17 @@ const breakOfSeals = ({ position }: SealedHead, reason: string) => ({
 });
 
 /**
- * The check of one log: every event of it, in their order, each already checked by the chain, also those
- * that do not fit it. After a seal that does not fit the later ones are still checked. Each seal
- * seals a place after the seal before it, at most SEAL_SLACK_EVENTS before itself: where a copy of an
- * earlier seal would do, a copy would hide that the later ones were taken out.
+ * The check of one log, which takes every event in order, also those that do not fit the chain. Each seal
+ * seals a place after the seal before it, at most SEAL_SLACK_EVENTS before itself: else a copy of an earlier
+ * seal would hide that the later ones were taken out.
  */
 export const sealsCheck = (against: SealsAgainst) => {
-  /** The positions and log hashes of the last events, the n-th of the log at n modulo their number. */
-  const lastPositions: string[] = [];
-  const lastLogHashes: (string | undefined)[] = [];
+  /** The last events that were read; `nth` of the log, from 1. */
+  const recent: { position: string; logHash: string | undefined; nth: number }[] = [];
   let read = 0;
   let seals = 0;
   let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
-  /** What the gap before the next seal is counted from: a seal that does not fit is none that is missing. Undefined once it was named. */
+  /** The gap before the next seal is counted from here, also from a seal that does not fit. Undefined once it was named. */
   let gapFrom: number | undefined;
   const { publicKey: trusted } = against;
   const { sealed: kept, last: keptLast } = against.kept ?? {};
@@ -89,18 +85,10 @@ export const sealsCheck = (against: SealsAgainst) => {
     return `more than ${unsealedEventsMax(last.seal)} events follow the seal of position ${last.seal.position} without another: seals were taken out, or the service could make none`;
   };
 
-  const sealedEvent = (position: string) => {
-    const at = lastPositions.indexOf(position);
-    if (at === -1) return undefined;
-    // The seal itself, the `read`-th event, is not among them yet.
-    const before = (read - 1 - at + SEAL_SLACK_EVENTS) % SEAL_SLACK_EVENTS;
-    return { logHash: lastLogHashes[at], nth: read - 1 - before };
-  };
-
   const reasonOf = (form: Form, event: SealEvent): string | undefined => {
     const { data: seal } = event;
     const { before, after } = keysOf(event);
-    const sealed = sealedEvent(seal.position);
+    const sealed = recent.find(({ position }) => position === seal.position);
     gapFrom = read;
     keptIsThere ||= kept !== undefined && isSameHead(seal, kept);
     const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
@@ -122,7 +110,6 @@ export const sealsCheck = (against: SealsAgainst) => {
     return logHash === keptLast.logHash ? undefined : NOT_KEPT;
   };
 
-  /** The break where the trusted key is none of the keys of the seals. */
   const unknownKey = () => {
     if (first === undefined || trusted === undefined || keys.has(trusted)) return undefined;
     const reason = `${anotherKey(first.key, trusted)}, and no change of the key leads from the one to the other`;
@@ -136,14 +123,14 @@ export const sealsCheck = (against: SealsAgainst) => {
       ...(last && { position: last.seal.position, keyId: keyIdOf(last.key) }),
       ...(trusted !== undefined && { trustedKeyId: keyIdOf(trusted) }),
     }),
-    /** Why an event does not fit: a seal, or the first event too many without one. */
+    /** Why a seal does not fit, or the first event too many without one. */
     reasonFor: (form: Form): string | undefined => {
       read += 1;
       const seal = sealIn(form);
       const reason = seal === undefined ? undefined : reasonOf(form, seal);
-      lastPositions[read % SEAL_SLACK_EVENTS] = form.position;
-      lastLogHashes[read % SEAL_SLACK_EVENTS] = form.logHash;
-      // Looked at whatever else does not fit: the head that was kept has come.
+      const { position, logHash } = form;
+      recent[(read - 1) % SEAL_SLACK_EVENTS] = { position, logHash, nth: read };
+      // Always looked at: it notes that the kept head has come.
       const otherThanKept = keptReason(form);
       return reason ?? gapReason() ?? otherThanKept;
     },

@@ -1,17 +1,15 @@
 /**
- * Checks the sums of payments along a log or a stream (shared/payment/sums.ts). Only what the current
- * code can read is added up: the sums of a payment are not known after an event that it cannot read.
+ * Checks the sums of payments along a log or a stream (shared/payment/sums.ts). After an event that the
+ * current code cannot read, the sums of its payment are not known.
  */
-
 import { EVENT_VERSIONS, isEventType, isPaymentEvent } from '../payment/events.ts';
 import { type PaymentEvent, paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode } from './codec.ts';
-import { formsLeft } from './forms-left.ts';
 import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
+import { formsLeft } from './verify-chain.ts';
 
-/** What the sums take of an event. */
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
 
 const isReadable = (event: SumsEvent): event is Exclude<SumsEvent, UnreadableEvent> =>
@@ -43,7 +41,7 @@ export const sumsBreak = <E extends LogEvent>(
   return undefined;
 };
 
-/** How many payments' sums stay in memory, or twice as many; any other is added up again from its stream. */
+/** The sums of so many payments stay in memory; any other is added up again from its stream. */
 const PAYMENTS_KNOWN_MIN = 10_000;
 
 const isAmount = (value: unknown): boolean => Number.isSafeInteger(value);
@@ -55,10 +53,7 @@ const hasSums = (data: Record<string, unknown>): boolean =>
   typeof data.currency === 'string' &&
   (data.releasedAmount === undefined || isAmount(data.releasedAmount));
 
-/**
- * The event of a stored form as far as its sums need it, from the fields of its text. Most of what a whole
- * decoding costs is spent on fields that no sum is made of: it is left to what is not in the current form.
- */
+/** The event as far as its sums need it: a whole decoding, mostly of other fields, is left to old forms. */
 export const sumsEventOf = (form: StoredForm, named: Record<string, unknown>): SumsEvent => {
   const { type, schemaVersion, data } = named;
   const isCurrent =
@@ -69,9 +64,8 @@ export const sumsEventOf = (form: StoredForm, named: Record<string, unknown>): S
 };
 
 /**
- * Checks the events of a whole log in their order, with other streams' in between. The check returns
- * why the sum of an event cannot be, once for each payment, and throws StoreUnavailable. The sums of a
- * payment whose stream was removed are not known, where they have to be added up again.
+ * Checks the events of a whole log in their order. The check returns why the sum of an event cannot be, once
+ * for each payment, and throws StoreUnavailable. The sums of a payment whose stream was removed are not known.
  */
 export const sumsCheck = (
   stored: Pick<StoredForms, 'readStream'>,

@@ -1,14 +1,22 @@
-/** A stream that was read whole: its events follow one another by revision and hash, or it is rejected. */
-import { allReadable, isReadable, unreadableAt } from './codec.ts';
+/** From stored forms to events: each by its own hash, and a whole stream by its links. */
+import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
 import { StreamNotWhole } from './errors.ts';
-import type { RecordedEvent, UnreadableEvent } from './port.ts';
-import { previousReason, revisionReason } from './verify-chain.ts';
+import type { RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
+import { formReason, previousReason, revisionReason } from './verify-chain.ts';
+
+/** The form as an event. Never throws: one that cannot be read becomes an UnreadableEvent. */
+export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
+  const event = decode(form);
+  if (!isReadable(event)) return event;
+  // A text that was changed can read well: another amount, another card.
+  const reason = formReason(form);
+  return reason === undefined ? event : unreadableAt(form, reason);
+}
 
 /**
- * The events of a stream from revision 0. Throws StreamNotWhole where its first event has another
- * revision, and UnreadableStream at the first event that cannot be read or does not follow the one before
- * it: commands and reads never work on a stream that was changed. The driver checks that each event has
- * its own hash.
+ * The events of a stream from revision 0, each checked by its own hash before. Throws StreamNotWhole where its
+ * first event has another revision, and UnreadableStream at the first event that cannot be read or does not
+ * follow the one before it: commands and reads never work on a stream that was changed.
  */
 export const wholeStream = (
   events: readonly (RecordedEvent | UnreadableEvent)[],

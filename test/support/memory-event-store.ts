@@ -10,7 +10,6 @@ import {
   StoreUnavailable,
   UnreadableStream,
 } from '../../shared/event-store/errors.ts';
-import { ofTypes } from '../../shared/event-store/of-types.ts';
 import type {
   EventStore,
   Expected,
@@ -20,6 +19,7 @@ import type {
   SubscriptionItem,
   UnreadableEvent,
 } from '../../shared/event-store/port.ts';
+import { ofTypes } from '../../shared/event-store/sqlite/live-tail.ts';
 
 type StoredEvent = RecordedEvent | UnreadableEvent;
 

@@ -10,9 +10,9 @@ import { bigintAt, messageOf, numberAt, type Part, partOf, textAt, type Writer }
 const { BatchAppendResp } = streamsPb;
 const { MaximumAppendSizeExceeded, UUID, WrongExpectedVersion } = sharedPb;
 
-/** One append: events for a stream that ends at revision `after`, or -1 where there is none yet. */
+/** `after`: the revision that the stream ends at, -1 where there is none yet. */
 export type AppendRequest = { stream: string; after: number; batch: Proposed[] };
-/** Stored: the stream's last revision, and the place of the last event where the server names it. */
+/** `last`: the stream's last revision; `position`: of the last event, where the server names it. */
 export type Stored = { last: number; position: LogPosition | undefined };
 
 /** `id` is the correlation id. */
@@ -110,7 +110,6 @@ const TYPE_BY_DETAILS: Record<string, string> = {
   Timeout: 'timeout',
 };
 
-/** A status that TYPE_BY_DETAILS does not list gives an error without a type. */
 function rejectionOf(status: ServerStatus): Error {
   const name = status.getDetails()?.getTypeName().replace('event_store.client.', '') ?? '';
   const type = TYPE_BY_DETAILS[name];

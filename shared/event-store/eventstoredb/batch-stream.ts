@@ -45,7 +45,7 @@ function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone:
   return new Error(`the stream of appends ended: ${error?.code ?? 'by the server'}`);
 }
 
-/** Follows one stream. It calls `left` when the next append needs another stream. */
+/** Calls `left` when the next append needs another stream. */
 function follow(duplex: AppendStream, left: () => void) {
   const waiting = new Map<string, Waiting>();
   let hadResponse = false;
@@ -67,7 +67,6 @@ function follow(duplex: AppendStream, left: () => void) {
   };
   duplex.on('data', ({ id, outcome }: AppendResponse) => {
     const append = waiting.get(id);
-    // Given up, or answered before.
     if (append === undefined) return;
     waiting.delete(id);
     hadResponse = true;

@@ -1,7 +1,7 @@
 /** Whether a call that an error of EventStoreDB's client ended may have been carried out. */
 import { StoreUnavailable, StreamNotWhole } from '../errors.ts';
 
-/** The call was given up after its timeout, so its outcome is unknown. */
+/** A call was given up after its timeout. */
 export class Overdue extends Error {
   override name = 'Overdue';
 }
@@ -68,7 +68,7 @@ const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
   ],
 ];
 
-/** One line for the operator: advice where there is some, else the first line of the error. */
+/** One line for the operator. */
 export function lineOf(error: unknown): string {
   const { message = '', type } = error as { message?: string; type?: string };
   const own = (message.split('\n')[0] ?? '').slice(0, 200);
@@ -83,7 +83,6 @@ export const unavailable = (error: unknown): StoreUnavailable | StreamNotWhole =
   return notWhole((error as { streamName?: string }).streamName ?? 'a stream', 'deleted');
 };
 
-/** The error of the port for a stream that an administrator of the server deleted or cut. */
 export const notWhole = (stream: string, what: 'deleted' | 'cut'): StreamNotWhole =>
   new StreamNotWhole(`${stream}: ${what} at the server of the event store`);
 

@@ -35,7 +35,7 @@ export function addressOf(url: string) {
   };
 }
 
-/** The first client. Throws as `addressOf`. */
+/** Throws as `addressOf`. */
 export function firstClient(address: ReturnType<typeof addressOf>): Client {
   try {
     return address.client(0);

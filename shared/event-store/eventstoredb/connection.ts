@@ -33,7 +33,6 @@ export type EventStoreDbOptions = {
   countedEventsMax?: number;
 };
 
-/** Counted since the store was opened. */
 export type EventStoreDbStats = {
   appends: number;
   events: number;
@@ -63,7 +62,6 @@ function collect(stream: Reading): Call<ServerEvent[]> {
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
-/** For `within`. */
 export const overdueAfter = (ms: number) => (): Error =>
   new Overdue(`no answer within ${Math.round(ms)} ms`);
 

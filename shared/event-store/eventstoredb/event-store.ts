@@ -32,7 +32,7 @@ import { subscribeAndResume } from './subscription.ts';
 const PING_TIMEOUT_MS = 2000;
 const PING_GOOD_FOR_MS = 1000;
 const SILENCE_MS_MAX = 10_000;
-/** How long `close` waits for calls under way. */
+/** For calls under way. */
 const CLOSE_MS_MAX = 500;
 
 export type EventStoreDb = EventStore & {
@@ -79,7 +79,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
 
   const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
     whileOpen(async () => {
-      // The end of an empty log.
       if (upTo === null) return [];
       const to = upTo === undefined ? undefined : parsePosition(upTo);
       return log.ownIn({ after: parsePosition(after), limit, upTo: to });

@@ -1,5 +1,5 @@
 /** Reads the whole log, in which the server's own events lie between ours. */
-import { BACKWARDS, END, FORWARDS, START } from '@eventstore/db-client';
+import { BACKWARDS, END, FORWARDS, type ReadAllOptions, START } from '@eventstore/db-client';
 import type { EventStore, HashesAt } from '../port.ts';
 import type { Connection, EventStoreDbOptions } from './connection.ts';
 import {
@@ -33,27 +33,15 @@ const isBetween = (
   newest: LogPosition | undefined,
 ): boolean => comparePositions(oldest, place) <= 0 && comparePositions(place, newest) <= 0;
 
-/** Each of its reads throws StoreUnavailable. */
+/** Each read throws StoreUnavailable. */
 export function createLogReader({ read }: Connection, options: LogReaderOptions = {}) {
   const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
+  const page = (options: ReadAllOptions) =>
+    read((client) => client.readAll({ ...options, requiresLeader: true }));
   const backwards = (from: LogPosition | undefined, maxCount: number) =>
-    read((client) =>
-      client.readAll({
-        direction: BACKWARDS,
-        fromPosition: from ?? END,
-        maxCount,
-        requiresLeader: true,
-      }),
-    );
+    page({ direction: BACKWARDS, fromPosition: from ?? END, maxCount });
   const forwards = (from: LogPosition | undefined, maxCount: number) =>
-    read((client) =>
-      client.readAll({
-        direction: FORWARDS,
-        fromPosition: from ?? START,
-        maxCount,
-        requiresLeader: true,
-      }),
-    );
+    page({ direction: FORWARDS, fromPosition: from ?? START, maxCount });
 
   async function newest(): Promise<ServerEvent> {
     const [event] = (await backwards(undefined, 1)) ?? [];
@@ -100,7 +88,6 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
   /** The end as last seen: no event of ours lies between it and `upTo`. */
   let seen: { end: LogPosition | undefined; upTo: LogPosition | undefined } | undefined;
 
-  /** The place of our last event. */
   async function end(): Promise<LogPosition | undefined> {
     let from: LogPosition | undefined;
     let newestPlace: LogPosition | undefined;

@@ -17,7 +17,7 @@ export const STREAM_PREFIXES = [
   WEBHOOK_STREAMS,
 ] as const;
 
-/** Before a stream's name: the stream of its metadata. */
+/** Stands before a stream's name in that of its metadata. */
 export const METADATA_OF = '$$';
 
 /** By these the server deletes or cuts a stream. */
@@ -47,7 +47,7 @@ export const cutsStream = ({ data }: ServerEvent): boolean => {
 
 export type LogPosition = { commit: bigint; prepare: bigint };
 
-/** The part of the client's recorded event that is read here. */
+/** What is read here of the client's recorded event. */
 export type ServerEvent = {
   streamId: string;
   id: string;
@@ -114,7 +114,6 @@ const hashed = (event: ServerEvent) => {
 /** Empty where no hash is stored. */
 export const hashOfRecord = (event: ServerEvent): string => String(metadataOf(event).hash ?? '');
 
-/** Null where no time is stored. */
 export const timeOfRecord = (event: ServerEvent): string | null => {
   const { time } = metadataOf(event);
   return typeof time === 'string' ? time : null;

@@ -13,7 +13,6 @@ import type { Source, SourceListener } from './subscription.ts';
 type SourceOptions = {
   /** Undefined: the start. */
   from: LogPosition | undefined;
-  /** Undefined: all. */
   types: readonly EventType[] | undefined;
   /** An event with such an id is not parsed. */
   isLeftOut: (id: string) => boolean;

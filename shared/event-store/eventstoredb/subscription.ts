@@ -30,7 +30,7 @@ const BACK_OFF: BackOff = { minMs: 100, maxMs: 5000 };
 // A session that ends sooner without an event is a failure, so that the back-off grows.
 const LASTED_MS = 5000;
 
-/** A subscription of the server, which never throws. */
+/** Never throws. */
 export type Source = {
   pause(): void;
   resume(): void;
@@ -50,7 +50,6 @@ export type SourceListener = {
 };
 
 type Subscribing = {
-  /** Undefined: all. */
   types?: readonly EventType[] | undefined;
   /** Subscribes after a position (undefined: from the start). Calls the listener in later turns only. */
   open(after: LogPosition | undefined, listener: SourceListener): Source;
@@ -70,7 +69,6 @@ type Subscribing = {
 
 type Ending = { error?: unknown; reason: string };
 
-/** One subscription of the server, with a bounded buffer. */
 function startSession(options: Subscribing, after: LogPosition | undefined, signal: AbortSignal) {
   const events: ServerEvent[] = [];
   const startedAt = performance.now();
@@ -199,7 +197,6 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
   let lastAt = Number.NEGATIVE_INFINITY;
   while (session.ending() === undefined) {
     if (!session.isEmpty()) {
-      // Gathers the events of one turn.
       await nextTurn();
       const batch = session.take();
       const at = performance.now();

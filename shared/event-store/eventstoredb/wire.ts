@@ -59,7 +59,6 @@ export function messageOf(bytesMax: number, write: (writer: Writer) => void): Bu
   return buffer.subarray(start);
 }
 
-/** Where a value lies in the bytes of a message. */
 export type Part = { from: number; to: number };
 
 const cutOff = (): RangeError => new RangeError('a message that ends before its last field does');

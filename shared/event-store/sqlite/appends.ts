@@ -4,16 +4,13 @@ import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
 import { failureOf, messageOf, type Statements } from './database.ts';
 import { type AppendJob, type AppendOutcome, Failed, type Row } from './messages.ts';
 
-/** The last event of a stream. `id` is the stream's row in the file. */
+/** `id` is the stream's row in the file. */
 type StreamHead = { id: number; revision: number; hash: string };
 
-/** What came of one append, and where the log ends after it. */
+/** `end`: of the log after it. */
 type Appended = { outcome: AppendOutcome; end: LogEnd };
 
-/**
- * Makes the function that appends a group of jobs. A job that conflicts leaves the others alone; where
- * the file fails, none is stored and Failed is thrown.
- */
+/** A job that conflicts leaves the others of its group alone; where the file fails, none is stored and Failed is thrown. */
 export function appender(database: DatabaseSync, statements: Statements) {
   /** SQLite has already rolled back by itself after some errors. Throws Failed where it cannot. */
   function rollBack(unknown: boolean): void {
@@ -36,7 +33,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
     return head?.revision === revision && head.hash === hash ? head.id : undefined;
   }
 
-  /** True where one of the event ids is in the log, or in the job twice. */
+  /** In the log, or in the job itself. */
   function repeatsIds({ events }: AppendJob): boolean {
     const ids = new Set(events.map(({ id }) => id));
     return ids.size < events.length || events.some(({ id }) => statements.hasId.get(id));
@@ -50,7 +47,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
     return isSame ? { repeated: rows } : undefined;
   }
 
-  /** The links of the job's events in the log. */
+  /** Returns the log hashes. */
   function insert({ revision, events }: AppendJob, stream: number, before: LogEnd): string[] {
     let { logHash } = before;
     return events.map(({ id, hash, text }, at) => {

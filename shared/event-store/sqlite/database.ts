@@ -2,7 +2,8 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { capped } from '../../runtime/capped-column.ts';
 import { GENESIS_HASH } from '../chain.ts';
-import type { Failure, WorkerOptions } from './messages.ts';
+import type { HashesAt } from '../port.ts';
+import type { Failure, Row, WorkerOptions } from './messages.ts';
 import { createSchema, SCHEMA_VERSION, versionOf } from './schema.ts';
 
 // Earlier versions have a bug in the WAL that can corrupt the file.
@@ -22,12 +23,11 @@ const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
 const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
-/** SQLite's extended result code, 0 for an error that is not SQLite's. */
+/** SQLite's extended result code, 0 for another error. */
 export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
-/** The message of whatever was thrown. */
 export const messageOf = (error: unknown): string => String(Object(error).message ?? error);
 
-/** What an error says about the file; `committing` is true where the failed statement was COMMIT. */
+/** `committing`: the failed statement was COMMIT. */
 export function failureOf(error: unknown, committing: boolean): Failure {
   const code = codeOf(error);
   const message = `${messageOf(error)} (SQLite error ${code})`;
@@ -83,7 +83,6 @@ function rejectOldSqlite(database: DatabaseSync): void {
   }
 }
 
-/** Every statement that is run on the file. */
 export function prepareAll(database: DatabaseSync) {
   const rows = (sql: string): StatementSync => {
     const statement = database.prepare(sql);
@@ -133,9 +132,21 @@ export function prepareAll(database: DatabaseSync) {
           WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
        FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position`,
     ),
-    endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
   };
 }
 
-/** See `prepareAll`. */
 export type Statements = ReturnType<typeof prepareAll>;
+
+/** Reading the log, in the thread that has the file open. Throws SQLite's errors. */
+export const readsOf = (statements: Statements) => ({
+  readStream: (stream: string) => statements.readStream.all(stream) as unknown as Row[],
+  lastRevision: (stream: string) =>
+    (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
+  readAll: (after: number, upTo: number, limit: number) =>
+    statements.readAll.all(after, upTo, limit) as unknown as Row[],
+  hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
+  /** The time of the first event after a position. */
+  timeAfter: (position: number) =>
+    (statements.timeAfter.get(position)?.time ?? null) as string | null,
+});
+export type Reads = ReturnType<typeof readsOf>;

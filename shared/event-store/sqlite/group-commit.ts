@@ -8,7 +8,7 @@ import { type AppendJob, type AppendOutcome, Failed, type Failure } from './mess
 import { decodeRow } from './rows.ts';
 import type { Thread } from './thread.ts';
 
-// Above it appends are rejected: a disk that does not respond must not fill the memory.
+// Above it appends are rejected: the memory must not fill while a disk does not respond.
 const WAITING_APPENDS_MAX = 10_000;
 
 /** Counters since the store was opened. */
@@ -64,8 +64,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   }
 
   async function commit(group: Waiting[]): Promise<void> {
-    const jobs = group.map(jobOf);
-    const outcomes = await thread.call('append', { jobs }).catch((error: Failed) => error);
+    const outcomes = await thread.call('append', group.map(jobOf)).catch((error: Failed) => error);
     if (outcomes instanceof Failed) rejectGroup(group, outcomes.failure);
     else resolveGroup(group, outcomes);
   }
@@ -127,7 +126,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     },
     async ping(): Promise<void> {
       if (!rejecting) return;
-      await thread.call('probe', {}).catch(({ failure }: Failed) => {
+      await thread.call('probe').catch(({ failure }: Failed) => {
         throw new StoreUnavailable(`not writable: ${failure.message}`);
       });
       noteTaken();

@@ -2,6 +2,8 @@
  * The newest events of the log, kept in memory by the process that writes them, so that a live
  * subscription costs no read; and the subscription that falls back to the store when it is behind.
  */
+import type { EventType } from '../../payment/events.ts';
+import { isReadable } from '../codec.ts';
 import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from '../port.ts';
 
 // What a subscriber can lag behind before it has to read from the store: about 0.8 MB of events. Many
@@ -9,33 +11,29 @@ import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from 
 const KEPT_EVENTS = 512;
 const BATCH_EVENTS_MAX = 1000;
 
-/** The last events of the log in the order of their positions, without a gap. */
 export type LiveTail = ReturnType<typeof liveTail>;
 
-/** Makes the tail of a log whose last position is `last`; it holds no event yet. */
+/** The last events of a log, without a gap; none yet of one whose last position is `last`. */
 export function liveTail(last: number) {
-  const kept: RecordedEvent[] = new Array(KEPT_EVENTS);
+  let kept: RecordedEvent[] = [];
   const listeners = new Set<() => void>();
-  let first = last + 1;
   let end = last;
-  const at = (position: number): RecordedEvent => kept[position % KEPT_EVENTS] as RecordedEvent;
 
   return {
-    /** The last position of the log, 0 when it is empty. */
+    /** 0 for an empty log. */
     last: (): number => end,
     /** Takes the next committed event. A gap (another process wrote) starts the tail anew. */
     push(event: RecordedEvent): void {
       const position = Number(event.position);
-      if (position !== end + 1) first = position;
-      kept[position % KEPT_EVENTS] = event;
+      if (position !== end + 1) kept = [];
+      kept.push(event);
+      if (kept.length > KEPT_EVENTS) kept.shift();
       end = position;
-      first = Math.max(first, end - KEPT_EVENTS + 1);
     },
     /** Up to `limit` events after a position, or undefined when they are no longer kept. */
     after(position: number, limit: number): RecordedEvent[] | undefined {
-      if (position + 1 < first) return undefined;
-      const count = Math.max(0, Math.min(limit, end - position));
-      return Array.from({ length: count }, (_, index) => at(position + 1 + index));
+      const from = position - (end - kept.length);
+      return from < 0 ? undefined : kept.slice(from, from + limit);
     },
     /** Calls back, until stopped by the function it returns, whenever `announce` is called. */
     listen(listener: () => void): () => void {
@@ -48,7 +46,7 @@ export function liveTail(last: number) {
   };
 }
 
-/** A position as the file has it, 0 for the start. Throws RangeError for a text that is no position. */
+/** 0 for the start. Throws RangeError for a text that is no position. */
 export const positionNumber = (position: Position | null): number => {
   const number = Number(position ?? 0);
   const isWellFormed = position === null || /^\d+$/.test(position);
@@ -56,7 +54,6 @@ export const positionNumber = (position: Position | null): number => {
   return number;
 };
 
-/** Reads a page of the log from the store. */
 type ReadPage = (after: Position, limit: number) => Promise<(RecordedEvent | UnreadableEvent)[]>;
 
 /**
@@ -100,5 +97,18 @@ export async function* follow(
   } finally {
     stopListening();
     signal.removeEventListener('abort', onAbort);
+  }
+}
+
+export async function* ofTypes(
+  items: AsyncGenerator<SubscriptionItem>,
+  types: readonly EventType[] | undefined,
+): AsyncGenerator<SubscriptionItem> {
+  for await (const item of items) {
+    if (item.kind !== 'events' || types === undefined) yield item;
+    else {
+      const events = item.events.filter((e) => !isReadable(e) || types.includes(e.event.type));
+      if (events.length > 0) yield { kind: 'events', events };
+    }
   }
 }

@@ -5,70 +5,66 @@
  */
 import { pathToFileURL } from 'node:url';
 import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
-import { decodeForm } from '../decode-form.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import { ofTypes } from '../of-types.ts';
-import type { EventStore, HashesAt, LogReader, Position, StoredForm } from '../port.ts';
-import { wholeStream } from '../whole-stream.ts';
-import { codeOf, messageOf, openForReading, prepareAll } from './database.ts';
-import { follow, liveTail, positionNumber } from './live-tail.ts';
-import type { Row } from './messages.ts';
-import { decodeRow, disorder, formOf, pageArgs } from './rows.ts';
+import type { EventStore, LogReader, Position } from '../port.ts';
+import { codeOf, messageOf, openForReading, prepareAll, type Reads, readsOf } from './database.ts';
+import { follow, liveTail, ofTypes, positionNumber } from './live-tail.ts';
+import { type Call, readerOf } from './rows.ts';
 
-/** `isLive` while a service writes to the file: else `file` is what SQLite opens, an address or a path. */
-type LogFile = { file: string; isLive: boolean };
+/** `isLive`: a service writes to `file`, a path; else it is what SQLite opens, an address or a path. */
+export type LogFile = { file: string; isLive: boolean };
 
 const WAIT_MS_MAX = 5000;
-/** SQLite's codes of a damaged file. */
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
 /** Opens the log of a file. It and each call throw StoreFileUnusable or StoreUnavailable. */
 const openLog = ({ file, isLive }: LogFile) => {
   const address = isLive ? `${pathToFileURL(file).href}?mode=ro` : file;
-  const read = <T>(step: () => unknown): T => {
+  const read = <T>(step: () => T): T => {
     try {
-      return step() as T;
+      return step();
     } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
       const message = `${address}: ${messageOf(error)} (SQLite error ${codeOf(error)})`;
       const isDamage = [CORRUPT, NOT_A_DATABASE].includes(codeOf(error) & 0xff);
       // A file that no process writes to is unusable whatever its error is; a live one may only be busy.
       throw isDamage || !isLive ? new StoreFileUnusable(message) : new StoreUnavailable(message);
     }
   };
-  const database = read<ReturnType<typeof openForReading>>(() => openForReading(address));
+  const database = read(() => openForReading(address));
   database.exec(`PRAGMA busy_timeout = ${WAIT_MS_MAX}`);
-  const statements = read<ReturnType<typeof prepareAll>>(() => prepareAll(database));
-  const streamRows = (stream: string) => read<Row[]>(() => statements.readStream.all(stream));
-  const formsOf = (...page: Parameters<typeof pageArgs>): StoredForm[] => {
-    const { after, upTo, limit } = pageArgs(...page);
-    const rows = read<Row[]>(() => statements.readAll.all(after, upTo, limit));
-    const misplaced = disorder(rows, after);
-    if (misplaced !== undefined) throw new StoreFileUnusable(`${address}: ${misplaced}`);
-    return rows.map(formOf);
+  const statements = read(() => prepareAll(database));
+  const reads = readsOf(statements);
+  const inOrder: Reads = {
+    ...reads,
+    readAll: (after, upTo, limit) => {
+      const rows = reads.readAll(after, upTo, limit);
+      // With two pages of the file in each other's place, reading would go round in them.
+      let before = after;
+      for (const [position] of rows) {
+        if (position > before) before = position;
+        else
+          throw new StoreFileUnusable(
+            `${address}: event ${position} is stored after event ${before}`,
+          );
+      }
+      return rows;
+    },
   };
+  const call = async (name: keyof Reads, ...args: never[]) =>
+    read(() => (inOrder[name] as (...given: never[]) => unknown)(...args));
+  const reader = readerOf(call as Call);
 
   const log: LogReader = {
-    end: async () =>
-      read<number | undefined>(() => statements.end.get()?.position)?.toString() ?? null,
-    readStream: async (stream) => wholeStream(streamRows(stream).map(decodeRow)),
-    lastRevision: async (stream) =>
-      read<number | null>(() => statements.lastRevision.get(stream)?.revision) ?? null,
-    readAll: async (...page) => formsOf(...page).map(decodeForm),
-    hashAt: async (position) =>
-      read<HashesAt | undefined>(() => statements.hashAt.get(positionNumber(position))) ?? null,
-    stored: {
-      guarantee: 'log',
-      readStream: async (stream) => streamRows(stream).map(formOf),
-      readAll: async (...page) => formsOf(...page),
-    },
+    ...reader,
+    end: async () => read(() => statements.end.get()?.position)?.toString() ?? null,
   };
   return { log, close: () => database.close() };
 };
 
 type LogJob = LogFile & Pick<ScanOrder, 'module' | 'job' | 'args'>;
 
-/** Runs the scan of the log that the arguments name over their file. */
 export const scanFile: Scan<LogJob, unknown, unknown> = async function* (given, tools) {
   const { log, close } = openLog(given);
   try {
@@ -78,7 +74,7 @@ export const scanFile: Scan<LogJob, unknown, unknown> = async function* (given, 
   }
 };
 
-/** The same order, to be run in a thread over a file. */
+/** The order of a scan of the log, to be run in a thread over a file. */
 export const overFile = (
   { file, isLive }: LogFile,
   { module, job, args, ...order }: ScanOrder,
@@ -89,18 +85,16 @@ export const overFile = (
   args: { file, isLive, module, job, args } satisfies LogJob,
 });
 
-/** A log that grows when `grow` is called. */
 export type FollowedLog = LogReader & {
   subscribe: EventStore['subscribe'];
-  /** The log may be read up to here now. */
+  /** Lets the log be read up to here. */
   grow(end: Position | null): void;
   close(): void;
 };
 
 /**
- * Opens the log of a file that another thread writes, and reads it up to where that one has said: the
- * writer learns of a commit a moment after the file has it, and what it does not know of yet is not read.
- * Throws StoreFileUnusable and StoreUnavailable.
+ * Opens the log of a file that another thread writes, up to where that one lets it be read: the writer learns
+ * of a commit a moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
  */
 export const openFollowedLog = (file: string, first: Position | null): FollowedLog => {
   const { log, close } = openLog({ file, isLive: true });

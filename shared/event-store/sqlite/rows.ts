@@ -1,44 +1,39 @@
-/** Turns what the thread returns into the port's terms: rows into events, failures into errors. */
-import { decodeForm } from '../decode-form.ts';
-import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
+/** Reads the log by the calls of its file (`readsOf`), and gives rows in the port's terms. */
+import { mapInSlices } from '../../runtime/slices.ts';
+import type { LogReader, Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
+import { decodeForm, wholeStream } from '../whole-stream.ts';
+import type { Reads } from './database.ts';
 import { positionNumber } from './live-tail.ts';
-import { Failed, type Row } from './messages.ts';
+import type { Row } from './messages.ts';
 
-/** Throws the port's error for a failure of the thread, and any other error as it is. */
-export function rethrow(error: unknown): never {
-  if (!(error instanceof Failed)) throw error;
-  const { message, failure } = error;
-  throw failure.kind === 'unusable'
-    ? new StoreFileUnusable(message)
-    : new StoreUnavailable(message);
-}
-
-/** The row as the port gives it. */
-export function formOf(row: Row): StoredForm {
+function formOf(row: Row): StoredForm {
   const [number, stream, revision, id, hash, logHash, text, logHashBefore] = row;
   return { position: String(number), stream, revision, id, hash, logHash, text, logHashBefore };
 }
 
-/** The row as an event, as `decodeForm` gives it. */
 export const decodeRow = (row: Row): RecordedEvent | UnreadableEvent => decodeForm(formOf(row));
 
-/** A page as the file's statements take it. Throws RangeError for a text that is no position. */
-export const pageArgs = (after: Position | null, limit: number, upTo?: Position | null) => ({
-  after: positionNumber(after),
-  upTo: upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo),
-  limit,
-});
+/** Calls the file's reads, in whichever thread has it open; throws the port's errors. */
+export type Call = <N extends keyof Reads>(
+  name: N,
+  ...args: Parameters<Reads[N]>
+) => Promise<ReturnType<Reads[N]>>;
 
-/**
- * The first row of a page after a position that does not come after the one before it, in words: of two
- * pages of the file in each other's place, the page after the last row would begin again.
- */
-export const disorder = (rows: readonly Row[], after: number): string | undefined => {
-  let before = after;
-  for (const [position] of rows) {
-    if (position <= before) return `event ${position} is stored after event ${before}`;
-    before = position;
-  }
-  return undefined;
-};
+export function readerOf(call: Call): Omit<LogReader, 'end'> {
+  const page = async (after: Position | null, limit: number, upTo?: Position | null) => {
+    const last = upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo);
+    return call('readAll', positionNumber(after), last, limit);
+  };
+  return {
+    readStream: async (stream) =>
+      wholeStream(await mapInSlices(await call('readStream', stream), decodeRow)),
+    lastRevision: (stream) => call('lastRevision', stream),
+    readAll: async (...range) => mapInSlices(await page(...range), decodeRow),
+    hashAt: async (position) => call('hashAt', positionNumber(position)),
+    stored: {
+      guarantee: 'log',
+      readStream: async (stream) => (await call('readStream', stream)).map(formOf),
+      readAll: async (...range) => (await page(...range)).map(formOf),
+    },
+  };
+}

@@ -32,10 +32,7 @@ const MIGRATIONS = [
    ${appendOnly('streams')} ${appendOnly('events')} ${appendOnly('meta')}`,
 ];
 
-/**
- * Brings the file to the newest form. Throws when a newer version of this service has written it:
- * what that added would be lost or misread.
- */
+/** Throws when a newer version of this service has written the file: what that added would be lost or misread. */
 export function createSchema(database: DatabaseSync): void {
   const version = versionOf(database);
   if (version > MIGRATIONS.length) {
@@ -46,10 +43,8 @@ export function createSchema(database: DatabaseSync): void {
   for (let next = version; next < MIGRATIONS.length; next++) migrate(database, next);
 }
 
-/** The newest form of the file. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** How many migrations have run on a file. */
 export const versionOf = (database: DatabaseSync): number =>
   Number(database.prepare('PRAGMA user_version').get()?.user_version);
 

@@ -1,24 +1,27 @@
-/**
- * Numbered calls from event-store.ts to the worker thread that owns the file; each of them ends with a
- * response or with Failed.
- */
+/** Calls of the worker thread that owns the file; each ends with a response or with Failed. */
 import { Worker } from 'node:worker_threads';
-import {
-  type CallName,
-  type Calls,
-  Failed,
-  type Failure,
-  type Reply,
-  type WorkerOptions,
-} from './messages.ts';
+import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
+import { Failed, type Failure, type Reply, type WorkerOptions } from './messages.ts';
+import type { Handlers } from './worker.ts';
 
-/** The running thread. */
 export type Thread = {
   /** The last position of the log when it was opened, 0 when empty. */
   openedAt: number;
   /** Rejects with Failed. */
-  call<N extends CallName>(name: N, args: Calls[N]['args']): Promise<Calls[N]['response']>;
+  call<N extends keyof Handlers>(
+    name: N,
+    ...args: Parameters<Handlers[N]>
+  ): Promise<ReturnType<Handlers[N]>>;
 };
+
+/** Throws the port's error for a failure of the thread, and any other error as it is. */
+export function rethrow(error: unknown): never {
+  if (!(error instanceof Failed)) throw error;
+  const { message, failure } = error;
+  throw failure.kind === 'unusable'
+    ? new StoreFileUnusable(message)
+    : new StoreUnavailable(message);
+}
 
 type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
 
@@ -81,7 +84,7 @@ export async function startThread(
   reportFatal = onFatal;
   return {
     openedAt,
-    call(name, args) {
+    call(name, ...args) {
       if (gone !== undefined) return Promise.reject(gone);
       callsMade += 1;
       worker.ref();

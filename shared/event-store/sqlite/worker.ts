@@ -1,8 +1,8 @@
 /**
- * The thread that owns the SQLite file of the event store. The main-thread half (event-store.ts) sends
- * it batches of appends, each of which becomes one transaction with one fsync, and reads.
+ * The thread that owns the SQLite file of the event store. event-store.ts sends it reads, and groups of
+ * appends, each of which becomes one transaction with one fsync.
  */
-import type { DatabaseSync } from 'node:sqlite';
+import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { LOG_START, type LogEnd } from '../chain.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
@@ -14,16 +14,15 @@ import {
   openDatabase,
   openForReading,
   prepareAll,
+  readsOf,
   type Statements,
 } from './database.ts';
-import { notePlace } from './in-place.ts';
 import {
   type AppendJob,
   type AppendOutcome,
   Failed,
   type Failure,
   type Reply,
-  type Request,
   type WorkerOptions,
 } from './messages.ts';
 import { versionOf } from './schema.ts';
@@ -39,27 +38,61 @@ if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const { file, maxPages, readOnly } = workerData as WorkerOptions;
 const reply = (message: Reply): void => port.postMessage(message);
 
-let database: DatabaseSync;
-let statements: Statements;
-let append: ReturnType<typeof appender>;
-let isInPlace: () => boolean;
-let stopped: Failure | undefined;
-let diskFull = false;
-
-const logEnd = (): LogEnd => (statements.end.get() as LogEnd | undefined) ?? LOG_START;
-
 /** Throws Error for a log whose last events were changed while the service was stopped. */
-function verifyTail(): LogEnd {
-  const end = logEnd();
+function verifyTail(statements: Statements, end: LogEnd): void {
   const start = Math.max(0, end.position - TAIL_EVENTS);
-  const before = start === 0 ? LOG_START : (statements.endAt.get(start) as LogEnd | undefined);
-  if (before === undefined)
+  const before = statements.hashAt.get(start) as Omit<LogEnd, 'position'> | undefined;
+  if (start > 0 && before === undefined)
     throw new Error(`the event log is damaged: position ${start} is missing`);
-  const result = verifyLog(statements.chain.iterate(start) as Iterable<Link<number>>, before);
+  const links = statements.chain.iterate(start) as Iterable<Link<number>>;
+  const result = verifyLog(links, before && { position: start, logHash: before.logHash });
   if ('broken' in result) {
     throw new Error(`the event log is damaged at ${describeBreak(result.broken)}`);
   }
-  return end;
+}
+
+function open() {
+  try {
+    const database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
+    const statements = prepareAll(database);
+    const end = (statements.end.get() as LogEnd | undefined) ?? LOG_START;
+    if (!readOnly) verifyTail(statements, end);
+    return { database, statements, end };
+  } catch (error) {
+    const message = `${file}: ${messageOf(error)}`;
+    reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
+    return process.exit();
+  }
+}
+
+/** Undefined where nothing is there, or nothing can be said. */
+function identityOf(path: string): string | undefined {
+  try {
+    // Whole: of a number of 64 bits, as overlayfs and FUSE give them, a double drops the last ones.
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev} ${ino}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the names of the file and its write-ahead log, which is there while the file is open, lead to. */
+const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;
+
+const { database, statements, end } = open();
+const append = appender(database, statements);
+const place = placeOf();
+let stopped: Failure | undefined;
+let diskFull = false;
+
+/**
+ * Before a group is acknowledged: SQLite goes on in a file that was deleted or moved away, and what it
+ * commits there is gone with the process. Throws Failed where a start would open another file.
+ */
+function requireInPlace(): void {
+  if (placeOf() === place) return;
+  const message = `${file} or its -wal was moved, deleted or replaced while it was open`;
+  throw new Failed({ kind: 'fatal', message, unknown: true });
 }
 
 /**
@@ -76,26 +109,12 @@ function checkpoint(): void {
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
-/** Before a group is acknowledged. Throws Failed where the file is not the one that a start would open. */
-function requireInPlace(): void {
-  if (isInPlace()) return;
-  const message = `${file} or its -wal was moved, deleted or replaced while it was open`;
-  throw new Failed({ kind: 'fatal', message, unknown: true });
-}
-
-/** Stores the group. Throws Failed. */
-function appendGroup(jobs: AppendJob[]): AppendOutcome[] {
-  const outcomes = append(jobs);
-  requireInPlace();
-  return outcomes;
-}
-
 /**
  * Writes as many pages as a payment takes: a disk with room for one page and not for an event would be
  * ready now and reject the next append. With many more it would itself take the room that a small disk has.
  * It stores nothing, so it need not be durable. Throws SQLite's errors.
  */
-function probe(): void {
+function writePages(): void {
   const write = `PRAGMA user_version = ${versionOf(database)}`;
   try {
     database.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
@@ -105,78 +124,60 @@ function probe(): void {
   }
 }
 
-function response(request: Exclude<Request, { name: 'close' }>): unknown {
-  const { name, args } = request;
-  switch (name) {
-    case 'append':
-      if (stopped !== undefined) throw new Failed(stopped);
-      return appendGroup(args.jobs);
-    case 'readStream':
-      return statements.readStream.all(args.stream);
-    case 'lastRevision':
-      return statements.lastRevision.get(args.stream)?.revision ?? null;
-    case 'readAll':
-      return statements.readAll.all(args.after, args.upTo, args.limit);
-    case 'hashAt':
-      return statements.hashAt.get(args.position) ?? null;
-    case 'timeAfter':
-      return statements.timeAfter.get(args.after)?.time ?? null;
-    case 'claimMeta':
-      if (!readOnly) statements.addMeta.run(args.key, args.value);
-      return statements.getMeta.get(args.key)?.value ?? args.value;
-    case 'probe':
-      if (stopped !== undefined) throw new Failed(stopped);
-      probe();
-      return null;
-  }
+function requireWritable(): void {
+  if (stopped !== undefined) throw new Failed(stopped);
 }
 
-function close(call: number): void {
-  attempt(call, () => {
-    database.close();
-    reply({ call, value: null });
-  });
-  port?.close();
+/** The calls of the thread (thread.ts). */
+const handlers = {
+  ...readsOf(statements),
+  append(jobs: AppendJob[]): AppendOutcome[] {
+    requireWritable();
+    const outcomes = append(jobs);
+    requireInPlace();
+    return outcomes;
+  },
+  claimMeta(key: string, value: string): string {
+    if (!readOnly) statements.addMeta.run(key, value);
+    return String(statements.getMeta.get(key)?.value ?? value);
+  },
+  /** Whether the disk takes events. */
+  probe(): void {
+    requireWritable();
+    writePages();
+  },
+  /** The last call. */
+  close: () => database.close(),
+};
+export type Handlers = typeof handlers;
+
+/** Calls are numbered from 1. */
+type Request = { call: number; name: keyof Handlers; args: unknown[] };
+
+function handle({ call, name, args }: Request): void {
+  const work = handlers[name] as (...args: unknown[]) => unknown;
+  attempt(call, () => reply({ call, value: work(...args) }));
+  if (name === 'append' || name === 'probe') attempt(-1, checkpoint);
+  if (name === 'close') port?.close();
 }
 
-function handle(request: Request): void {
-  if (request.name === 'close') return void close(request.call);
-  attempt(request.call, () => reply({ call: request.call, value: response(request) }));
-  if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
-}
-
-/** What is only read can be read on, also where a part of it cannot. */
+/** A damaged part of a file that is only read does not keep the rest from being read. */
 const unforeseen = (error: unknown): Failure => {
   const failure = failureOf(error, false);
   return readOnly ? { ...failure, kind: 'unusable' } : failure;
 };
 
-/** Replies to the call with its failure; a failure that ends no call is sent only when it is fatal. */
-function failed(error: unknown, call = -1): void {
-  const failure = error instanceof Failed ? error.failure : unforeseen(error);
-  diskFull = failure.kind === 'full';
-  if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
-  if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
-}
-
+/** A failure that ends no call is sent only when it is fatal. */
 function attempt(call: number, work: () => void): void {
   try {
     work();
   } catch (error) {
-    failed(error, call);
+    const failure = error instanceof Failed ? error.failure : unforeseen(error);
+    diskFull = failure.kind === 'full';
+    if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
+    if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
   }
 }
 
-try {
-  database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
-  statements = prepareAll(database);
-  append = appender(database, statements);
-  const { position } = readOnly ? logEnd() : verifyTail();
-  isInPlace = notePlace(file);
-  port.on('message', handle);
-  reply({ call: 0, value: position });
-} catch (error) {
-  const message = `${file}: ${messageOf(error)}`;
-  reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
-  port.close();
-}
+port.on('message', handle);
+reply({ call: 0, value: end.position });
