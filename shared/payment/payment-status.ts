@@ -1,4 +1,4 @@
-/** The statuses of a payment (interface, "Payment response"), in the order in which a payment can reach them. */
+/** Interface, "Payment response"; in the order in which a payment can reach them. */
 export const PAYMENT_STATUSES = [
   'PENDING',
   'AUTHORIZED',
@@ -7,5 +7,4 @@ export const PAYMENT_STATUSES = [
   'VOIDED',
   'FAILED',
 ] as const;
-/** One of PAYMENT_STATUSES. */
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
