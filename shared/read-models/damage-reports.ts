@@ -25,8 +25,6 @@ export const createDamageReports = (): DamageReports => {
       reported.set(paymentId, true);
       for (const listener of listeners) listener(paymentId);
     },
-    written: (paymentId) => {
-      if (reported.size > 0) reported.delete(paymentId);
-    },
+    written: (paymentId) => void reported.delete(paymentId),
   };
 };

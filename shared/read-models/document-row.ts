@@ -54,17 +54,20 @@ export const readModelOf = (
   response: JSON.parse(row.body),
 });
 
+/** The columns of a row beside its body, in the order of DocumentRow. */
+export const columnsOf = (row: DocumentRow) => {
+  const { paymentId, merchantId, revision, status, createdAt, amount, last4 } = row;
+  const { merchantReference, unresolvedSince, unresolved } = row;
+  const first = [paymentId, merchantId, revision, status, createdAt, amount, last4];
+  return [...first, merchantReference, unresolvedSince, unresolved];
+};
+
 /**
- * The content of a row from its columns in the order of DocumentRow, without the body. The array ends
- * at its bracket, so that the body need not be escaped a second time.
+ * The content of a row from its columns and its body. The array ends at its bracket, so that the body
+ * need not be escaped a second time.
  */
 export const contentOfColumns = (columns: readonly unknown[], body: string): string =>
   JSON.stringify(columns) + body;
 
 /** Everything that a row says, as one text; two rows have the same text only when they are the same. */
-export const contentOf = (row: DocumentRow): string => {
-  const { paymentId, merchantId, revision, status, createdAt, amount, last4 } = row;
-  const { merchantReference, unresolvedSince, unresolved, body } = row;
-  const columns = [paymentId, merchantId, revision, status, createdAt, amount, last4];
-  return contentOfColumns([...columns, merchantReference, unresolvedSince, unresolved], body);
-};
+export const contentOf = (row: DocumentRow): string => contentOfColumns(columnsOf(row), row.body);

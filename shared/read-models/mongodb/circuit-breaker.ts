@@ -30,15 +30,6 @@ type CircuitBreakerOptions = {
   onOpen(): void;
 };
 
-type CircuitBreaker = {
-  /** True while calls are rejected without being made. */
-  isOpen(): boolean;
-  /** Throws ReadModelsUnavailable for what `failureOf` knows, and when the time is over. */
-  call<T>(ms: number, run: () => Promise<T>): Promise<T>;
-  /** Rejects every call from here on. */
-  stop(): void;
-};
-
 const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
   within(
     ms,
@@ -50,8 +41,13 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
  * After one call without an answer the calls that follow are rejected at once, until the server answers
  * a probe: a request that can be served without the read models need not wait for them.
  */
-export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBreaker => {
-  const { probe, probeMsMax, onProbeFailed, failureOf, onOpen } = options;
+export const createCircuitBreaker = ({
+  probe,
+  probeMsMax,
+  onProbeFailed,
+  failureOf,
+  onOpen,
+}: CircuitBreakerOptions) => {
   let stopped = false;
   let openedBy: string | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -77,8 +73,10 @@ export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBre
   const rejection = (): string | undefined => (stopped ? CLOSED : openedBy);
 
   return {
-    isOpen: () => rejection() !== undefined,
-    call: async (ms, run) => {
+    /** True while calls are rejected without being made. */
+    isOpen: (): boolean => rejection() !== undefined,
+    /** Throws ReadModelsUnavailable for an error that `failureOf` knows, and when the time is over. */
+    call: async <T>(ms: number, run: () => Promise<T>): Promise<T> => {
       const reason = rejection();
       if (reason !== undefined) throw new ReadModelsUnavailable(reason);
       try {
@@ -93,7 +91,8 @@ export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBre
         throw new ReadModelsUnavailable(stopped ? CLOSED : failure.reason);
       }
     },
-    stop: () => {
+    /** Rejects every call from here on. */
+    stop: (): void => {
       stopped = true;
       clearTimeout(timer);
     },

@@ -1,7 +1,7 @@
 /** The state of webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
 import { isDuplicate } from './client.ts';
 import { openDatabase, quick } from './database.ts';
-import { loadText, saveText, type VersionedText } from './versioned-text.ts';
+import { loadText, saveText, type VersionedText } from './key-document.ts';
 
 /** Not of the read models' collections: dropping those keeps these. */
 const ROWS = 'webhook_deliveries';

@@ -1,6 +1,44 @@
-/** One text under a name in MongoDB, such as the relay's checkpoint. */
-import { openDatabase } from './database.ts';
-import { loadText, saveText, type VersionedText } from './versioned-text.ts';
+/** Texts under names in MongoDB, each changed only by a writer that saw its last change. */
+import type { Collection } from 'mongodb';
+import { isDuplicate } from './client.ts';
+import { openDatabase, quick } from './database.ts';
+
+/** A text and how often it was changed; `_id` is its name. */
+export type VersionedText = { _id: string; version: number; text: string };
+
+/** The text under a name; undefined where there is none. Throws what the client throws. */
+export const loadText = async (
+  texts: Collection<VersionedText>,
+  name: string,
+): Promise<{ version: number; text: string } | undefined> => {
+  const found = await texts.findOne({ _id: name }, quick);
+  return found === null ? undefined : { version: found.version, text: found.text };
+};
+
+/**
+ * Replaces the text, and the fields that are stored with it, and raises its version by one. False, and
+ * nothing changed, where the stored version is another one; 0 is a text that does not exist yet. Throws
+ * what the client throws.
+ */
+export const saveText = async (
+  texts: Collection<VersionedText>,
+  name: string,
+  text: string,
+  version: number,
+  fields: object = {},
+): Promise<boolean> => {
+  try {
+    const { matchedCount, upsertedCount } = await texts.updateOne(
+      { _id: name, version },
+      { $set: { ...fields, version: version + 1, text } },
+      { upsert: version === 0 },
+    );
+    return matchedCount + upsertedCount > 0;
+  } catch (error) {
+    if (isDuplicate(error)) return false;
+    throw error;
+  }
+};
 
 /** Not one of the read models' collections: dropping those keeps this one. */
 const KEPT = 'kept';

@@ -20,7 +20,6 @@ import {
   type StoredPayment,
   text,
 } from './documents.ts';
-import { shareLookUps } from './look-ups.ts';
 
 /** Timeout of reading a page of documents. */
 export const SEARCH_MS_MAX = 5000;
@@ -72,6 +71,35 @@ export const inspectIn = async (
     whole: isWhole(stored, rowCheck),
     // GET goes by the mark, operators by the list: a document with one of them alone has to be told.
     parked: isListed && isParked(stored),
+  };
+};
+
+/**
+ * A look-up of one document that shares calls: a call of the client costs more than all else of a GET,
+ * and one for many ids hardly more than one for a single id. One call is under way at a time, and the look-ups that come meanwhile
+ * share the next one, so that each is read after it came. A call that fails fails for all that share it.
+ */
+export const shareLookUps = <T extends { _id: string }>(
+  findAll: (ids: string[]) => Promise<T[]>,
+): ((id: string) => Promise<T | undefined>) => {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: { ids: Set<string>; found: Promise<Map<string, T>> } | undefined;
+
+  const begin = () => {
+    const ids = new Set<string>();
+    const found = running.then(async () => {
+      // Who comes from now on could get a document that was read before.
+      next = undefined;
+      return new Map((await findAll([...ids])).map((document) => [document._id, document]));
+    });
+    running = found.catch(() => undefined);
+    return { ids, found };
+  };
+
+  return async (id) => {
+    next ??= begin();
+    next.ids.add(id);
+    return (await next.found).get(id);
   };
 };
 

@@ -18,10 +18,6 @@ export type ColumnList = [
   unresolvedSince: string | null,
   unresolved: string | null,
 ];
-/** A row with its check as a list, in the order of ROW. */
-export type CheckedList = [...columns: ColumnList, rowCheck: string, body: string];
-/** The place of the check in the list. */
-export const CHECK_AT = 10;
 
 const REVISION = capped('revision');
 const AMOUNT = capped('amount');

@@ -14,6 +14,9 @@ import type { SearchBounds } from './search.ts';
 /** Of a served file: only a log that the thread of searches could not move (checkpoints.ts). */
 const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
 
+/** A statement waits so long for a lock that another process has. */
+const LOCK_MS_MAX = 5000;
+
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 /** Among others: a table or column that this version expects is missing. */
@@ -24,8 +27,6 @@ export type SqliteReadModelsOptions = {
   file: string;
   /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
   secrets: readonly [string, ...string[]];
-  /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
-  timeoutMs?: number;
   /** At how many pages SQLite itself checkpoints the write-ahead log, inside a commit: 64 MB. */
   checkpointInCommitAtPages?: number;
   /** How many payments a search looks at (search.ts). */
@@ -36,19 +37,11 @@ export type SqliteReadModelsOptions = {
 /** Why an existing file cannot be used as it is. */
 class UnusableFile extends Error {}
 
-/** A list costs less than an object with names. */
-const prepareLists = (db: DatabaseSync, sql: string) => {
-  const statement = db.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement;
-};
-
 const prepare = (db: DatabaseSync) => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
-  documentList: prepareLists(db, `SELECT ${ROW} FROM payment WHERE payment_id = ?`),
   rowid: db.prepare('SELECT rowid FROM payment WHERE payment_id = ?'),
   remove: db.prepare('DELETE FROM payment WHERE payment_id = ?'),
   idsAfter: db.prepare(
@@ -113,11 +106,10 @@ const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
 const connect = ({
   file,
   secrets,
-  timeoutMs = 5000,
   checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
 }: SqliteReadModelsOptions): Connection => {
   ensurePrivateFile(file);
-  const db = new DatabaseSync(file, { timeout: timeoutMs });
+  const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX });
   try {
     // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
     // are safe in the log, and the changes are made again.
