@@ -1,11 +1,11 @@
-/** A checksum over documents in any order: the drivers' stores keep no common order. */
+/** A checksum over documents in any order: the stores keep no common one. */
 import { hash as digestOf } from 'node:crypto';
 import { contentOf, type DocumentRow } from './document-row.ts';
 import type { ReadModelsChecksum } from './port.ts';
 
 const HASH_BYTES = 32;
 
-/** Takes documents one by one: each is hashed alone, and the hashes are combined with XOR. */
+/** Each document is hashed alone, and the hashes are combined with XOR. */
 export const startChecksum = () => {
   const combined = new Uint8Array(HASH_BYTES);
   let documents = 0;

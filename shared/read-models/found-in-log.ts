@@ -1,6 +1,6 @@
 /**
- * What a search shows of a document that does not have its check: the fold of its stream, if that
- * meets the search. A damaged document thus puts nothing wrong on a list, and takes nothing away.
+ * A search shows the fold of a stream in the place of a document without its check, if that meets the
+ * search: a damaged document puts nothing wrong on a list, and takes nothing away.
  */
 import { UnreadableStream } from '../event-store/errors.ts';
 import { foldStream } from '../event-store/fold-stream.ts';
@@ -39,8 +39,8 @@ const foldOf = async (
 };
 
 /**
- * The found documents, each damaged one as its stream says, or left out where the stream does not meet
- * the search or cannot be read. Throws StoreUnavailable.
+ * Each damaged document as its stream says, or left out where the stream does not meet the search or
+ * cannot be read. Throws StoreUnavailable.
  */
 export const foundInLog = async (
   store: Pick<EventStore, 'readStream'>,

@@ -1,7 +1,6 @@
 /**
- * The message of an event: what an endpoint is sent, and what `payments listen --forward-to` forwards,
- * to the byte. A payment in it is the text that GET gives at that revision, so nothing leaves that
- * the merchant cannot read.
+ * The message of an event, to the byte, for endpoints and for `payments listen --forward-to`. A payment
+ * in it is the text that GET gives at that revision, so it holds nothing that the merchant cannot read.
  */
 import { StoreUnavailable } from '../event-store/errors.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../event-store/fold-stream.ts';
@@ -13,8 +12,8 @@ import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { DISABLED_TYPE, type MessageType, messageTypeOf, TEST_TYPE } from './message-types.ts';
 
 /**
- * `id` is the event's, at every attempt: what a receiver deduplicates by. `traceparent` is the stored
- * one, so that every attempt sends the same.
+ * `id` is the event's, at every attempt: receivers deduplicate by it. `traceparent` is the stored one,
+ * so that every attempt sends the same.
  */
 export type Message = {
   id: string;
@@ -34,10 +33,7 @@ const message = (
   body: `{"type":"${type}","timestamp":"${time}","data":{"eventId":"${id}",${rest}}}`,
 });
 
-/**
- * The message of a payment's event; `readModel` is the payment right after it. Undefined for an event
- * that is not sent.
- */
+/** `readModel` is the payment right after the event. Undefined for an event that is not sent. */
 export const paymentMessage = (
   recorded: RecordedPaymentEvent,
   readModel: PaymentReadModel,
@@ -49,9 +45,8 @@ export const paymentMessage = (
 };
 
 /**
- * The message of an event that was read in the order of the log. Undefined also where the payment's
- * events cannot be read or cannot follow one another: that must not end what other payments are sent by
- * (P5). Throws StoreUnavailable.
+ * The message of an event of the log. Undefined also where the payment's events cannot be read or cannot
+ * follow one another: other payments' messages still go out (P5). Throws StoreUnavailable.
  */
 export const messageAt = async (
   states: PaymentStates,
@@ -66,12 +61,11 @@ export const messageAt = async (
   }
 };
 
-/** An event that has a message of its own: a request for a test, or the end of another endpoint. */
+/** A request for a test, or the end of another endpoint. */
 export type EndpointNews = RecordedEvent<
   Extract<WebhookEvent, { type: 'WebhookTestRequested' | 'WebhookEndpointDisabled' }>
 >;
 
-/** The message of such an event. */
 export const endpointMessage = (recorded: EndpointNews): Message => {
   const { type, data } = recorded.event;
   const endpoint = `"endpointId":"${data.endpointId}"`;

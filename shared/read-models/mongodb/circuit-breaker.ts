@@ -1,16 +1,14 @@
 /**
- * The circuit breaker around MongoDB: every call ends within its timeout, and while the server does
- * not answer, calls are rejected at once. Not cockatiel's, which tries the server with the call of a
- * request: here a probe tries it, so that no request waits for a dead server.
+ * The circuit breaker around MongoDB: every call ends within its timeout, and calls are rejected at once
+ * while the server does not answer. Cockatiel's would try the server with the call of a request; here a
+ * probe tries it, so that no request waits for a dead server.
  */
 import { within } from '../../runtime/back-off.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 
-/** The pause between two probes of a server that does not answer. */
 const PROBE_MS = 250;
 const CLOSED = 'the read models are closed';
 
-/** What an error says about the server. */
 export type Failure = {
   /** One line for the log. */
   reason: string;
@@ -22,11 +20,9 @@ type CircuitBreakerOptions = {
   /** A command that a running server answers at once. */
   probe(): Promise<unknown>;
   probeMsMax: number;
-  /** Called after a probe in vain, before the next one. */
   onProbeFailed(): void;
-  /** What an error says about the server; undefined when it is about something else. */
+  /** Undefined for an error that says nothing about the server. */
   failureOf(error: unknown): Failure | undefined;
-  /** The server has stopped answering. */
   onOpen(): void;
 };
 
@@ -38,8 +34,8 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
   );
 
 /**
- * After one call without an answer the calls that follow are rejected at once, until the server answers
- * a probe: a request that can be served without the read models need not wait for them.
+ * After one call without an answer the following calls are rejected at once, until the server answers a
+ * probe: a request that can be served without the read models need not wait for them.
  */
 export const createCircuitBreaker = ({
   probe,

@@ -6,13 +6,13 @@ import { FORM, type StoredControl, type StoredParking, type StoredPayment } from
 /** No call outlives these, whatever the client's own time-outs do. */
 const READ_MS_MAX = 2500;
 const WRITE_MS_MAX = 5000;
-/** For how long a process may not yet know that another one has switched generations. */
+/** A process may learn so late that another one has switched generations. */
 export const SERVED_MS_MAX = 1000;
 
-/** Options of a read that a server answers at once. */
+/** For a read that a server answers at once. */
 export const quick = { maxTimeMS: READ_MS_MAX };
 
-/** The control document that names the generation which is served. */
+/** Names the served generation. */
 export const SERVED = 'served';
 
 /**
@@ -47,7 +47,6 @@ export const openDatabase = (url: string, onDown = (): void => undefined) => {
       n,
       payments: db.collection<StoredPayment>(`${FORM}_${n}_payments`),
       parked: db.collection<StoredParking>(`${FORM}_${n}_parked`),
-      /** The control document that holds its checkpoint. */
       checkpointId: `checkpoint_${n}`,
     }),
     isDown: breaker.isOpen,
@@ -58,12 +57,11 @@ export const openDatabase = (url: string, onDown = (): void => undefined) => {
   };
 };
 export type Database = ReturnType<typeof openDatabase>;
-/** A set of read models: its number and its collections. */
 export type Generation = ReturnType<Database['generationOf']>;
 
 /**
  * Generation 1 is served until the control document names another. `onOther` is called when this process
- * learns that another one is served.
+ * learns of another one.
  */
 export const createServed = (
   { control, read, generationOf }: Pick<Database, 'control' | 'read' | 'generationOf'>,
@@ -94,11 +92,11 @@ export const createServed = (
     return own;
   };
   return {
-    /** The served generation, looked up where the last look-up is too old. */
+    /** Looked up where the last look-up is too old. */
     now,
     /**
-     * Runs a read on the served generation; once more where that was another one when the read ended, since
-     * the old one is dropped SERVED_MS_MAX after the switch and a dropped collection reads as empty.
+     * Runs a read on the served generation; once more where that was another one when the read ended:
+     * the old one is dropped SERVED_MS_MAX after the switch, and a dropped collection reads as empty.
      */
     read: async <T>(step: (from: Generation) => Promise<T>): Promise<T> => {
       const from = await now();
@@ -107,7 +105,6 @@ export const createServed = (
       return after.n === from.n ? result : step(after);
     },
     set: (n: number): void => set(n),
-    /** Makes the next `now` look it up. */
     forget: (): void => {
       served.atMs = Number.NEGATIVE_INFINITY;
       looking = undefined;

@@ -3,10 +3,10 @@ import type { Collection } from 'mongodb';
 import { isDuplicate } from './client.ts';
 import { openDatabase, quick } from './database.ts';
 
-/** A text and how often it was changed; `_id` is its name. */
+/** `_id` is the name, `version` counts the changes. */
 export type VersionedText = { _id: string; version: number; text: string };
 
-/** The text under a name; undefined where there is none. Throws what the client throws. */
+/** Throws what the client throws. */
 export const loadText = async (
   texts: Collection<VersionedText>,
   name: string,
@@ -16,9 +16,9 @@ export const loadText = async (
 };
 
 /**
- * Replaces the text, and the fields that are stored with it, and raises its version by one. False, and
- * nothing changed, where the stored version is another one; 0 is a text that does not exist yet. Throws
- * what the client throws.
+ * Replaces the text, and the fields stored with it, and raises its version by one. False, and nothing
+ * changed, where the stored version is another one; 0 is a text that does not exist yet. Throws what the
+ * client throws.
  */
 export const saveText = async (
   texts: Collection<VersionedText>,
@@ -40,7 +40,7 @@ export const saveText = async (
   }
 };
 
-/** Not one of the read models' collections: dropping those keeps this one. */
+/** Apart from the read models' collections: dropping those keeps this one. */
 const KEPT = 'kept';
 
 /** See KeyDocument (projector/key-document/port.ts). Connects when it is first used. */

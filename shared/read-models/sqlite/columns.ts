@@ -2,10 +2,9 @@
 import { capped } from '../../runtime/capped-column.ts';
 import type { DocumentRow } from '../document-row.ts';
 
-/** A row with its check. */
 export type CheckedRow = DocumentRow & { rowCheck: string };
 
-/** What a row says beside its body, as a list in the order of DocumentRow. */
+/** In the order of DocumentRow, without the body. */
 export type ColumnList = [
   paymentId: string,
   merchantId: string,

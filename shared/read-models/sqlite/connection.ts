@@ -22,19 +22,17 @@ const NOT_A_DATABASE = 26;
 /** Among others: a table or column that this version expects is missing. */
 const SQLITE_ERROR = 1;
 
-/** Where the file is. */
 export type SqliteReadModelsOptions = {
   file: string;
   /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
   secrets: readonly [string, ...string[]];
-  /** At how many pages SQLite itself checkpoints the write-ahead log, inside a commit: 64 MB. */
+  /** SQLite itself moves a log of so many pages, inside a commit: 64 MB. */
   checkpointInCommitAtPages?: number;
-  /** How many payments a search looks at (search.ts). */
   searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
 };
 
-/** Why an existing file cannot be used as it is. */
+/** An existing file of another form, or under another key. */
 class UnusableFile extends Error {}
 
 const prepare = (db: DatabaseSync) => ({
@@ -82,7 +80,6 @@ const prepare = (db: DatabaseSync) => ({
   ),
 });
 
-/** The open file with its statements. */
 export type Connection = ReturnType<typeof prepare> & {
   db: DatabaseSync;
   rowCheck: RowCheck;
@@ -92,7 +89,7 @@ export type Connection = ReturnType<typeof prepare> & {
   anyParked: boolean;
 };
 
-/** Makes the tables of a new file; throws UnusableFile at another generation's, or another key's. */
+/** Throws UnusableFile at another generation's tables, or another key's. */
 const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
   if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${schemaOf(keyIds[0] ?? '')} COMMIT;`);
@@ -135,20 +132,18 @@ const connect = ({
   }
 };
 
-/** SQLite's primary result code; undefined for an error that is not SQLite's. */
+/** Undefined for an error that is not SQLite's. */
 const sqliteCode = (error: unknown): number | undefined => {
   const { errcode } = error as { errcode?: number };
   return errcode === undefined ? undefined : errcode & 0xff;
 };
-/** True for the error of a damaged file. */
 export const isDamage = (error: unknown): boolean =>
   [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
 
-/** Removes the `-wal` and `-shm` beside a file. */
+/** The `-wal` and `-shm` beside a file. */
 export const removeLog = (file: string): void => {
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
 };
-/** Removes a file with its `-wal` and `-shm`. */
 export const removeFile = (file: string): void => {
   rmSync(file, { force: true });
   removeLog(file);
@@ -172,15 +167,15 @@ const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
   }
 };
 
-/** What a file that cannot be opened or made ends with: of SQLite, of the file system, and of its limits. */
+/** The codes of a file that cannot be opened or made: of SQLite, of the file system, and of its limits. */
 const OF_THE_FILE = [
   ...['ERR_SQLITE_ERROR', 'ERR_INVALID_STATE', 'EACCES', 'EROFS', 'ENOENT', 'EPERM'],
   ...['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT'],
 ];
 
 /**
- * ReadModelsUnavailable for an error of the file, also for one that comes from another thread and has lost
- * its class on the way; any other error as it is.
+ * ReadModelsUnavailable for an error of the file, also for one from another thread, which has lost its
+ * class on the way; any other error as it is.
  */
 export const unavailable = (error: unknown): unknown => {
   const { code, message } = Object(error) as { code?: string; message: string };

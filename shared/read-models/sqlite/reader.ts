@@ -1,4 +1,4 @@
-/** Reading the read models of the SQLite file, and of what is cached from it. */
+/** Reading the SQLite file, and the documents that are cached from it. */
 
 import type { DamageReports } from '../damage-reports.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
@@ -15,14 +15,13 @@ import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { Searches } from './search-thread.ts';
 
-/** The index that does not lead to a payment's row, though it has to; undefined where each one does. */
+/** An index that does not lead to the payment's row, though it has to. */
 const unlistedBy = (at: Connection, paymentId: string): string | undefined => {
   const rowid = Number(at.rowid.get(paymentId)?.rowid);
   const counts = at.indexChecks().counts(rowid - 1, rowid);
   return counts.find(({ rows, found }) => rows !== found)?.index;
 };
 
-/** Before every parked payment. */
 const START = { since: '', paymentId: '' };
 
 /** The reading half of the port; `waitForRevision` needs the writer's process as well. */

@@ -1,4 +1,4 @@
-/** Writing the read models of the SQLite file: a batch and its checkpoint in one transaction. */
+/** Writing the SQLite file: a batch and its checkpoint in one transaction. */
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import type { DamageReports } from '../damage-reports.ts';
 import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
@@ -39,13 +39,13 @@ const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void 
   at.anyParked = true;
 };
 
-/** One transaction; gives the read models that were written, not those that were skipped. */
+/** Returns the read models that were written, not those that were skipped. */
 const writeBatch = (
   at: Connection,
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
 ): PaymentReadModel[] => {
   const written: PaymentReadModel[] = [];
-  // Made before the transaction, which keeps the file locked.
+  // Before the transaction, which keeps the file locked.
   const rows = changes.map((change) => {
     const readModel = change.kind === 'park' ? undefined : change.readModel;
     return readModel && { readModel, checked: checkedRowOf(at, readModel) };
@@ -68,7 +68,7 @@ const writeBatch = (
   }
 };
 
-/** The writing half of the port; `onWritten` is called after the commit, once for each document. */
+/** `onWritten` is called after the commit, once for each document. */
 export const createWriter = (
   { run }: ReplaceableFile,
   caches: Caches,
