@@ -21,8 +21,8 @@ const AUDIT_ACTIONS = [
 
 export const auditSchemas = {
   /**
-   * The event's context names the reader; `merchantId` is the merchant whose payments the token may see,
-   * `*` for every merchant's.
+   * Who read is in the event's context; `merchantId` is `*` for a token that may see every merchant's
+   * payments.
    */
   AuditAccessed: z.strictObject({
     action: z.enum(AUDIT_ACTIONS),
@@ -67,8 +67,7 @@ export type AuditLogEvent = EventsOf<typeof auditSchemas>;
 export type AccessEvent = Extract<AuditLogEvent, { type: 'AuditAccessed' }>;
 
 /**
- * Each process writes its accesses to a stream under a new ULID; what all processes read has a fixed
- * name.
+ * Each process writes its accesses under a new ULID; a stream that all processes read has a fixed name.
  */
 export const auditStreamOf = (id: string): string => `audit-${id}`;
 

@@ -55,10 +55,7 @@ export type TokenCard = {
   brand?: CardBrand | undefined;
 };
 
-/**
- * The whole card, or its token, for one provider call. Prints as `[card]` in JSON, in strings and in
- * inspect.
- */
+/** The whole card, or its token, for one provider call. JSON, strings and inspect show `[card]`. */
 export class CardSecret {
   readonly #card: CardInput | TokenInput;
 
@@ -105,8 +102,7 @@ export const brandOf = (number: string): CardBrand | undefined => {
 export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
 
 /**
- * The one masked form of a card: its bin has 8 digits for 16-digit Visa and Mastercard numbers, else
- * 6; `brand` is that of the number, else the one that the request names (gaps §4).
+ * The one masked form of a card (gaps §4). The number's brand wins over the one that the request names.
  */
 export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): MaskedCard => {
   const longBin =

@@ -1,7 +1,4 @@
-/**
- * The events of a reference's stream: which payment a merchant's reference names (gaps §8). Names of
- * types and fields are stored forms; claims are not published and change no read model.
- */
+/** Which payment a merchant's reference names (gaps §8). Names of types and fields are stored forms. */
 import { z } from 'zod';
 import { type EventsOf, operation, paymentId, text } from './event-fields.ts';
 

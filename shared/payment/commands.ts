@@ -41,10 +41,7 @@ export type CreateCommand = ToProvider & {
   rules: MerchantRules;
 };
 
-/**
- * A change of a payment. An omitted amount is the whole authorized amount, or what is left to refund
- * (gaps §5).
- */
+/** An omitted amount is the whole authorized amount, or all that is left to refund (gaps §5). */
 export type ChangeCommand = ToProvider & {
   kind: 'capture' | 'void' | 'refund';
   operationId: string;
@@ -58,21 +55,16 @@ export type ChangeCommand = ToProvider & {
 };
 
 /**
- * Keeps what the provider has opened for a create, before it is told to move money. Nothing is kept of
- * an operation that has its outcome, or another reference.
+ * Keeps what the provider has opened for a create that has no outcome, before it is told to move money.
  */
 export type OpenCommand = { kind: 'open'; operationId: string; reference: string };
 
 /**
- * Records a later result of the provider, unless it is recorded already or cannot be now. `operationId`
- * is a new one, for a refund that was made elsewhere.
+ * Records a later result of the provider once. `operationId` is a new one, for a refund made elsewhere.
  */
 export type LaterCommand = { kind: 'later'; operationId: string; result: LaterResult };
 
-/**
- * Records the provider's outcome of an operation, or a proven one; with `resolution` where an operator
- * resolved it by hand.
- */
+/** Records the provider's outcome or a proven one; `resolution` where an operator resolved it by hand. */
 export type RecordCommand = {
   kind: 'record';
   operationId: string;
@@ -82,8 +74,8 @@ export type RecordCommand = {
 } & FinalOutcomeDetails;
 
 /**
- * One operator's word for the outcome of an operation (gaps §16): a request, or the approval of
- * another operator's equal request. `atMs` is the wall clock.
+ * A request for an outcome, or the approval of another operator's equal one (gaps §16). `atMs`: wall
+ * clock.
  */
 export type ResolveCommand = {
   kind: 'resolve';

@@ -16,10 +16,7 @@ import {
 
 export const APPROVAL_MS_MAX = 86_400_000;
 
-/**
- * The form by which two persons are told apart: the `sub` of a token without outer spaces and invisible
- * characters. The issuer keeps all else about names apart.
- */
+/** Two persons are told apart by the `sub` of a token without outer spaces and invisible characters. */
 export const personOf = (subject: string): string =>
   subject
     .replace(/\p{Cf}/gu, '')

@@ -1,7 +1,4 @@
-/**
- * Two fields of version 1 of outcome events as they were called at first; installations hold such
- * events.
- */
+/** The first names of two fields of version 1 of outcome events, which installations hold. */
 import type { EventType } from './events.ts';
 
 const NAMES = new Map([

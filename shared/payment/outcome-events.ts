@@ -1,7 +1,4 @@
-/**
- * The events of an outcome: one, or two for an approved sale (gaps §6). Whether it may be recorded is
- * decided in decide.ts and decide-resolution.ts.
- */
+/** The events of an outcome: one, or two for an approved sale (gaps §6). */
 import type { RecordCommand } from './commands.ts';
 import type { EventData, PaymentEvent } from './payment-events.ts';
 import type { Operation, PaymentState } from './payment-state.ts';

@@ -138,16 +138,13 @@ const decline = {
   ...ended,
   failureCode: z.enum(FAILURE_CODES),
   providerFailureCode: providerCode.optional(),
-  /**
-   * NOT_SENT and FENCED: proven never carried out, so the operation's idempotency key is free again
-   * (gaps §7, §8).
-   */
+  /** NOT_SENT and FENCED: proven never carried out, so the idempotency key is free again (gaps §7, §8). */
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
 const approval = { ...ended, providerReference: providerCode.optional() };
 /**
- * Where the operation is sent (ADR-0247), as `http:pay.example/v1`. Older events lack it: such an
- * operation is asked about at whatever provider is set.
+ * As `http:pay.example/v1` (ADR-0247). An older event lacks it: any provider that is set is asked about
+ * it.
  */
 const provider = text.optional();
 const requested = { ...operation, identity, provider, reason: optionalText };

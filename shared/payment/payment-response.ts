@@ -1,7 +1,4 @@
-/**
- * The PaymentResponse of the interface, and what the read models keep of a payment; how its transactions
- * and its refundable amount are computed.
- */
+/** The PaymentResponse of the interface, the read model around it, and how its amounts are computed. */
 import type { EventData, FailureCode, MaskedCard, PaymentDetails } from './payment-events.ts';
 import type { PaymentStatus } from './payment-status.ts';
 import type { Confirmation } from './transitions.ts';

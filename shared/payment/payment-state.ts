@@ -25,10 +25,7 @@ export type Operation = {
   ended?: { outcome: FinalOutcome; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
-  /**
-   * Present from a resolution by hand until it is confirmed (ADR-0099); CONTRADICTED also where the
-   * provider carried out what is recorded as never sent.
-   */
+  /** From a resolution by hand until it is confirmed; CONTRADICTED also where none was sent (ADR-0099). */
   confirmation?: Confirmation;
   /** Two operators have ended a contradiction: it is not noted again. */
   contradictionEnded?: true;
@@ -106,8 +103,8 @@ export const authorizationOf = (
 };
 
 /**
- * The provider that the payment is made at: no other can capture, void or refund it (ADR-0247).
- * Undefined where no event says so.
+ * No other provider can capture, void or refund the payment (ADR-0247). Undefined where no event names
+ * one.
  */
 export const providerOf = (state: PaymentState): string | undefined =>
   createOf(state).provider ??

@@ -36,9 +36,7 @@ import {
   TRANSITIONS,
 } from './transitions.ts';
 
-/**
- * Raise it with any change of `project` or of PaymentReadModel: the stored read models are filled anew.
- */
+/** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
 export const READ_MODEL_VERSION = 3;
 
 const created = (

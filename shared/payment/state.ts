@@ -14,10 +14,7 @@ import {
   withoutIntent,
 } from './transitions.ts';
 
-/**
- * `state` is undefined before the first event. Throws Error where the event cannot follow: the rules
- * never write such a stream, so it is damaged.
- */
+/** `state` is undefined at first. Throws Error where the event cannot follow: the stream is damaged. */
 export const evolve = (state: PaymentState | undefined, next: PlacedEvent): PaymentState => {
   const readModel = project(state?.readModel, next);
   const observedRefunds = observedAfter(state?.observedRefunds, next.event);
@@ -42,8 +39,7 @@ const operationsAfter = (operations: Operation[], { event, revision, time }: Pla
   if (isIntent(event)) return [...operations, begun(event, revision)];
   if (isLater(event)) return withLater(operations, event);
   const { operationId } = event.data;
-  // From the end: an outcome mostly follows its intent soon, and a payment can have thousands of
-  // refunds.
+  // From the end: an outcome mostly follows its intent soon, and there can be thousands of refunds.
   const at = operations.findLastIndex((o) => o.operationId === operationId);
   const known = operations[at];
   const isUnresolved = known !== undefined && known.ended === undefined;

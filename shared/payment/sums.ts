@@ -11,8 +11,8 @@ export type PaymentSums = {
   captured: number;
   refunded: number;
   /**
-   * The intents, until their last outcome. A list: an object keyed by ids makes the engine learn a form
-   * for each.
+   * Intents until their last outcome. A list: of an object keyed by ids the engine learns a form for
+   * each.
    */
   requested: readonly { operationId: string; amount: number }[];
 };

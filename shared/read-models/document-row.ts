@@ -1,7 +1,4 @@
-/**
- * The stored form of a payment: the body that is served, and the columns or fields by which payments are
- * searched. Both drivers store the same, so that one check covers it (row-check.ts).
- */
+/** The stored form of a payment. Both drivers store the same, so one check covers it (row-check.ts). */
 
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';

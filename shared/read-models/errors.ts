@@ -1,7 +1,4 @@
-/**
- * Every driver throws these errors, and none of its client's. Code branches on the class or on `code`,
- * never on `message`.
- */
+/** Every driver throws these alone. Code branches on the class or on `code`, never on `message`. */
 
 /**
  * Out of reach, or closed. A read got no result, and a write may have stored its documents but not its

@@ -1,7 +1,4 @@
-/**
- * A search shows the fold of a stream in the place of a document without its check, if that meets the
- * search: a damaged document puts nothing wrong on a list, and takes nothing away.
- */
+/** A search shows the stream's fold for a document without its check, if the fold meets the search. */
 import { UnreadableStream } from '../event-store/errors.ts';
 import { foldStream } from '../event-store/fold-stream.ts';
 import type { EventStore } from '../event-store/port.ts';
@@ -39,8 +36,8 @@ const foldOf = async (
 };
 
 /**
- * Each damaged document as its stream says, or left out where the stream does not meet the search or
- * cannot be read. Throws StoreUnavailable.
+ * Leaves out a damaged document whose stream cannot be read or does not meet it. Throws
+ * StoreUnavailable.
  */
 export const foundInLog = async (
   store: Pick<EventStore, 'readStream'>,

@@ -23,8 +23,7 @@ export type RemovalDeps = {
 };
 
 /**
- * `missing`: the first 100 payments that the log does not hold as far as their document; left out where
- * the read models are out of reach.
+ * `missing`: the first 100 payments of which the log holds less than the document; absent if not known.
  */
 export type RemovedStreams = {
   breaks: LogBreak[];
@@ -105,8 +104,7 @@ const missingOf = async (
 };
 
 /**
- * Calls `note` with each payment that the log does not hold as far as its document, until it returns
- * false.
+ * Calls `note`, until it returns false, with each payment of which the log holds less than the document.
  */
 const eachMissing = async (
   deps: RemovalDeps,

@@ -1,6 +1,6 @@
 /**
- * The keyed check of each stored document (ADR-0121): a writer of the read models' store without the
- * installation's secret can make no document that is served.
+ * Without the installation's secret no writer of the store can make a document that is served
+ * (ADR-0121).
  */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { contentOf, type DocumentRow } from './document-row.ts';
@@ -15,10 +15,7 @@ const keyOf = (secret: string): KeyObject =>
 const macOf = (key: KeyObject, text: string): string =>
   createHmac('sha256', key).update(text).digest('base64url');
 
-/**
- * The checks under the idempotency secret, and the earlier one during a rotation: the first of
- * `secrets` is the current one (settings, `IDEMPOTENCY_SECRET`).
- */
+/** Under `IDEMPOTENCY_SECRET`, which comes first, and the earlier one during a rotation. */
 export const createRowCheck = ([current, ...earlier]: readonly [string, ...string[]]) => {
   const key = keyOf(current);
   const keys = [key, ...earlier.map(keyOf)];

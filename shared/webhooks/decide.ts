@@ -65,10 +65,7 @@ const changed = (
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/**
- * How long until the endpoint may be tested again; a clock that was put back by more than that makes
- * none wait.
- */
+/** 0 where it may be tested now. A clock that was put back by more than `inMs` makes no test wait. */
 const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number => {
   const agesMs = testedAt.map((at) => Math.abs(nowMs - Date.parse(at)));
   const recent = agesMs.filter((ageMs) => ageMs < TESTS.inMs);

@@ -1,7 +1,4 @@
-/**
- * How far one endpoint is. The log is the queue, so a row is small however much waits. Times are
- * milliseconds since 1970.
- */
+/** How far one endpoint is. The log is the queue, so a row is small however much waits. Times: Unix ms. */
 import { z } from 'zod';
 
 const count = z.int().min(0);
@@ -9,9 +6,7 @@ const timeMs = z.number();
 
 /** Revisions `from` to `to` of a payment are not accepted yet; `n` attempts at `from` failed. */
 const retrying = z.object({ from: count, to: count, n: count, since: timeMs, nextAt: timeMs });
-/**
- * A message outside of the order of the log; `revision` is of the merchant's stream, or of the payment.
- */
+/** Outside of the order of the log; `revision` is of the merchant's stream, or of the payment. */
 const single = z.object({
   id: z.string(),
   kind: z.enum(['test', 'notice', 'resend']),
@@ -30,10 +25,7 @@ const deliveryRow = z.object({
   checkpoint: z.string().nullable(),
   /** The log hash there: shows whether the log is still the one that was sent. */
   hash: z.string().nullable(),
-  /**
-   * A resend goes through the log again, up to where the endpoint had been, and leaves out events before
-   * a moment.
-   */
+  /** A resend reads the log again up to where the endpoint had been, and skips events before a moment. */
   rescan: z.object({ upTo: z.string(), before: timeMs }).nullable(),
   /** The last event of the merchant's stream that was followed. */
   commands: z.int(),

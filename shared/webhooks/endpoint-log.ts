@@ -1,7 +1,4 @@
-/**
- * The endpoints of merchants in the event store: read, decided and appended. The command side appends
- * merchants' requests, the deliverer that an endpoint was disabled.
- */
+/** The endpoints of merchants in the event store: read, decided and appended. */
 import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
@@ -34,8 +31,7 @@ export const readEndpoints = async (
 };
 
 /**
- * Undefined where the events cannot be read, so that one merchant's do not stop the others' (ADR-0220).
- * Throws StoreUnavailable.
+ * Undefined where the events cannot be read: other merchants go on (ADR-0220). Throws StoreUnavailable.
  */
 export const readableEndpoints = async (
   store: Pick<EventStore, 'readStream'>,
@@ -99,10 +95,7 @@ const onConflictAgain = async <T>(time: TimeLeft, attempt: () => Promise<T>): Pr
   }
 };
 
-/**
- * Names a merchant in the stream of merchants, once, before its first endpoint: a crash between leaves a
- * name too many.
- */
+/** Once, before the merchant's first endpoint: a crash between leaves a name too many. */
 const addMerchant = (
   store: Store,
   merchantId: string,
@@ -117,10 +110,7 @@ const addMerchant = (
   });
 
 export type Handled =
-  /**
-   * Stored now, or by an earlier request under its `Idempotency-Key`; `after` is right after these
-   * events.
-   */
+  /** Stored now, or earlier under the `Idempotency-Key`; `after` is right after these events. */
   | { kind: 'stored'; events: RecordedEvent[]; after: MerchantEndpoints; isRepeat: boolean }
   | { kind: 'key reused' }
   | Exclude<Decided, { kind: 'events' }>;
@@ -145,10 +135,7 @@ const storedUnderKey = (
 /** `request` is present where it had an `Idempotency-Key`. */
 type Circumstances = { time?: TimeLeft; request?: Recognised | undefined };
 
-/**
- * Decides a command and appends its events; again on a conflict of revisions while there is time left.
- * Throws as the event store does.
- */
+/** Decides again on a conflict of revisions while there is time left. Throws as the event store does. */
 export const handleEndpointCommand = (
   store: Store,
   merchantId: string,

@@ -48,8 +48,8 @@ export const isWanted = (
 ): boolean => (eventTypes === undefined ? type !== ON_REQUEST : eventTypes.includes(type));
 
 /**
- * Undefined for an event that is not sent: an intent after the first, a note, and the authorization of a
- * sale, which no GET ever shows.
+ * Undefined for events that are not sent: later intents, notes, a sale's authorization (no GET shows
+ * it).
  */
 export const messageTypeOf = (
   { type }: Pick<PaymentEvent, 'type'>,

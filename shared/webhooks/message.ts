@@ -1,7 +1,4 @@
-/**
- * The message of an event, to the byte, for endpoints and for `payments listen --forward-to`. A payment
- * in it is the text that GET gives at that revision, so it holds nothing that the merchant cannot read.
- */
+/** The message of an event, to the byte. A payment in it is the text that GET gives at that revision. */
 import { StoreUnavailable } from '../event-store/errors.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../event-store/fold-stream.ts';
 import type { PaymentStates } from '../event-store/payment-states.ts';
@@ -11,10 +8,7 @@ import { bodyOf } from '../payment/response.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { DISABLED_TYPE, type MessageType, messageTypeOf, TEST_TYPE } from './message-types.ts';
 
-/**
- * `id` is the event's, at every attempt: receivers deduplicate by it. `traceparent` is the stored one,
- * so that every attempt sends the same.
- */
+/** Both the same at every attempt: the event's `id`, to deduplicate by, and its stored `traceparent`. */
 export type Message = {
   id: string;
   type: MessageType;

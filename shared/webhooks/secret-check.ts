@@ -1,6 +1,6 @@
 /**
- * The event store holds a check value of `WEBHOOK_SECRET`. A process with another secret signs nothing
- * and shows nothing: receivers would take its messages for forged.
+ * Receivers would take messages signed with another `WEBHOOK_SECRET` for forged: such a process signs
+ * none.
  */
 import { StoreUnavailable } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';

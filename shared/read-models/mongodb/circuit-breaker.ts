@@ -33,10 +33,7 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
     () => new ReadModelsUnavailable(`the read models did not answer within ${ms} ms`),
   );
 
-/**
- * After one call without an answer the following calls are rejected at once, until the server answers a
- * probe: a request that can be served without the read models need not wait for them.
- */
+/** After one call without an answer, calls are rejected until a probe is answered. */
 export const createCircuitBreaker = ({
   probe,
   probeMsMax,

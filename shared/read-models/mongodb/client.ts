@@ -31,8 +31,7 @@ const CLIENT_OPTIONS: MongoClientOptions = {
 
 /** Connects with its first call. Throws ReadModelsUnavailable, one line, for an address that is none. */
 export const clientOf = (url: string): MongoClient => {
-  // The client would take "test" where the path names no database. Its messages may repeat the
-  // address, and the password in it.
+  // The client would take "test" for no database. Its messages may repeat the password in the address.
   if (!/^mongodb(\+srv)?:\/\/[^/?#]+\/[^/?#]+(\?|$)/.test(url))
     throw new ReadModelsUnavailable(
       'the address of the read models names no MongoDB server and database',
@@ -46,18 +45,12 @@ export const clientOf = (url: string): MongoClient => {
   }
 };
 
-/**
- * Before each call: the client connects by itself for its first call alone, and where the server was
- * away then, every later call would fail for good.
- */
+/** For each call: the client connects by itself once, and if the server was away then, never again. */
 export const connected = async (client: MongoClient): Promise<void> => {
   await client.connect();
 };
 
-/**
- * The client wraps any error of a bulk write in one of the server's; one of the connection has no code
- * then.
- */
+/** The client wraps every error of a bulk write in a server's; one of the connection has no code then. */
 const isOfServer = (error: MongoError): error is MongoServerError =>
   error instanceof MongoServerError &&
   (!(error instanceof MongoBulkWriteError) || error.code !== undefined);

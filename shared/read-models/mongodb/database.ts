@@ -15,10 +15,7 @@ export const quick = { maxTimeMS: READ_MS_MAX };
 /** Names the served generation. */
 export const SERVED = 'served';
 
-/**
- * Connects with its first call; `onDown` is called when the server has stopped answering. Each call ends
- * in its time, with ReadModelsUnavailable where the server is out of reach.
- */
+/** Connects with its first call; each call ends in time, else throws ReadModelsUnavailable. */
 export const openDatabase = (url: string, onDown = (): void => undefined) => {
   const client = clientOf(url);
   const db = client.db();
@@ -59,10 +56,7 @@ export const openDatabase = (url: string, onDown = (): void => undefined) => {
 export type Database = ReturnType<typeof openDatabase>;
 export type Generation = ReturnType<Database['generationOf']>;
 
-/**
- * Generation 1 is served until the control document names another. `onOther` is called when this process
- * learns of another one.
- */
+/** Generation 1 is served until the control document names another; then `onOther` is called. */
 export const createServed = (
   { control, read, generationOf }: Pick<Database, 'control' | 'read' | 'generationOf'>,
   onOther: () => void,

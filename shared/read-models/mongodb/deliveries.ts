@@ -6,10 +6,7 @@ import { loadText, saveText, type VersionedText } from './key-document.ts';
 /** Apart from the read models' collections: dropping those keeps these. */
 const ROWS = 'webhook_deliveries';
 const ATTEMPTS = 'webhook_attempts';
-/**
- * One save has fewer attempts: an attempt's number is its row's version times this and its place in the
- * save.
- */
+/** More than a save has attempts: an attempt's number is its row's version times this, and its place. */
 const PER_SAVE = 1_000;
 const NUMBER_DIGITS = 15;
 /** Old attempts are looked for once in so many saves. */

@@ -1,17 +1,11 @@
-/**
- * Read models that were written lately and documents that were read lately, to spare look-ups in the
- * file.
- */
+/** Read models that were written lately, and documents that were read lately. */
 
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { bytesOfReadModel } from '../../payment/payment-response.ts';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { PaymentDocument } from '../port.ts';
 
-/**
- * Some 3 kB each, and of large ones fewer: the next event of most comes within milliseconds or much
- * later (ADR-0112).
- */
+/** Some 3 kB each: the next event of most comes within milliseconds or much later (ADR-0112). */
 const READ_MODELS_MAX = 128;
 const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 

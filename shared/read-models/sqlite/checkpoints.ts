@@ -12,7 +12,7 @@ export const CHECKPOINT_SCAN = import.meta.url;
 /** 8 MB: a longer log keeps a batch waiting for longer, of a shorter one more pages are moved twice. */
 const DUE_AT_PAGES = 2_000;
 
-/** Throws SQLite's errors; the next checkpoint moves what this one left. */
+/** One checkpoint of the file. Throws SQLite's errors; the next checkpoint moves what this one left. */
 export const scan: Scan<{ file: string }, never, void> = async ({ file }) => {
   // A file that is gone is not made again.
   using db = new DatabaseSync(`${pathToFileURL(file).href}?mode=rw`, { timeout: 0 });
@@ -25,6 +25,7 @@ export const createCheckpoints = (move: () => Promise<void>) => {
   return {
     /** A batch waits for it: only a log that was moved to its end is written from its start again. */
     underWay: (): Promise<void> | undefined => underWay,
+    /** Begins a checkpoint where one is due. */
     afterCommit({ walPages }: { walPages: StatementSync }): void {
       const { log, checkpointed } = walPages.get() as { log: number; checkpointed: number };
       if (underWay !== undefined || log - checkpointed < DUE_AT_PAGES) return;
@@ -38,4 +39,5 @@ export const createCheckpoints = (move: () => Promise<void>) => {
   };
 };
 
+/** See createCheckpoints. */
 export type Checkpoints = ReturnType<typeof createCheckpoints>;

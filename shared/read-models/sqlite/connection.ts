@@ -108,8 +108,7 @@ const connect = ({
   ensurePrivateFile(file);
   const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX });
   try {
-    // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
-    // are safe in the log, and the changes are made again.
+    // NORMAL: a power failure may take the last changes with their checkpoint; they are made again.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
     // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
@@ -173,10 +172,7 @@ const OF_THE_FILE = [
   ...['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT'],
 ];
 
-/**
- * ReadModelsUnavailable for an error of the file, also for one from another thread, which has lost its
- * class on the way; any other error as it is.
- */
+/** ReadModelsUnavailable for an error of the file, also where it lost its class between threads. */
 export const unavailable = (error: unknown): unknown => {
   const { code, message } = Object(error) as { code?: string; message: string };
   if (code === 'READ_MODELS_UNAVAILABLE' && !(error instanceof ReadModelsUnavailable))

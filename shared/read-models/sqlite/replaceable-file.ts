@@ -17,8 +17,7 @@ import {
 } from './connection.ts';
 
 /**
- * Keeps the file that a rename takes away until the returned function is called: to free the blocks of a
- * large file takes a tenth of a second, in a thread of Node's own then.
+ * Keeps the file that a rename takes away: to free the blocks of a large one takes a tenth of a second.
  */
 const keepOpen = (file: string): (() => void) => {
   try {
@@ -112,10 +111,7 @@ export const openReplaceableFile = (
 
   return {
     run,
-    /**
-     * Throws ReadModelsUnavailable, also where the file that is there then cannot be opened: the next
-     * step opens it.
-     */
+    /** Throws ReadModelsUnavailable, also where the new file cannot be opened: the next step opens it. */
     replaceBy: (file: string): void => run(() => replace(file)),
     isOpen: (): boolean => !closed,
     close: (): void => {
