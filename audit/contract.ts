@@ -3,7 +3,7 @@
  * minor units, times RFC 3339 in UTC with milliseconds, positions opaque.
  */
 import { z } from 'zod';
-import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
+import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);

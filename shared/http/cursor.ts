@@ -3,7 +3,7 @@
  * made meanwhile do not move the next page. Its text is for this service alone to read.
  */
 import { z } from 'zod';
-import { PAYMENT_ID } from '../payment/payment-id.ts';
+import { PAYMENT_ID } from '../payment/event-fields.ts';
 import type { PaymentSearch } from '../read-models/port.ts';
 
 /** Where a page ended. */

@@ -3,7 +3,7 @@
  * beside what its service names (the responses of the auth hooks, of the reading of a request and of
  * the server).
  */
-import { PAYMENT_ID } from '../payment/payment-id.ts';
+import { PAYMENT_ID } from '../payment/event-fields.ts';
 import { isOfMerchants } from './auth/tokens.ts';
 import type { RequestForm, ResponseForm, ResponseHeader } from './route.ts';
 import { type RoutePlace, SIGNED } from './route-table.ts';

@@ -1,6 +1,8 @@
 /** Fields that events of more than one family have, as schemas for encoding. */
 import { z } from 'zod';
-import { PAYMENT_ID } from './payment-id.ts';
+
+/** Every id that comes from outside is checked against it. */
+export const PAYMENT_ID = /^[A-Za-z0-9_-]{1,32}$/;
 
 export const text = z.string().min(1).max(255);
 /** In minor units. */

@@ -1,7 +1,6 @@
 /** The PaymentResponse of the interface, the read model around it, and how its amounts are computed. */
 import type { EventData, FailureCode, MaskedCard, PaymentDetails } from './payment-events.ts';
-import type { PaymentStatus } from './payment-status.ts';
-import type { Confirmation } from './transitions.ts';
+import type { Confirmation, PaymentStatus } from './transitions.ts';
 
 /** `providerFailureCode` is the provider's own code. */
 export type Failure = { failureCode: FailureCode; providerFailureCode?: string };

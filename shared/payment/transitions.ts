@@ -1,6 +1,16 @@
 /** The one table of transitions, and what an event needs of its operation before it (M8, L5). */
 import type { PaymentEvent, PaymentEventType } from './payment-events.ts';
-import type { PaymentStatus } from './payment-status.ts';
+
+/** Interface, "Payment response"; in the order in which a payment can reach them. */
+export const PAYMENT_STATUSES = [
+  'PENDING',
+  'AUTHORIZED',
+  'CAPTURED',
+  'REFUNDED',
+  'VOIDED',
+  'FAILED',
+] as const;
+export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
 /** Notes of one operation beside its intent and its outcome: they follow any status and change none. */
 const NOTES = [

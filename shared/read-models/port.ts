@@ -14,7 +14,7 @@
  */
 import type { Position } from '../event-store/port.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
-import type { PaymentStatus } from '../payment/payment-status.ts';
+import type { PaymentStatus } from '../payment/transitions.ts';
 import type { DocumentRow } from './document-row.ts';
 
 /** A payment as it is served. */
