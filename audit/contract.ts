@@ -3,7 +3,7 @@
  * times RFC 3339 in UTC with milliseconds, positions opaque.
  */
 import { z } from 'zod';
-import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
+import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 
 const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
   z.object(shape).meta({ id });

@@ -10,7 +10,7 @@ import {
   parameterText,
   shortParameter,
 } from '../shared/http/fields.ts';
-import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
+import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 import { NO_EVENTS_POSITION, NO_POSITION, NO_POSITION_NOR_NOW, POSITION } from './positions.ts';
 
 const wholeNumber = (min: number, max: number, more: { default?: number } = {}) => {

@@ -8,8 +8,8 @@
  */
 import { z } from 'zod';
 import { type PaymentEventType, paymentSchemas } from '../../shared/payment/payment-events.ts';
-import { PAYMENT_STATUSES } from '../../shared/payment/payment-status.ts';
 import { type SealEvent, sealSchemas } from '../../shared/payment/seal-events.ts';
+import { PAYMENT_STATUSES } from '../../shared/payment/transitions.ts';
 
 const created = paymentSchemas.PaymentCreated.shape;
 const details = created.details.shape;

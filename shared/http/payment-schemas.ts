@@ -3,10 +3,10 @@
  * Responses are not checked by them on their way out, only in tests.
  */
 import { z } from 'zod';
+import { PAYMENT_ID } from '../payment/event-fields.ts';
 import { FAILURE_CODES } from '../payment/payment-events.ts';
-import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type * as readModel from '../payment/payment-response.ts';
-import { PAYMENT_STATUSES } from '../payment/payment-status.ts';
+import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
 import {
   choice,

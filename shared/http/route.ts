@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { z } from 'zod';
-import { PAYMENT_ID } from '../payment/payment-id.ts';
+import { PAYMENT_ID } from '../payment/event-fields.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';

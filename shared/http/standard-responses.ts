@@ -1,5 +1,5 @@
 /** The parts of the API documents that routes share. */
-import { PAYMENT_ID } from '../payment/payment-id.ts';
+import { PAYMENT_ID } from '../payment/event-fields.ts';
 import { isOfMerchants } from './auth/tokens.ts';
 import type { RequestForm, ResponseForm, ResponseHeader } from './route.ts';
 import { type RoutePlace, SIGNED } from './route-table.ts';

@@ -17,7 +17,6 @@ export const CARD_BRANDS = [
   'UNIONPAY',
   'MAESTRO',
 ] as const;
-/** One of CARD_BRANDS. */
 export type CardBrand = (typeof CARD_BRANDS)[number];
 
 const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
@@ -31,7 +30,7 @@ const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
   maestro: 'MAESTRO',
 };
 
-/** A card as the contract takes it, already checked for shape. */
+/** A card of a request, its shape checked already. */
 export type CardInput = {
   number: string;
   holderName: string;
@@ -44,10 +43,9 @@ export type CardInput = {
 /** A token of the provider's own in place of number, expiry and CVV (gaps §14). */
 export const CARD_TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
 
-/** A card as the contract takes it where the merchant has a token of it. */
 export type TokenInput = { token: string; holderName: string; brand?: string | undefined };
 
-/** What a provider tells of a token's card; `bin` where it tells one, with 6 or 8 digits. */
+/** The provider's description of a token's card; `bin` has 6 or 8 digits. */
 export type TokenCard = {
   bin?: string | undefined;
   last4: string;
@@ -57,10 +55,7 @@ export type TokenCard = {
   brand?: CardBrand | undefined;
 };
 
-/**
- * The whole card, or the token of one, for one provider call. Prints as `[card]` in JSON, in strings
- * and in inspect.
- */
+/** The whole card, or its token, for one provider call. JSON, strings and inspect show `[card]`. */
 export class CardSecret {
   readonly #card: CardInput | TokenInput;
 
@@ -68,7 +63,7 @@ export class CardSecret {
     this.#card = card;
   }
 
-  /** The whole card or the token, for the one call that sends it to the provider. */
+  /** For the one call that sends it to the provider. */
   reveal(): CardInput | TokenInput {
     return this.#card;
   }
@@ -89,10 +84,10 @@ export class CardSecret {
 /** The longest prefix of a card number that decides its brand. */
 const PREFIX_DIGITS = 8;
 const PREFIXES_MAX = 10_000;
-/** The library's result for each prefix: its look-up costs as much as parsing the whole request. */
+/** A look-up in the library costs as much as parsing the whole request. */
 const brandsByPrefix = new Map<string, CardBrand | undefined>();
 
-/** The brand that a card number belongs to, or undefined when it fits no brand or several. */
+/** Undefined where the number fits no brand, or several. */
 export const brandOf = (number: string): CardBrand | undefined => {
   const prefix = number.slice(0, PREFIX_DIGITS);
   if (brandsByPrefix.has(prefix)) return brandsByPrefix.get(prefix);
@@ -103,12 +98,11 @@ export const brandOf = (number: string): CardBrand | undefined => {
   return brand;
 };
 
-/** Whether digits are a whole card number of some brand: its prefix, its length and its check digit. */
+/** Whether prefix, length and check digit are those of a card number. */
 export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
 
 /**
- * The one masked form of a card: its bin has 8 digits for 16-digit Visa and Mastercard numbers, else
- * 6; `brand` is that of the number, else the one that the request names (gaps §4).
+ * The one masked form of a card (gaps §4). The number's brand wins over the one that the request names.
  */
 export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): MaskedCard => {
   const longBin =
@@ -125,7 +119,7 @@ export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): M
   };
 };
 
-/** The masked form of a token's card, as its provider described it; the holder is the merchant's to say. */
+/** The masked form of a token's card, as its provider described it; the merchant names the holder. */
 export const maskToken = (
   { bin, last4, expiryMonth, expiryYear, brand: described }: TokenCard,
   { holderName, brand: given }: TokenInput,

@@ -24,7 +24,6 @@ export type MerchantRules = {
  */
 type ToProvider = { providers: readonly string[] };
 
-/** Begins a payment: a sale where `captureNow` is true, else an authorization. */
 export type CreateCommand = ToProvider & {
   kind: 'create';
   operationId: string;
@@ -34,7 +33,7 @@ export type CreateCommand = ToProvider & {
   currency: string;
   captureNow: boolean;
   card: MaskedCard;
-  /** The brand of the card number, whatever brand the request names. */
+  /** Of the card number, whatever brand the request names. */
   numberBrand: CardBrand | undefined;
   details: PaymentDetails;
   identity: RequestIdentity;
@@ -42,38 +41,30 @@ export type CreateCommand = ToProvider & {
   rules: MerchantRules;
 };
 
-/**
- * A change of a payment. An omitted amount is the whole authorized amount, or what is left to refund
- * (gaps §5).
- */
+/** An omitted amount is the whole authorized amount, or all that is left to refund (gaps §5). */
 export type ChangeCommand = ToProvider & {
   kind: 'capture' | 'void' | 'refund';
   operationId: string;
   amountMinor?: RequestedAmount | undefined;
   reason?: string | undefined;
   identity: RequestIdentity;
-  /** What an equal request was stored with under the older secret, during its rotation (ADR-0105). */
+  /** The identity of an equal request under the older secret, during its rotation (ADR-0105). */
   previousIdentity?: RequestIdentity | undefined;
-  /** How many operations one payment may have, its create and those that failed included (gaps §18). */
+  /** Its create and those that failed included (gaps §18). */
   operationsMax: number;
 };
 
 /**
- * Keeps what the provider has opened for a create, before the provider is told to move money. Of an
- * operation that has its outcome, or another reference, nothing is kept.
+ * Keeps what the provider has opened for a create that has no outcome, before it is told to move money.
  */
 export type OpenCommand = { kind: 'open'; operationId: string; reference: string };
 
 /**
- * Records what the provider says later, unless it is recorded already or cannot be recorded now.
- * `operationId` is a new one, for a refund that was made elsewhere.
+ * Records a later result of the provider once. `operationId` is a new one, for a refund made elsewhere.
  */
 export type LaterCommand = { kind: 'later'; operationId: string; result: LaterResult };
 
-/**
- * Records the outcome of an operation, as the provider gave it or as it was proven; `resolution` is
- * present where an operator resolved the operation by hand.
- */
+/** Records the provider's outcome or a proven one; `resolution` where an operator resolved it by hand. */
 export type RecordCommand = {
   kind: 'record';
   operationId: string;
@@ -83,8 +74,8 @@ export type RecordCommand = {
 } & FinalOutcomeDetails;
 
 /**
- * One operator's word for the outcome of an operation (gaps §16): a request, or the approval of
- * another operator's equal request. `atMs` is the wall clock.
+ * A request for an outcome, or the approval of another operator's equal one (gaps §16). `atMs`: wall
+ * clock.
  */
 export type ResolveCommand = {
   kind: 'resolve';
@@ -96,11 +87,9 @@ export type ResolveCommand = {
   atMs: number;
 };
 
-/** What the provider says for good of an operation that was resolved by hand. */
+/** The provider's final outcome of an operation that was resolved by hand. */
 export type ConfirmCommand = { kind: 'confirm'; operationId: string } & FinalOutcomeDetails;
 
-/** Everything that `decideResolution` takes. */
 export type ResolutionCommand = ResolveCommand | ConfirmCommand;
 
-/** Everything that `decide` takes. */
 export type Command = CreateCommand | ChangeCommand | OpenCommand | RecordCommand;

@@ -1,14 +1,14 @@
 /**
- * The rules of what a provider says of a payment later, beside the outcomes of operations (gaps §15).
- * Pure, and decided at the exact revision, so that each result is recorded once, whatever the order
- * and number of its notices.
+ * The rules for what a provider says of a payment later, beside the outcomes of operations (gaps §15).
+ * Pure; decided at the exact revision, so each result is recorded once, whatever its notices' order and
+ * number.
  */
 import type { LaterCommand } from './commands.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import { hasUnresolvedIntent, leftOfCapture, refundAt } from './payment-response.ts';
 import { authorizationOf, type PaymentState, unresolvedOperations } from './payment-state.ts';
 
-/** The events of a later result: none where it is recorded already, or cannot be recorded now. */
+/** None where the result is recorded already, or cannot be recorded now. */
 export const decideLater = (state: PaymentState, command: LaterCommand): PaymentEvent[] => {
   const { result } = command;
   switch (result.kind) {
@@ -60,7 +60,7 @@ const refundObserved = (
   { refundId, amount }: Result<'REFUND_OBSERVED'>,
 ): PaymentEvent[] => {
   const isKnown = state.observedRefunds?.some((o) => o.refundId === refundId);
-  // More than is left cannot be: reconcile shows it.
+  // A refund of more than is left cannot be: reconcile shows it.
   const isTooMuch = amount > leftOfCapture(state, state.readModel.unresolved);
   if (!hasCaptured(state) || isKnown || isTooMuch) return [];
   const data = { operationId, amount, currency: state.currency, refundId };

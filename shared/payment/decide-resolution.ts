@@ -1,6 +1,7 @@
 /**
- * The rules of what two operators resolve by hand, and of what the provider says of it afterwards
- * (gaps §16, ADR-0098, ADR-0099). Pure. No events: the state has it already, or something better.
+ * The rules for two operators who resolve an operation by hand, and for the provider's word on it
+ * afterwards (gaps §16, ADR-0098, ADR-0099). Pure. No events: the state has it already, or something
+ * better.
  */
 import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './commands.ts';
 import type { FinalOutcome } from './outcome.ts';
@@ -13,20 +14,16 @@ import {
   type ResolutionRequest,
 } from './payment-state.ts';
 
-/** For how long another operator can approve a request. */
 export const APPROVAL_MS_MAX = 86_400_000;
 
-/**
- * A person by the `sub` of a token, in the form by which two persons are told apart: without outer
- * spaces and invisible characters. All else about names is the issuer's to keep apart.
- */
+/** Two persons are told apart by the `sub` of a token without outer spaces and invisible characters. */
 export const personOf = (subject: string): string =>
   subject
     .replace(/\p{Cf}/gu, '')
     .normalize('NFC')
     .trim();
 
-/** The events to append. Throws Error for an operation that was never begun: a bug of the code that calls it. */
+/** Throws Error for an operation that was never begun: a bug of the calling code. */
 export const decideResolution = (
   state: PaymentState | undefined,
   command: ResolutionCommand,
@@ -105,7 +102,7 @@ const confirmed = (
   data: { ...dataOf(state, operation), outcome, ...more },
 });
 
-/** Approved by both, or by neither: a decline and a fence both say that no money moved. */
+/** A decline and a fence both say that no money moved. */
 const agree = (one: FinalOutcome, other: FinalOutcome): boolean =>
   (one === 'APPROVED') === (other === 'APPROVED');
 
@@ -116,9 +113,9 @@ const confirm = (
 ): PaymentEvent[] => {
   const { ended, confirmation, contradictionEnded } = operation;
   if (ended === undefined || contradictionEnded) return [];
-  // Of an outcome that the provider gave itself nothing is left to be confirmed.
+  // The provider gave this outcome itself.
   if (confirmation === undefined && !isFree(operation)) return [];
-  // A question about an operation is never responded to with NOT_SENT: that is a call's outcome.
+  // NOT_SENT is a call's outcome, never the response to a question.
   const outcome = command.outcome === 'NOT_SENT' ? 'FENCED' : command.outcome;
   const reference = 'providerReference' in command ? command.providerReference : undefined;
   const more = reference === undefined ? {} : { providerReference: reference };

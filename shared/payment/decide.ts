@@ -1,8 +1,7 @@
 /**
- * The rules: which events a command leads to in a state, or why it is refused. Pure, synchronous and
- * total: every pair has exactly one decision (test/domain/decide-table.ts has the
- * table). An operation id that the state already knows yields no events, so every command is safe to
- * repeat.
+ * The rules: which events a command leads to in a state, or why it is refused. Pure and total: every
+ * pair has one decision (test/domain/decide-table.ts). An operation id that the state knows yields no
+ * events, so every command is safe to repeat.
  */
 import type {
   ChangeCommand,
@@ -23,7 +22,7 @@ import {
   unresolvedOperations,
 } from './payment-state.ts';
 
-/** The code of each refused change (interface, "Errors"). */
+/** Interface, "Errors". */
 export const NOT_ALLOWED = {
   capture: 'CAPTURE_NOT_ALLOWED',
   void: 'VOID_NOT_ALLOWED',
@@ -32,25 +31,24 @@ export const NOT_ALLOWED = {
 
 type RefusalCode = 'BUSINESS_RULE_VIOLATION' | (typeof NOT_ALLOWED)[keyof typeof NOT_ALLOWED];
 
-/** The rules of payments do not allow the command; `details` says why, for the merchant. */
+/** `details` says why, for the merchant. */
 export type Refused = { kind: 'refused'; code: RefusalCode; details: string[] };
 
 /** An unresolved operation excludes this command: find out its outcome, then decide again. */
 export type Unresolved = { kind: 'unresolved'; operation: Operation };
 
-/** The events to append, none for a repeated operation id; or why the command is not carried out. */
+/** None for a repeated operation id. */
 export type Decision =
   | { kind: 'events'; events: PaymentEvent[] }
   | Refused
   | Unresolved
-  /** The payment id is taken: another create has made this stream. */
+  /** Another create has made this stream. */
   | { kind: 'exists' }
-  /** An operation with the command's idempotency key exists: the command is its repeat (gaps §8). */
+  /** An operation under the same idempotency key exists (gaps §8). */
   | { kind: 'repeated' }
   /** The payment was made at `provider`, and another one is set: nothing may be sent there (ADR-0247). */
   | { kind: 'other provider'; provider: string };
 
-/** A refusal with its reasons. */
 export const refused = (code: RefusalCode, ...details: string[]): Refused => ({
   kind: 'refused',
   code,
@@ -60,9 +58,8 @@ export const refused = (code: RefusalCode, ...details: string[]): Refused => ({
 const eventsOf = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
 
 /**
- * Decides on a command in a state; `state` is undefined for a payment that does not exist. Throws
- * Error only for a bug in the code that calls it: a change of a payment that does not exist, or an
- * outcome of an unknown operation.
+ * `state` is undefined for a payment that does not exist. Throws Error only for a bug of the calling
+ * code: a change of such a payment, or an outcome of an unknown operation.
  */
 export const decide = (state: PaymentState | undefined, command: Command): Decision => {
   if (command.kind === 'create') return create(state, command);
@@ -93,7 +90,6 @@ export const hasReachedCeiling = (
 const refusedAtCeiling = ({ kind, operationsMax }: ChangeCommand): Refused =>
   refused(NOT_ALLOWED[kind], `the payment has reached ${operationsMax} operations`);
 
-/** The provider that an intent names. */
 const sentTo = ({ providers: [provider] }: ChangeCommand | CreateCommand) =>
   provider === undefined ? {} : { provider };
 
@@ -140,13 +136,13 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   });
 };
 
-/** The unresolved create, capture or void, which excludes every other command on the payment. */
+/** An unresolved create, capture or void excludes every other command on the payment. */
 const unresolvedExclusive = (state: PaymentState): Unresolved | undefined => {
   const operation = unresolvedOperations(state).find((o) => o.kind !== 'refund');
   return operation === undefined ? undefined : { kind: 'unresolved', operation };
 };
 
-/** The intent of a change; none where the payment is at another provider, which alone knows it. */
+/** No intent where the payment is at another provider, which alone knows it. */
 const intent = (
   type: 'PaymentCaptureRequested' | 'PaymentVoidRequested' | 'PaymentRefundRequested',
   state: PaymentState,

@@ -1,7 +1,6 @@
-/** Two fields of version 1 of outcome events as they were called at first, which installations hold. */
+/** The first names of two fields of version 1 of outcome events, which installations hold. */
 import type { EventType } from './events.ts';
 
-/** From the first name to the one that the field got within version 1. */
 const NAMES = new Map([
   ['cause', 'outcome'],
   ['settlement', 'resolution'],
@@ -17,7 +16,7 @@ const TYPES: ReadonlySet<EventType> = new Set([
   'PaymentRefundDeclined',
 ]);
 
-/** Stored data with its first names replaced; the very data where it has none. Pure. */
+/** Stored data under today's names; the same object where it has them. */
 export const withNamesOfToday = (type: EventType, version: number, data: unknown): unknown => {
   if (version !== 1 || !TYPES.has(type) || typeof data !== 'object' || data === null) return data;
   const names = Object.keys(data);

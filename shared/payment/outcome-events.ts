@@ -1,13 +1,8 @@
-/**
- * The events of an outcome, by the kind of its operation: one event, or two for an approved sale
- * (gaps §6). Pure; whether an outcome may be recorded at all is decided in decide.ts and
- * decide-resolution.ts.
- */
+/** The events of an outcome: one, or two for an approved sale (gaps §6). */
 import type { RecordCommand } from './commands.ts';
 import type { EventData, PaymentEvent } from './payment-events.ts';
 import type { Operation, PaymentState } from './payment-state.ts';
 
-/** The events that record the outcome of an operation that has none yet. */
 export const outcomeEvents = (
   state: PaymentState,
   operation: Operation,

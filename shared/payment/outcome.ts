@@ -1,10 +1,8 @@
-/** The outcomes of an operation (docs/glossary.md): one type for the rules, the provider and recovery. */
 import type { FailureCode } from './payment-events.ts';
 
 /**
  * APPROVED and DECLINED: the provider's decision. NOT_SENT: proven never to have reached the provider.
- * FENCED: the provider promised never to carry it out. UNKNOWN: the money may have moved, so no
- * outcome is recorded.
+ * FENCED: the provider promised never to carry it out. UNKNOWN: the money may have moved.
  */
 export type Outcome = 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED' | 'UNKNOWN';
 
@@ -12,19 +10,19 @@ export type Outcome = 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED' | 'UNKNOWN
 export type FinalOutcome = Exclude<Outcome, 'UNKNOWN'>;
 
 /**
- * What has become of a payment since, as the provider says (gaps §15). Amounts in minor units; ids and
- * codes are the provider's, of at most 64 of `A-Za-z0-9_.-`.
+ * A later result of a payment, as the provider says (gaps §15). Amounts in minor units; ids and codes
+ * are the provider's, of at most 64 of `A-Za-z0-9_.-`.
  */
 export type LaterResult =
   | { kind: 'AUTHORIZATION_EXPIRED' }
-  /** `operationId` is that of a refund of ours. */
+  /** The id of one of our refunds. */
   | {
       kind: 'REFUND_FAILED';
       operationId: string;
       failureCode: FailureCode;
       providerFailureCode?: string | undefined;
     }
-  /** Made elsewhere: it carries no operation id of ours. */
+  /** Made elsewhere, under no operation id of ours. */
   | { kind: 'REFUND_OBSERVED'; refundId: string; amount: number }
   | {
       kind: 'DISPUTE';
@@ -34,7 +32,6 @@ export type LaterResult =
       status: 'OPEN' | 'WON' | 'LOST';
     };
 
-/** A final outcome with the provider's details of it. */
 export type FinalOutcomeDetails =
   | { outcome: 'APPROVED'; providerReference?: string | undefined }
   | { outcome: 'DECLINED'; failureCode: FailureCode; providerFailureCode?: string | undefined }

@@ -1,13 +1,18 @@
 /**
- * The events of a payment's stream (gaps §6). The type names and the field names are stored forms:
- * they are never renamed, only added to or upcast.
- *
- * Amounts are integers of minor units, from 1 (from 0 where a sentence says so). No schema has a
- * field that could hold a card number or a CVV, and every schema is strict, so none can be stored.
+ * The events of a payment's stream (gaps §6). Type names and field names are stored forms: never
+ * renamed, only added to or upcast. Amounts are minor units, from 1. No schema has a field for a card
+ * number or a CVV, and every schema is strict, so none can be stored.
  */
 import { z } from 'zod';
 import { WITHOUT_TWELVE_DIGITS } from './card-digits.ts';
-import { amountMinor, identity, operation, paymentId, text } from './event-fields.ts';
+import {
+  amountMinor,
+  type EventsOf,
+  identity,
+  operation,
+  paymentId,
+  text,
+} from './event-fields.ts';
 
 const optionalText = z.string().max(255).optional();
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
@@ -33,7 +38,6 @@ export const FAILURE_CODES = [
   'PROVIDER_UNAVAILABLE',
   'UNKNOWN_DECLINE',
 ] as const;
-/** One of FAILURE_CODES. */
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
 const address = z.strictObject({
@@ -46,7 +50,7 @@ const address = z.strictObject({
 
 const goodsType = z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']);
 
-/** What a payment keeps of its create request, apart from amount and card; no unknown field. */
+/** The parts of a create request that a payment keeps, apart from amount and card. */
 export const paymentDetails = z.strictObject({
   merchantReference: text.optional(),
   descriptor: optionalText,
@@ -96,7 +100,6 @@ export const paymentDetails = z.strictObject({
     })
     .optional(),
 });
-/** See `paymentDetails`. */
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
 /** The one masked form of a card (gaps §4); `bin` is absent where a token's provider tells none. */
@@ -112,16 +115,15 @@ export const maskedCard = z.strictObject({
   expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text.optional(),
 });
-/** See `maskedCard`. */
 export type MaskedCard = z.infer<typeof maskedCard>;
 
-/** What proves an outcome, in an operator's words; no run of digits as long as a card number. */
+/** An operator's proof of an outcome; no run of digits as long as a card number. */
 const evidence = z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS);
 
 /**
- * Present where two operators resolved the operation by hand (ADR-0098): the one who approved is the
- * actor of the event's context and gave `evidence`, `requestedBy` requested it with
- * `requestEvidence`. Both are absent where an event is older than the second person.
+ * Present where two operators resolved the operation by hand (ADR-0098): `requestedBy` requested it with
+ * `requestEvidence`, and the actor of the event's context approved it with `evidence`. Events from
+ * before the second person lack the first two.
  */
 const resolution = z.strictObject({
   evidence,
@@ -129,7 +131,6 @@ const resolution = z.strictObject({
   requestEvidence: evidence.optional(),
   withoutFence: z.literal(true).optional(),
 });
-/** What operators said for an outcome. */
 export type Resolution = z.infer<typeof resolution>;
 
 const ended = { ...operation, resolution: resolution.optional() };
@@ -137,25 +138,21 @@ const decline = {
   ...ended,
   failureCode: z.enum(FAILURE_CODES),
   providerFailureCode: providerCode.optional(),
-  /**
-   * DECLINED: the provider declined. NOT_SENT and FENCED: proven never carried out, so the
-   * idempotency key of the operation is free again (gaps §7, §8).
-   */
+  /** NOT_SENT and FENCED: proven never carried out, so the idempotency key is free again (gaps §7, §8). */
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
 const approval = { ...ended, providerReference: providerCode.optional() };
 /**
- * The name of the provider that the operation is sent to (ADR-0247), as `http:pay.example/v1`. Absent in
- * events from before there were names: such an operation is asked about at whatever provider is set.
+ * As `http:pay.example/v1` (ADR-0247). An older event lacks it: any provider that is set is asked about
+ * it.
  */
 const provider = text.optional();
 const requested = { ...operation, identity, provider, reason: optionalText };
-/** What a provider can say for good of an operation that it is asked about. */
 const providerOutcome = z.enum(['APPROVED', 'DECLINED', 'FENCED']);
 
 /** The schema of each event's data at its current version; strict, for encoding. */
 export const paymentSchemas = {
-  /** The intent to authorize or sell; stored before the provider is called. */
+  /** The intent to authorize or sell; stored before the provider is called, like each intent below. */
   PaymentCreated: z.strictObject({
     ...operation,
     paymentId,
@@ -167,33 +164,27 @@ export const paymentSchemas = {
     provider,
   }),
   /**
-   * The provider has opened what it will authorize or sell on, and calls it `providerReference`;
-   * stored before it is told to move money, so that an operation without this event never moved any.
+   * The provider has opened something to authorize or sell on, and calls it `providerReference`; stored
+   * before the provider is told to move money, so an operation without this event never moved any.
    */
   PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
-  /** The provider reserved `amount`. */
   PaymentAuthorized: z.strictObject(approval),
-  /** The provider took `amount`; `releasedAmount` (from 1) is what a partial capture gave back. */
+  /** `releasedAmount` is what a partial capture gave back. */
   PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
-  /** The whole authorization was released; `amount` is the authorized amount. */
+  /** `amount` is the authorized amount. */
   PaymentVoided: z.strictObject(approval),
-  /** The provider gave `amount` back. */
   PaymentRefunded: z.strictObject(approval),
-  /** The create was declined, never sent, or fenced. Final. */
+  /** Final. */
   PaymentFailed: z.strictObject(decline),
-  /** The intent to capture `amount`; stored before the provider is called. */
   PaymentCaptureRequested: z.strictObject(requested),
-  /** The intent to void; stored before the provider is called. */
   PaymentVoidRequested: z.strictObject(requested),
-  /** The intent to refund `amount`, reserved against the ceiling from here on. */
+  /** `amount` is reserved from here on. */
   PaymentRefundRequested: z.strictObject(requested),
-  /** The capture did not happen; the payment stays AUTHORIZED. */
   PaymentCaptureDeclined: z.strictObject(decline),
-  /** The void did not happen; the payment stays AUTHORIZED. */
   PaymentVoidDeclined: z.strictObject(decline),
-  /** The refund did not happen; its reservation is released. */
+  /** The reservation is released. */
   PaymentRefundDeclined: z.strictObject(decline),
-  /** The provider let the authorization run out; `operationId` is the create's, `amount` all of it. */
+  /** `operationId` is the create's, `amount` all of it. */
   PaymentAuthorizationExpired: z.strictObject(operation),
   /** A refund that was approved bounced: its `amount` is refundable again. */
   PaymentRefundFailed: z.strictObject({
@@ -203,18 +194,17 @@ export const paymentSchemas = {
   }),
   /** A refund was made elsewhere; the provider calls it `refundId`, the operation id is its own here. */
   PaymentRefundObserved: z.strictObject({ ...operation, refundId: providerCode }),
-  /** The cardholder disputes `amount`; `operationId` is the create's. */
+  /** `operationId` is the create's. */
   PaymentDisputed: z.strictObject({ ...operation, disputeId: providerCode, reason: providerCode }),
-  /** The dispute ended for the merchant (WON) or against it (LOST). */
+  /** WON by the merchant, or LOST. */
   PaymentDisputeClosed: z.strictObject({
     ...operation,
     disputeId: providerCode,
     status: z.enum(['WON', 'LOST']),
   }),
   /**
-   * An operator requested that an unresolved operation be resolved by hand; nothing is recorded
-   * until another operator requests the same (gaps §16). On a contradicted operation: that the
-   * contradiction be ended (ADR-0099).
+   * An operator requested a resolution by hand; nothing is recorded until another operator requests the
+   * same (gaps §16). On a contradicted operation: that the contradiction be ended (ADR-0099).
    */
   PaymentResolutionRequested: z.strictObject({
     ...operation,
@@ -224,8 +214,8 @@ export const paymentSchemas = {
     requestedBy: text,
   }),
   /**
-   * What was resolved by hand stands: the provider says the same, or, with `resolution`, two
-   * operators ended a contradiction. The provider is not asked about the operation any more.
+   * The provider says the same as two operators, or, with `resolution`, two operators ended a
+   * contradiction. The provider is not asked about the operation any more.
    */
   PaymentOutcomeConfirmed: z.strictObject({
     ...operation,
@@ -233,7 +223,7 @@ export const paymentSchemas = {
     providerReference: providerCode.optional(),
     resolution: resolution.optional(),
   }),
-  /** The provider says other than what was resolved by hand. Nothing is rewritten (gaps §16). */
+  /** The provider says other than the operators. Nothing is rewritten (gaps §16). */
   PaymentOutcomeContradicted: z.strictObject({
     ...operation,
     outcome: providerOutcome,
@@ -241,49 +231,19 @@ export const paymentSchemas = {
   }),
 } as const;
 
-/** The type name of an event of a payment. */
 export type PaymentEventType = keyof typeof paymentSchemas;
 /** Every event type, in the order of its first appearance in a payment's life. */
 export const PAYMENT_EVENT_TYPES = Object.keys(paymentSchemas) as PaymentEventType[];
 
-/** The data of an event type, at its current version. */
 export type EventData<T extends PaymentEventType> = z.infer<(typeof paymentSchemas)[T]>;
 
-/** One thing that happened to a payment, as the domain sees it. */
-export type PaymentEvent = {
-  [T in PaymentEventType]: { type: T; data: EventData<T> };
-}[PaymentEventType];
+export type PaymentEvent = EventsOf<typeof paymentSchemas>;
 
-/** An event with its revision, from 0, and its time: what a fold needs of a stored event. */
+/** An event with its revision, from 0, and its time. */
 export type PlacedEvent = { revision: number; time: string; event: PaymentEvent };
 
-/** The schema version that new events of each type are stored with (see upcast.ts). */
-export const PAYMENT_VERSIONS: Record<PaymentEventType, number> = {
-  PaymentCreated: 1,
-  PaymentProviderOpened: 1,
-  PaymentAuthorized: 1,
-  PaymentCaptured: 1,
-  PaymentVoided: 1,
-  PaymentRefunded: 1,
-  PaymentFailed: 1,
-  PaymentCaptureRequested: 1,
-  PaymentVoidRequested: 1,
-  PaymentRefundRequested: 1,
-  PaymentCaptureDeclined: 1,
-  PaymentVoidDeclined: 1,
-  PaymentRefundDeclined: 1,
-  PaymentAuthorizationExpired: 1,
-  PaymentRefundFailed: 1,
-  PaymentRefundObserved: 1,
-  PaymentDisputed: 1,
-  PaymentDisputeClosed: 1,
-  PaymentResolutionRequested: 1,
-  PaymentOutcomeConfirmed: 1,
-  PaymentOutcomeContradicted: 1,
-};
-
-/** The stream of a payment (gaps §6). */
+/** Gaps §6. */
 export const streamOf = (paymentId: string): string => `payment-${paymentId}`;
-/** The payment of a stream; undefined for a stream of another kind. */
+/** Undefined for a stream of another kind. */
 export const paymentOf = (stream: string): string | undefined =>
   stream.startsWith('payment-') ? stream.slice('payment-'.length) : undefined;

@@ -1,15 +1,10 @@
-/**
- * The PaymentResponse of the interface, and what the read models keep of a payment; how its
- * transactions and its refundable amount are computed.
- */
+/** The PaymentResponse of the interface, the read model around it, and how its amounts are computed. */
 import type { EventData, FailureCode, MaskedCard, PaymentDetails } from './payment-events.ts';
-import type { PaymentStatus } from './payment-status.ts';
-import type { Confirmation } from './transitions.ts';
+import type { Confirmation, PaymentStatus } from './transitions.ts';
 
-/** Why an attempt failed; `providerFailureCode` is the provider's own code. */
+/** `providerFailureCode` is the provider's own code. */
 export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
 
-/** The kinds of attempts that a response lists. */
 export type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 
 /** A finished attempt; an unfinished one is not listed (gaps §5). */
@@ -22,7 +17,7 @@ export type Transaction = {
   createdAt: string;
 };
 
-/** What a cardholder disputes (gaps §15); `reason` is the provider's word. */
+/** A cardholder's dispute (gaps §15); `reason` is the provider's word. */
 export type Dispute = {
   id: string;
   amount: number;
@@ -70,12 +65,12 @@ export type PaymentFailureResponse = Pick<
 /** One payment in the read models: its response, and what the next event needs. */
 export type PaymentReadModel = {
   merchantId: string;
-  /** The revision, from 0, of the last event in it. */
+  /** Of the last event in it, from 0. */
   revision: number;
   /**
-   * What recovery has to ask the provider about, oldest first: intents that have no outcome yet,
-   * with the intent's time, and with `confirmation` operations that were resolved by hand and that
-   * the provider has not confirmed, with the outcome's time.
+   * Recovery asks the provider about these, oldest first: intents that have no outcome yet, with the
+   * intent's time, and with `confirmation` operations that were resolved by hand and that the provider
+   * has not confirmed, with the outcome's time.
    */
   unresolved: {
     operationId: string;
@@ -86,7 +81,6 @@ export type PaymentReadModel = {
   response: PaymentResponse;
 };
 
-/** What recovery has to ask the provider about. */
 export type UnresolvedIntents = PaymentReadModel['unresolved'];
 
 const PREFIXES: Record<TransactionType, string> = {
@@ -101,11 +95,9 @@ const PREFIXES: Record<TransactionType, string> = {
 export const transactionId = (type: TransactionType, operationId: string): string =>
   PREFIXES[type] + operationId.slice(-26);
 
-/** Whether it is the public id of an attempt of this operation. */
 export const isIdOf = (transactionId: string, operationId: string): boolean =>
   transactionId.endsWith(operationId.slice(-26));
 
-/** Why an attempt failed, as a response shows it. */
 export const failureOf = (
   data: Pick<EventData<'PaymentFailed'>, 'failureCode' | 'providerFailureCode'>,
 ): Failure => ({
@@ -115,7 +107,7 @@ export const failureOf = (
     : { providerFailureCode: data.providerFailureCode }),
 });
 
-/** An attempt as a response lists it: failed where `failure` is given. */
+/** Failed where `failure` is given. */
 export const attempt = (
   type: TransactionType,
   data: { operationId: string; amount: number },
@@ -130,11 +122,10 @@ export const attempt = (
   createdAt,
 });
 
-/** The intents that have no outcome, of all that recovery asks about. */
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
   unresolved.filter((o) => o.confirmation === undefined);
 
-/** Whether the operation, or any operation where none is given, has an intent and no outcome. */
+/** Whether the operation, or any where none is given, has an intent and no outcome. */
 export const hasUnresolvedIntent = (unresolved: UnresolvedIntents, operationId?: string): boolean =>
   intentsWithoutOutcome(unresolved).some(
     (o) => operationId === undefined || o.operationId === operationId,
@@ -160,17 +151,17 @@ export const refundableAmount = (amounts: Amounts, unresolved: UnresolvedIntents
 const sumOf = (all: readonly { amount: number }[]): number =>
   all.reduce((total, { amount }) => total + amount, 0);
 
-/** The place of the refund of this operation in the list; -1 where none has ended. */
+/** The place of the operation's refund in the list; -1 where none has ended. */
 export const refundAt = (transactions: readonly Transaction[], operationId: string): number =>
   transactions.findLastIndex(({ id }) => id === transactionId('REFUND', operationId));
 
-// Measured: 1.8 MB for a payment of 2,001 events with its state. Texts at their maximum take more.
+// Measured: 1.8 MB for a payment of 2,001 events with its state.
 const EVENT_BYTES = 1_000;
 const READ_MODEL_BYTES = 4_000;
 const TRANSACTION_BYTES = 400;
 const ITEM_BYTES = 1_200;
 
-/** About how many bytes a read model takes in a cache, by the number of what it lists (ADR-0112). */
+/** About how many bytes a read model takes in a cache (ADR-0112). */
 export const bytesOfReadModel = ({ response, unresolved }: PaymentReadModel): number =>
   READ_MODEL_BYTES +
   (response.transactions.length + (response.disputes?.length ?? 0) + unresolved.length) *

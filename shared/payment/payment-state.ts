@@ -5,44 +5,40 @@ import type { EventData } from './payment-events.ts';
 import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
 import type { Confirmation } from './transitions.ts';
 
-/** The kinds of operations at the provider. A sale is a create. */
+/** A sale is a create. */
 export type OperationKind = 'create' | 'capture' | 'void' | 'refund';
 
-/** One operation at the provider: its intent is stored; its outcome too where `ended` is present. */
+/** One operation at the provider: it has its outcome where `ended` is present. */
 export type Operation = {
   kind: OperationKind;
   operationId: string;
   /** From 1. A void carries the authorized amount. */
   amountMinor: number;
   identity: RequestIdentity;
-  /** The revision of the intent event. */
+  /** The revision of the intent. */
   requestedAt: number;
-  /** The name of the provider that it was sent to; absent where the intent is older than the names. */
+  /** The provider that it was sent to; absent where the intent is older than the names. */
   provider?: string;
-  /** What the provider calls it: of a create, as soon as the provider has opened or approved it. */
+  /** The provider's name for it: of a create, as soon as the provider has opened or approved it. */
   reference?: string;
-  /** `revision` is that of the last event of the outcome: the response is the fold up to it. */
+  /** `revision` is that of the outcome's last event: the response is the fold up to it. */
   ended?: { outcome: FinalOutcome; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
-  /**
-   * Present from a resolution by hand on, until it is confirmed (ADR-0099); CONTRADICTED also where the
-   * provider carried out what is recorded as never sent.
-   */
+  /** From a resolution by hand until it is confirmed; CONTRADICTED also where none was sent (ADR-0099). */
   confirmation?: Confirmation;
   /** Two operators have ended a contradiction: it is not noted again. */
   contradictionEnded?: true;
-  /** What one operator requested, and another one has not approved. */
   resolutionRequest?: ResolutionRequest;
 };
 
-/** An operator's request to resolve an operation by hand, as it is stored, and when it was made. */
+/** One operator's request to resolve by hand, which another one has not approved. */
 export type ResolutionRequest = Pick<
   EventData<'PaymentResolutionRequested'>,
   'outcome' | 'evidence' | 'withoutFence' | 'requestedBy'
 > & { requestedAt: string };
 
-/** A refund that was made elsewhere; `refundId` is the provider's. */
+/** Made elsewhere; `refundId` is the provider's. */
 export type ObservedRefund = {
   operationId: string;
   refundId: string;
@@ -51,8 +47,8 @@ export type ObservedRefund = {
 };
 
 /**
- * What a response shows of the payment, and every operation that was ever begun on it, so that a repeat
- * is recognised and an unresolved operation is found. A payment that does not exist has no state.
+ * The payment as a response shows it, and every operation that was ever begun on it, so that a repeat is
+ * recognised and an unresolved operation is found. A payment that does not exist has no state.
  */
 export type PaymentState = PaymentResponse & {
   merchantId: string;
@@ -61,11 +57,11 @@ export type PaymentState = PaymentResponse & {
   readModel: PaymentReadModel;
 };
 
-/** The operations whose intent is stored and whose outcome is not, oldest first. */
+/** Oldest first. */
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
 
-/** The operations that are not confirmed, or contradicted, oldest first (ADR-0099). */
+/** Not confirmed, or contradicted (ADR-0099); oldest first. */
 export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 
@@ -73,20 +69,19 @@ export const unconfirmedOperations = (state: PaymentState | undefined): Operatio
 export const isFree = ({ ended }: Operation): boolean =>
   ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
 
-/** A request by what it is recognised by: under the current secret, and under the older one. */
+/** A request's identity under the current secret, and under the older one. */
 export type Recognised = {
   identity: RequestIdentity;
   previousIdentity?: RequestIdentity | undefined;
 };
 
-/** True for an operation that was stored under the request's key; false for a request without one. */
+/** False for a request without a key. */
 export const isUnderKeyOf = (
   { identity: { keyHash } }: Pick<Operation, 'identity'>,
   { identity, previousIdentity }: Recognised,
 ): boolean =>
   keyHash !== undefined && (keyHash === identity.keyHash || keyHash === previousIdentity?.keyHash);
 
-/** True for an operation that an equal request began. */
 export const isOfSameRequest = (
   { identity: { fingerprint } }: Pick<Operation, 'identity'>,
   { identity, previousIdentity }: Recognised,
@@ -96,7 +91,7 @@ export const isOfSameRequest = (
 export const operationUnder = (state: PaymentState, request: Recognised): Operation | undefined =>
   state.operations.findLast((o) => isUnderKeyOf(o, request));
 
-/** The authorization that a capture, void or refund names to the provider: the create, by its ids. */
+/** A capture, void or refund names its authorization to the provider by the ids of the create. */
 export const authorizationOf = (
   state: PaymentState,
 ): { authorizationId: string; authorizationReference?: string } => {
@@ -108,8 +103,8 @@ export const authorizationOf = (
 };
 
 /**
- * The name of the provider that the payment is made at: no other one can capture, void or refund it
- * (ADR-0247). Undefined where no event of the payment says so.
+ * No other provider can capture, void or refund the payment (ADR-0247). Undefined where no event names
+ * one.
  */
 export const providerOf = (state: PaymentState): string | undefined =>
   createOf(state).provider ??
@@ -117,13 +112,13 @@ export const providerOf = (state: PaymentState): string | undefined =>
   state.operations.find(({ provider, ended }) => provider && ended?.outcome === 'APPROVED')
     ?.provider;
 
-/** True for a provider that is none of `providers`, the names of the one that is set. */
+/** True for a provider that is none of `providers`. */
 export const isOtherProvider = (
   provider: string | undefined,
   providers: readonly string[],
 ): provider is string => provider !== undefined && !providers.includes(provider);
 
-/** The create, which every payment begins with. Throws Error where there is none. */
+/** Every payment begins with it. Throws Error where there is none. */
 export const createOf = ({ operations, paymentId }: PaymentState): Operation => {
   const create = operations[0];
   if (create === undefined) throw new Error(`payment ${paymentId} has no create`);

@@ -1,7 +1,7 @@
 /**
- * The payment as a response shows it: a fold of `project` over the stream gives the PaymentResponse
- * of the interface. Every process uses this one function, so the bodies of one revision are the same
- * to the byte (gaps §9). The rules' fold (state.ts) begins with it.
+ * The payment as a response shows it: a fold of `project` over the stream. Every process uses this one
+ * function, so the bodies of one revision are the same to the byte (gaps §9). The state of the rules
+ * (state.ts) begins with it.
  */
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import {
@@ -36,7 +36,7 @@ import {
   TRANSITIONS,
 } from './transitions.ts';
 
-/** The version of the stored read models: raise it with any change of `project` or of PaymentReadModel. */
+/** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
 export const READ_MODEL_VERSION = 3;
 
 const created = (
@@ -215,7 +215,6 @@ const knownOf = (unresolved: UnresolvedIntents, operationId: string) => {
   return { isUnresolved: known !== undefined && confirmation === undefined, confirmation };
 };
 
-/** The read model after a note, which changes nothing that a merchant sees. Throws as checkNote does. */
 const afterNote = (
   before: PaymentReadModel,
   note: NoteEvent,
@@ -230,9 +229,9 @@ const afterNote = (
 };
 
 /**
- * Applies one event. `readModel` is undefined for the first event of a stream, which must be a
- * PaymentCreated. Throws Error where the event cannot follow the read model: its revision is not the
- * next one, the stream does not begin with PaymentCreated, or the table of transitions excludes it.
+ * Applies one event; `readModel` is undefined before the first. Throws Error where the event cannot
+ * follow: its revision is not the next one, the stream does not begin with PaymentCreated, or the table
+ * of transitions excludes it.
  */
 export const project = (
   readModel: PaymentReadModel | undefined,
@@ -261,7 +260,7 @@ export const project = (
   return { merchantId, revision, unresolved, response };
 };
 
-/** The read model after a whole stream; undefined for an empty one. Throws as `project` does. */
+/** Undefined for an empty stream. Throws as `project` does. */
 export const foldReadModel = (events: Iterable<PlacedEvent>): PaymentReadModel | undefined => {
   let readModel: PaymentReadModel | undefined;
   for (const event of events) readModel = project(readModel, event);

@@ -1,2 +1,2 @@
-/** The stream of the seals of a log; apart from their schemas, for the threads that know it by name alone. */
+/** Apart from the schemas of seals: some threads know the stream by its name alone. */
 export const SEALS_STREAM = 'log-seals';

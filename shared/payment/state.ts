@@ -1,4 +1,3 @@
-/** The state of a payment by its events: a fold of `evolve` over the stream. */
 import type { PlacedEvent } from './payment-events.ts';
 import type { ObservedRefund, Operation, OperationKind, PaymentState } from './payment-state.ts';
 import { project } from './response.ts';
@@ -15,10 +14,7 @@ import {
   withoutIntent,
 } from './transitions.ts';
 
-/**
- * The state after one more event; `state` is undefined before the first one. Throws Error where the
- * event cannot follow the state: the rules never write such a stream, so it is damaged.
- */
+/** `state` is undefined at first. Throws Error where the event cannot follow: the stream is damaged. */
 export const evolve = (state: PaymentState | undefined, next: PlacedEvent): PaymentState => {
   const readModel = project(state?.readModel, next);
   const observedRefunds = observedAfter(state?.observedRefunds, next.event);
@@ -31,19 +27,19 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
   };
 };
 
-/** The state after a whole stream; undefined for an empty one. Throws as `evolve` does. */
+/** Undefined for an empty stream. Throws as `evolve` does. */
 export const foldState = (events: Iterable<PlacedEvent>): PaymentState | undefined => {
   let state: PaymentState | undefined;
   for (const event of events) state = evolve(state, event);
   return state;
 };
 
-/** The operations after an event that fits the read model: an intent adds one, any other changes one. */
+/** The operations after an event that fits the read model. */
 const operationsAfter = (operations: Operation[], { event, revision, time }: PlacedEvent) => {
   if (isIntent(event)) return [...operations, begun(event, revision)];
   if (isLater(event)) return withLater(operations, event);
   const { operationId } = event.data;
-  // From the end: an outcome mostly follows its intent soon, and a payment can have thousands of refunds.
+  // From the end: an outcome mostly follows its intent soon, and there can be thousands of refunds.
   const at = operations.findLastIndex((o) => o.operationId === operationId);
   const known = operations[at];
   const isUnresolved = known !== undefined && known.ended === undefined;

@@ -1,25 +1,22 @@
 /**
- * The sums of a payment, added up event by event: what an auditor's verification and a
- * reconciliation check beside the chain of hashes, which says nothing about amounts (M2, M3, M8).
- * All amounts are in minor units of the payment's currency.
+ * The sums of a payment, event by event. A verification and a reconciliation check them beside the chain
+ * of hashes, which says nothing about amounts (M2, M3, M8). Amounts are minor units.
  */
 import type { PaymentEvent } from './payment-events.ts';
 import { isLater, isNote } from './transitions.ts';
 
-/** What the events of a payment have moved so far, and what each operation has requested. */
 export type PaymentSums = {
   currency: string;
   authorized: number;
   captured: number;
   refunded: number;
   /**
-   * The intents, until their last outcome event. A list, since an object with ids as its names makes the
-   * engine learn a new form for each of them.
+   * Intents until their last outcome. A list: of an object keyed by ids the engine learns a form for
+   * each.
    */
   requested: readonly { operationId: string; amount: number }[];
 };
 
-/** `reason` says in words which sum cannot be. */
 type Added = { sums: PaymentSums } | { reason: string };
 
 const without = (sums: PaymentSums, operationId: string): PaymentSums => ({
@@ -29,7 +26,6 @@ const without = (sums: PaymentSums, operationId: string): PaymentSums => ({
 
 const left = ({ captured, refunded }: PaymentSums): number => captured - refunded;
 
-/** Why the sum of a capture, void or refund cannot follow the sums before it; undefined if it can. */
 const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | undefined => {
   const { authorized } = sums;
   switch (type) {
@@ -71,7 +67,7 @@ const isIntent = ({ type }: PaymentEvent): boolean =>
   type === 'PaymentRefundRequested';
 
 const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string | undefined => {
-  // What the provider says later ends no operation.
+  // A later result ends no operation.
   if (isIntent(event) || isLater(event)) return undefined;
   const { operationId, amount } = event.data;
   const expected = requested.findLast((one) => one.operationId === operationId)?.amount;
@@ -125,9 +121,9 @@ const begun = ({ type, data }: PaymentEvent): Added => {
 };
 
 /**
- * The sums after one more event; `sums` is undefined before the first one. A capture is at most the
- * authorization, releases exactly its rest, refunds are at most the capture, a void is the whole
- * authorization, and each outcome has the amount of its intent; else `reason` says what does not fit.
+ * A capture is at most the authorization and releases exactly its rest, refunds are at most the capture,
+ * a void is the whole authorization, and each outcome has the amount of its intent; else `reason` says
+ * in words what does not fit. `sums` is undefined before the first event.
  */
 export const addSums = (sums: PaymentSums | undefined, event: PaymentEvent): Added => {
   if (sums === undefined) return begun(event);

@@ -1,10 +1,9 @@
 /**
- * The events of webhook endpoints: where a merchant wants to hear of its payments, and what it asked
- * of an endpoint. One stream a merchant, and one that names the merchants. Names of types and fields
- * are stored forms. They are not published and change no read model.
+ * The events of webhook endpoints: a stream for each merchant, and one that names the merchants. Names
+ * of types and fields are stored forms; the events are not published and change no read model.
  */
 import { z } from 'zod';
-import { identity, paymentId, type RequestIdentity, text } from './event-fields.ts';
+import { type EventsOf, identity, paymentId, type RequestIdentity, text } from './event-fields.ts';
 
 const endpointId = z.string().regex(/^we_[0-9A-Z]{26}$/);
 const url = z.string().min(1).max(2048);
@@ -14,21 +13,20 @@ const eventTypes = z
   .array(z.string().regex(/^[a-z_]{1,40}\.[a-z_]{1,40}$/))
   .max(40)
   .optional();
-/** A position of the log, as its store writes it; left out: the start. */
+/** A position of the log; left out: its start. */
 const after = z
   .string()
   .regex(/^[0-9]{1,19}(\/[0-9]{1,19})?$/)
   .optional();
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-/** There where the request had an `Idempotency-Key` (gaps §20). */
+/** Present where the request had an `Idempotency-Key` (gaps §20). */
 const keyed = { identity: identity.optional() };
 
-/** The schema of each event's data at its current version; strict, for encoding. */
 export const webhookSchemas = {
-  /** A merchant has its first endpoint; in the stream that names the merchants. */
+  /** In the stream that names the merchants, with the first endpoint. */
   WebhookMerchantAdded: z.strictObject({ merchantId: text }),
-  /** What happens after the position `after` is sent to the address. */
+  /** Events after the position `after` are sent to the address. */
   WebhookEndpointCreated: z.strictObject({
     endpointId,
     merchantId: text,
@@ -36,41 +34,39 @@ export const webhookSchemas = {
     /** Left out: all but `payment.created`. */
     eventTypes,
     description,
-    /** The form of the messages, for as long as the endpoint lives. */
     apiVersion: z.literal('v1'),
     after,
     ...keyed,
   }),
-  /** Each field that is there is the new value. */
+  /** Each field that is present is the new value. */
   WebhookEndpointChanged: z.strictObject({
     endpointId,
     url: url.optional(),
     eventTypes,
     description,
   }),
-  /** The next secret signs from here on, beside it the one before until `oldExpiresAt`. */
+  /** The next secret signs from here on; the one before signs beside it until `oldExpiresAt`. */
   WebhookEndpointSecretRotated: z.strictObject({
     endpointId,
     secretNumber: z.int().min(2),
     oldExpiresAt: time,
     ...keyed,
   }),
-  /** Nothing more is sent; what was sent up to here stays known. */
   WebhookEndpointDisabled: z.strictObject({
     endpointId,
-    /** Requested by the merchant, 410 from the address, or 72 hours without a success. */
+    /** By request, after a 410, or after 72 hours without a success. */
     reason: z.enum(['REQUESTED', 'GONE', 'UNREACHABLE']),
   }),
-  /** Sending goes on: where it stopped, or after the position `after`. */
+  /** Sending goes on where it stopped, or after the position `after`. */
   WebhookEndpointEnabled: z.strictObject({
     endpointId,
     resumeFrom: z.enum(['checkpoint', 'now']),
     after,
   }),
   WebhookEndpointDeleted: z.strictObject({ endpointId }),
-  /** One message of type `webhook.test`; its id is this event's. */
+  /** Asks for one message of type `webhook.test`; its id is this event's. */
   WebhookTestRequested: z.strictObject({ endpointId, ...keyed }),
-  /** Everything since a moment once more, or one event of a payment. */
+  /** Asks again for everything since a moment, or for one event. */
   WebhookResendRequested: z.strictObject({
     endpointId,
     since: time.optional(),
@@ -79,32 +75,14 @@ export const webhookSchemas = {
   }),
 } as const;
 
-type WebhookEventType = keyof typeof webhookSchemas;
-/** The schema version that new events are stored with (see upcast.ts). */
-export const WEBHOOK_VERSIONS: Record<WebhookEventType, number> = {
-  WebhookMerchantAdded: 1,
-  WebhookEndpointCreated: 1,
-  WebhookEndpointChanged: 1,
-  WebhookEndpointSecretRotated: 1,
-  WebhookEndpointDisabled: 1,
-  WebhookEndpointEnabled: 1,
-  WebhookEndpointDeleted: 1,
-  WebhookTestRequested: 1,
-  WebhookResendRequested: 1,
-};
+export type WebhookEvent = EventsOf<typeof webhookSchemas>;
 
-/** One stored event of the family. */
-export type WebhookEvent = {
-  [T in WebhookEventType]: { type: T; data: z.infer<(typeof webhookSchemas)[T]> };
-}[WebhookEventType];
-
-/** What the request of an event is recognised by; undefined where it had no `Idempotency-Key`. */
+/** Undefined where the request had no `Idempotency-Key`. */
 export const identityOf = ({ data }: WebhookEvent): RequestIdentity | undefined =>
   'identity' in data ? data.identity : undefined;
 
-/** What the names of all streams of the family begin with. */
+/** The names of all these streams begin so. */
 export const WEBHOOK_STREAMS = 'webhooks-';
-/** The stream that names every merchant with an endpoint. */
 export const WEBHOOK_MERCHANTS_STREAM = `${WEBHOOK_STREAMS}merchants`;
-/** The stream of one merchant's endpoints; `hash` is the SHA-256 of the merchant's id, in hex. */
+/** `hash` is the SHA-256 of the merchant's id, in hex. */
 export const webhookStreamOf = (hash: string): string => WEBHOOK_STREAMS + hash;

@@ -1,12 +1,9 @@
-/**
- * What a driver stores of a payment: the body that is served, and the columns or fields by which
- * payments are searched. Both drivers store the same, so that one check covers it (row-check.ts).
- */
+/** The stored form of a payment. Both drivers store the same, so one check covers it (row-check.ts). */
 
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';
 
-/** A payment's row or document, without its check. Times are RFC 3339, the amount minor units. */
+/** Without its check. Times are RFC 3339, the amount minor units. */
 export type DocumentRow = {
   paymentId: string;
   merchantId: string;
@@ -16,14 +13,13 @@ export type DocumentRow = {
   amount: number;
   last4: string;
   merchantReference: string | null;
-  /** Since when the oldest unresolved intent waits. */
+  /** The time of the oldest unresolved intent. */
   unresolvedSince: string | null;
-  /** JSON text of the unresolved intents. */
+  /** JSON text. */
   unresolved: string | null;
   body: string;
 };
 
-/** The row of a read model. */
 export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
   const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } =
     readModel.response;
@@ -44,7 +40,7 @@ export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
   };
 };
 
-/** The read model of a row whose check holds. */
+/** For a row whose check holds. */
 export const readModelOf = (
   row: Pick<DocumentRow, 'merchantId' | 'revision' | 'unresolved' | 'body'>,
 ): PaymentReadModel => ({
@@ -54,17 +50,17 @@ export const readModelOf = (
   response: JSON.parse(row.body),
 });
 
-/**
- * The content of a row from its columns in the order of DocumentRow, without the body. The array ends
- * at its bracket, so that the body need not be escaped a second time.
- */
+/** In the order of DocumentRow, without the body. */
+export const columnsOf = (row: DocumentRow) => {
+  const { paymentId, merchantId, revision, status, createdAt, amount, last4 } = row;
+  const { merchantReference, unresolvedSince, unresolved } = row;
+  const first = [paymentId, merchantId, revision, status, createdAt, amount, last4];
+  return [...first, merchantReference, unresolvedSince, unresolved];
+};
+
+/** The array ends at its bracket, so that the body need not be escaped a second time. */
 export const contentOfColumns = (columns: readonly unknown[], body: string): string =>
   JSON.stringify(columns) + body;
 
-/** Everything that a row says, as one text; two rows have the same text only when they are the same. */
-export const contentOf = (row: DocumentRow): string => {
-  const { paymentId, merchantId, revision, status, createdAt, amount, last4 } = row;
-  const { merchantReference, unresolvedSince, unresolved, body } = row;
-  const columns = [paymentId, merchantId, revision, status, createdAt, amount, last4];
-  return contentOfColumns([...columns, merchantReference, unresolvedSince, unresolved], body);
-};
+/** Two rows have the same text only when they are the same. */
+export const contentOf = (row: DocumentRow): string => contentOfColumns(columnsOf(row), row.body);

@@ -1,11 +1,8 @@
-/**
- * The errors of the read-models port: every driver throws these, and none of its client's. Code
- * branches on the class or on `code`, never on `message`, which is one line for a person to read.
- */
+/** Every driver throws these alone. Code branches on the class or on `code`, never on `message`. */
 
 /**
- * The read models cannot be reached now, or are closed. A read got no result, and a write may
- * have stored its documents but not its checkpoint: the same batch again is harmless.
+ * Out of reach, or closed. A read got no result, and a write may have stored its documents but not its
+ * checkpoint: the same batch again is harmless.
  */
 export class ReadModelsUnavailable extends Error {
   readonly code = 'READ_MODELS_UNAVAILABLE';
@@ -21,7 +18,7 @@ export class CheckpointMoved extends Error {
   override name = 'CheckpointMoved';
 }
 
-/** The store does not take the document of a payment for its size; nothing of its batch was written. */
+/** Nothing of its batch was written. */
 export class DocumentTooLarge extends Error {
   readonly code = 'DOCUMENT_TOO_LARGE';
   override name = 'DocumentTooLarge';
@@ -32,7 +29,7 @@ export class DocumentTooLarge extends Error {
   }
 }
 
-/** The read models are being rebuilt already; this call began no rebuild. */
+/** This call began no rebuild. */
 export class RebuildRunning extends Error {
   readonly code = 'REBUILD_RUNNING';
   override name = 'RebuildRunning';

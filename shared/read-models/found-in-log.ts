@@ -1,7 +1,4 @@
-/**
- * What a search shows of a document that does not have its check: the fold of its stream, if that
- * meets the search. A damaged document thus puts nothing wrong on a list, and takes nothing away.
- */
+/** A search shows the stream's fold for a document without its check, if the fold meets the search. */
 import { UnreadableStream } from '../event-store/errors.ts';
 import { foldStream } from '../event-store/fold-stream.ts';
 import type { EventStore } from '../event-store/port.ts';
@@ -39,8 +36,8 @@ const foldOf = async (
 };
 
 /**
- * The found documents, each damaged one as its stream says, or left out where the stream does not meet
- * the search or cannot be read. Throws StoreUnavailable.
+ * Leaves out a damaged document whose stream cannot be read or does not meet it. Throws
+ * StoreUnavailable.
  */
 export const foundInLog = async (
   store: Pick<EventStore, 'readStream'>,

@@ -14,29 +14,28 @@
  */
 import type { Position } from '../event-store/port.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
-import type { PaymentStatus } from '../payment/payment-status.ts';
+import type { PaymentStatus } from '../payment/transitions.ts';
 import type { DocumentRow } from './document-row.ts';
 
 /** A payment as it is served. */
 export type PaymentDocument = {
   paymentId: string;
   merchantId: string;
-  /** The revision, from 0, of the last event in it. */
+  /** Of the last event in it, from 0. */
   revision: number;
   /** The JSON text of the PaymentResponse, sent as it is. */
   body: string;
-  /** True when a poison event keeps the document from being up to date: fold the stream instead. */
+  /** A poison event keeps the document from being up to date: fold the stream instead. */
   parked: boolean;
   /**
-   * True where it does not have its check: nothing but `paymentId` is to be trusted, fold the stream.
-   * Only `search` gives such a document, so that its payment is not missing from the list.
+   * It does not have its check: trust nothing but `paymentId`, and fold the stream. Only `search` gives
+   * such a document, so that its payment is not missing from the list.
    */
   damaged?: true;
 };
 
-/** What is stored of a payment, looked up past every cache, to be compared with the log. */
+/** Looked up past every cache, to be compared with the log. */
 export type StoredDocument = {
-  /** Undefined where nothing is stored of the payment. */
   row: DocumentRow | undefined;
   /** Whether the row has its check; true where there is no row. */
   whole: boolean;
@@ -46,14 +45,14 @@ export type StoredDocument = {
 };
 
 /**
- * What to look for, newest first; each given condition has to hold. Only an auditor's or an
- * operator's search leaves out the merchant.
+ * Newest first; each given condition has to hold. Only an auditor's or an operator's search leaves out
+ * the merchant.
  */
 export type PaymentSearch = {
   merchantId?: string | undefined;
   /** A paymentId, a merchantReference or a card's last four digits, each whole and exact. */
   text?: string | undefined;
-  /** Exactly this merchantReference; `text` also finds ids and last digits that read like it. */
+  /** `text` also finds ids and last digits that read like it. */
   merchantReference?: string | undefined;
   status?: PaymentStatus | undefined;
   /** createdAt, RFC 3339 in UTC with milliseconds: `from` inclusive, `to` exclusive. */
@@ -62,104 +61,99 @@ export type PaymentSearch = {
   /** The authorized amount in minor units, both inclusive. */
   minAmount?: number | undefined;
   maxAmount?: number | undefined;
-  /** Goes on after this place, the `searchedTo` of the page before. */
+  /** The `searchedTo` of the page before. */
   after?: { createdAt: string; paymentId: string } | undefined;
 };
 
-/** A page of a search. */
 export type PaymentSearchPage = {
   documents: PaymentDocument[];
   /**
-   * Given where more may be found, since `documents` holds as many or as large ones as it may, or the
-   * search looked at as many payments as it may: all up to this place are in `documents`, and the search goes on with it as
-   * its `after`. The place is the one that the store has: that of a damaged document is no other.
+   * Present where more may be found, since the page is full or the search has looked at as many payments
+   * as it may: `documents` has all up to this place, and the search goes on after it. The place is the
+   * stored one: a damaged document's is no other.
    */
   searchedTo?: { createdAt: string; paymentId: string };
 };
 
-/** A payment with an intent that has no outcome yet. */
+/** The oldest intent without an outcome is from `since`. */
 export type UnresolvedPayment = { paymentId: string; merchantId: string; since: string };
 
-/** A payment whose document stopped at an event that could not be applied. */
+/** Its document stopped at an event that could not be applied. */
 export type ParkedPayment = { paymentId: string; revision: number; reason: string; since: string };
 
-/** A place in the list of parked payments, which is ordered by `since` and then by `paymentId`. */
+/** The list of parked payments is ordered by `since` and then by `paymentId`. */
 export type ParkedPlace = Pick<ParkedPayment, 'since' | 'paymentId'>;
 
-/** One change of a batch: a newer document, or a payment to park at a poison event. */
 export type ReadModelChange =
   | { kind: 'readModel'; readModel: PaymentReadModel }
   | { kind: 'park'; paymentId: string; revision: number; reason: string; time: string }
   /**
    * Puts the read model in the place of whatever is stored of the payment, or removes that where it is
-   * undefined; the payment is parked no more. A document that has its check and a higher revision
-   * stays.
+   * undefined; the payment is parked no more. A document that has its check and a higher revision stays.
    */
   | { kind: 'repair'; paymentId: string; readModel: PaymentReadModel | undefined };
 
-/** What the query API needs. Each call but `waitForRevision` and `onDamage` throws ReadModelsUnavailable. */
+/** For the query API. Each call but `waitForRevision` and `onDamage` throws ReadModelsUnavailable. */
 export type ReadModelsReader = {
-  /**
-   * The document, or undefined when this merchant has none of that id: another merchant's payment
-   * looks like one that does not exist.
-   */
+  /** Another merchant's payment looks like one that does not exist. */
   get(paymentId: string, merchantId: string): Promise<PaymentDocument | undefined>;
-  /** The document of any merchant's payment: for auditors and operators. */
+  /** Of any merchant: for auditors and operators. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
   /**
-   * At most `limit` documents, by createdAt and then by id, newest first, and no more than 256 KiB of
-   * bodies (PAGE_BYTES_MAX) where more than one. However many payments there are, it holds no other call
-   * up.
+   * At most `limit` documents, newest first by createdAt and then by id, and no more than 256 KiB of
+   * bodies (PAGE_BYTES_MAX) where more than one. It holds no other call up, however many payments there
+   * are.
    */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
   /**
-   * Resolves true as soon as the document has reached the revision, false after `timeoutMs`.
-   * Never throws: after false the stream can be folded instead.
+   * Resolves true as soon as the document has reached the revision, false after `timeoutMs`. Never
+   * throws: after false the stream can be folded instead.
    */
   waitForRevision(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** Payments with an unresolved intent, oldest first. */
   unresolved(limit: number): Promise<UnresolvedPayment[]>;
-  /** Parked payments, oldest first; with `after`, those that come after that place. */
+  /** Oldest first; with `after`, those that come after that place. */
   parked(limit: number, after?: ParkedPlace): Promise<ParkedPayment[]>;
-  /** What is stored of a payment, damaged or not. */
+  /** Damaged or not. */
   inspect(paymentId: string): Promise<StoredDocument>;
   /**
-   * Which index does not lead to every document, or leads to others as well, in words; undefined where none
-   * does so, and once `signal` is aborted. Left out by MongoDB, whose server keeps its indexes by itself.
+   * In words, an index that does not lead to every document, or leads to others as well; undefined where
+   * none does so, and once `signal` is aborted. MongoDB leaves it out: its server keeps its indexes by
+   * itself.
    */
   indexDamage?(signal?: AbortSignal): Promise<string | undefined>;
   /** The next payments with a document after this id (null: from the start), in the order of ids. */
   idsAfter(paymentId: string | null, limit: number): Promise<string[]>;
   /**
-   * Calls the listener with the payment of each document that a read finds without its check, once
-   * until it is written again. Never throws.
+   * Calls the listener with the payment of each document that a read finds without its check, once until
+   * it is written again. Never throws.
    */
   onDamage(listener: (paymentId: string) => void): void;
 };
 
-/** What the projector needs. Each call throws ReadModelsUnavailable. */
+/** For the projector. Each call throws ReadModelsUnavailable. */
 export type ReadModelsWriter = {
   /**
-   * Takes or renews the right to follow the log, for `ttlMs` from now; false while another holder
-   * has it. A store that only one process can open always returns true.
+   * Takes or renews the right to follow the log, for `ttlMs` from now; false while another holder has
+   * it. A store that only one process can open always returns true.
    */
   lease(holder: string, ttlMs: number): Promise<boolean>;
-  /** Releases the lease, if this holder has it, so that the next holder need not wait for its end. */
+  /** Does nothing where another holder has it. The next holder need not wait for the lease's end. */
   release(holder: string): Promise<void>;
-  /** The position up to which everything is in the read models, or null at the start. */
+  /** Everything up to here is in the read models; null at the start. */
   checkpoint(): Promise<Position | null>;
   /**
    * The `hash` that `apply` stored with the checkpoint at this position; null where the checkpoint is
    * elsewhere, because another writer may have moved it, and where `apply` got no hash.
    */
   checkpointHash(at: Position): Promise<string | null>;
-  /** The full read model as it was last written, for the next event to be applied to. */
+  /** The read model as it was last written, for the next event to be applied to. */
   load(paymentId: string): Promise<PaymentReadModel | undefined>;
   /**
-   * Writes documents and moves the checkpoint from `from` to `to`, in one step where the store has
-   * one, else documents first. `from === to` leaves the checkpoint where it is. `hash` is that of the
-   * log at `to`, stored beside it: with it a start finds out whether the log is still the one that
-   * the documents were made of. Throws CheckpointMoved when another writer has moved it.
+   * Writes documents and moves the checkpoint from `from` to `to`, in one step where the store has one,
+   * else documents first. `from === to` leaves the checkpoint where it is. `hash` is the log's at `to`:
+   * with it a start finds out whether the log is still the one that the documents were made of. Throws
+   * CheckpointMoved when another writer has moved the checkpoint.
    */
   apply(
     changes: ReadModelChange[],
@@ -169,7 +163,7 @@ export type ReadModelsWriter = {
   ): Promise<void>;
 };
 
-/** Compares two sets of read models: equal when all their documents are. `hash` is hex. */
+/** Two sets of read models are equal where all their documents are. `hash` is hex. */
 export type ReadModelsChecksum = { documents: number; hash: string };
 
 /** A new set of read models, filled beside the served one; no request reads it before `serve`. */
@@ -183,8 +177,8 @@ export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'app
     handOver?<T>(step: (there: { module: string; args: unknown }) => Promise<T>): Promise<T>;
     /**
      * Serves it from now on, at once and whole. Throws CheckpointMoved where another one is served,
-     * RebuildRunning where another rebuild has taken the place of this one, and ReadModelsUnavailable: in a
-     * database it may be served then.
+     * RebuildRunning where another rebuild has taken the place of this one, and ReadModelsUnavailable:
+     * in a database it may be served then.
      */
     serve(): Promise<void>;
     /**
@@ -199,9 +193,8 @@ export type OpenGeneration = (
   args: unknown,
 ) => Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked' | 'close'>;
 
-/** What a rebuild needs. */
 export type ReadModelsRebuild = {
-  /** The checksum of the served documents; their order does not matter. */
+  /** Of the served documents; their order does not matter. */
   checksum(): Promise<ReadModelsChecksum>;
   /**
    * An empty generation; first removes what a killed rebuild left behind. Throws RebuildRunning while
@@ -210,7 +203,6 @@ export type ReadModelsRebuild = {
   openGeneration(): Promise<NextGeneration>;
 };
 
-/** The whole port. */
 export type ReadModels = ReadModelsReader &
   ReadModelsWriter &
   ReadModelsRebuild & { close(): Promise<void> };

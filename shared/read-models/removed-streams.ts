@@ -1,7 +1,7 @@
 /**
- * The streams that the store does not hold as far as something else knows them. A stream that somebody
- * deleted or cut leaves no event in the log that could be named: its server announces it, the projector
- * has parked it, and the read models have its document (docs/audit.md).
+ * Streams that the store does not hold as far as something else knows them. A deleted or cut stream
+ * leaves no event in the log: its server announces it, the projector has parked it, and the read models
+ * have its document (docs/audit.md).
  */
 import type { LogBreak } from '../event-store/breaks.ts';
 import { StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';
@@ -22,18 +22,18 @@ export type RemovalDeps = {
   readModels: Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'>;
 };
 
-/** What is not whole, by stream, and the first 100 payments that the log does not hold as far as a document. */
+/**
+ * `missing`: the first 100 payments of which the log holds less than the document; absent if not known.
+ */
 export type RemovedStreams = {
   breaks: LogBreak[];
-  /** Left out where the read models cannot be asked. */
   missing?: string[];
 };
 
-/** Why a stream is not whole; its name stands beside it. */
 const withoutName = ({ message }: Error, stream: string): string =>
   message.replace(`${stream}: `, '');
 
-/** Why the store no longer holds a stream from its first event up to `known`; undefined where it does. */
+/** Undefined where the store holds the stream from its first event up to `known`. */
 const whyNotWhole = async (
   { store }: Pick<RemovalDeps, 'store'>,
   stream: string,
@@ -41,7 +41,7 @@ const whyNotWhole = async (
 ): Promise<string | undefined> => {
   try {
     const events = await store.readStream(stream);
-    // Throws for one that was deleted, which may read like one that never was.
+    // Throws for a stream that was deleted, which may read like one that never was.
     const last = events.at(-1)?.revision ?? (await store.lastRevision(stream)) ?? -1;
     return last < known ? notHeld(known, last) : undefined;
   } catch (error) {
@@ -57,7 +57,7 @@ const notHeld = (known: number, last: number): string =>
     ? 'the log does not hold it, and the read models know it'
     : `the log holds it up to revision ${last}, and the read models know it up to ${known}`;
 
-/** Every stream that the server has announced as deleted or cut, or whose metadata were set. */
+/** Streams that the server has announced as deleted or cut, or whose metadata were set. */
 async function* announced(
   { store }: Pick<RemovalDeps, 'store'>,
   signal: AbortSignal,
@@ -74,7 +74,7 @@ async function* announced(
   }
 }
 
-/** Each parked payment, with a revision that the log held once. */
+/** With a revision that the log held once. */
 async function* parkedPayments({ readModels }: Pick<RemovalDeps, 'readModels'>) {
   let page = await readModels.parked(PAGE);
   while (page.length > 0) {
@@ -84,7 +84,6 @@ async function* parkedPayments({ readModels }: Pick<RemovalDeps, 'readModels'>) 
   }
 }
 
-/** The payments of a page that the log does not hold as far as their document, and why. */
 const missingOf = async (
   { store, readModels }: RemovalDeps,
   ids: readonly string[],
@@ -104,7 +103,9 @@ const missingOf = async (
   return found.flat();
 };
 
-/** Calls `note` with each payment that the log does not hold as far as its document. */
+/**
+ * Calls `note`, until it returns false, with each payment of which the log holds less than the document.
+ */
 const eachMissing = async (
   deps: RemovalDeps,
   signal: AbortSignal,
@@ -129,8 +130,8 @@ const unlessUnavailable = async (work: () => Promise<void>): Promise<boolean> =>
 };
 
 /**
- * The first 100 payments that the read models know and the log does not hold as far, in the order of ids;
- * undefined where the read models cannot be asked. Throws StoreUnavailable.
+ * The first 100 payments that the log does not hold as far as their document, in the order of ids;
+ * undefined where the read models are out of reach. Throws StoreUnavailable.
  */
 export const missingPayments = async (
   deps: RemovalDeps,
@@ -144,9 +145,9 @@ export const missingPayments = async (
 };
 
 /**
- * What a store without a chain over the log has lost: the streams that its server announces, the parked
- * payments and the documents, each looked up. Where the read models are out of reach, the first alone.
- * Throws StoreUnavailable.
+ * The losses of a store without a chain over the log: looks up the streams that its server announces,
+ * the parked payments and the documents; the first alone where the read models are out of reach. Throws
+ * StoreUnavailable.
  */
 export const removedStreams = async (
   deps: RemovalDeps,

@@ -1,6 +1,6 @@
 /**
- * The keyed check of each stored document (ADR-0121): who can write the read models' store, and has
- * not the installation's secret, can make no document that is served.
+ * Without the installation's secret no writer of the store can make a document that is served
+ * (ADR-0121).
  */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { contentOf, type DocumentRow } from './document-row.ts';
@@ -9,38 +9,26 @@ import { contentOf, type DocumentRow } from './document-row.ts';
 const LABEL = 'payments: check of a read model, 3';
 const KEY_BYTES = 32;
 
-/** Makes and verifies the checks of rows. */
-export type RowCheck = {
-  /** The check of a row under the current secret: 43 characters, base64url. */
-  of(row: DocumentRow): string;
-  /** True where the row is as this installation wrote it, under the current or an earlier secret. */
-  holds(row: DocumentRow, check: unknown): boolean;
-  /** The same for the content of a row. */
-  holdsContent(content: string, check: unknown): boolean;
-  /** Names the key of each secret, the current one first; tells nothing about the secret. */
-  keyIds: readonly string[];
-};
-
 const keyOf = (secret: string): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', LABEL, KEY_BYTES)));
 
 const macOf = (key: KeyObject, text: string): string =>
   createHmac('sha256', key).update(text).digest('base64url');
 
-/**
- * The checks under the idempotency secret, and the earlier one during a rotation: the first of
- * `secrets` is the current one (settings, `IDEMPOTENCY_SECRET`).
- */
-export const createRowCheck = (secrets: readonly [string, ...string[]]): RowCheck => {
-  const [current, ...earlier] = secrets;
+/** Under `IDEMPOTENCY_SECRET`, which comes first, and the earlier one during a rotation. */
+export const createRowCheck = ([current, ...earlier]: readonly [string, ...string[]]) => {
   const key = keyOf(current);
-  const earlierKeys = earlier.map(keyOf);
-  const holdsContent = (content: string, check: unknown): boolean =>
-    macOf(key, content) === check || earlierKeys.some((one) => macOf(one, content) === check);
+  const keys = [key, ...earlier.map(keyOf)];
   return {
-    of: (row) => macOf(key, contentOf(row)),
-    holds: (row, check) => holdsContent(contentOf(row), check),
-    holdsContent,
-    keyIds: [key, ...earlierKeys].map((one) => macOf(one, 'key')),
+    /** The check of a row under the current secret: 43 characters, base64url. */
+    of: (row: DocumentRow): string => macOf(key, contentOf(row)),
+    /** True where the row is as this installation wrote it, under the current or an earlier secret. */
+    holds: (row: DocumentRow, check: unknown): boolean => {
+      const content = contentOf(row);
+      return keys.some((one) => macOf(one, content) === check);
+    },
+    /** Names the key of each secret, the current one first; tells nothing about the secret. */
+    keyIds: keys.map((one) => macOf(one, 'key')),
   };
 };
+export type RowCheck = ReturnType<typeof createRowCheck>;

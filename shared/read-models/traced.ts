@@ -2,7 +2,7 @@
 import { withSpan } from '../runtime/tracing.ts';
 import type { ReadModels } from './port.ts';
 
-/** The read models, with a span for each read of a payment and each search; `system` is the engine's name. */
+/** `system` is the engine's name. */
 export const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
   const spanOf = (name: string, operation: string) => ({
     name,

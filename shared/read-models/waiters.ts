@@ -3,22 +3,8 @@ import { startTimer as startNodeTimer } from '../runtime/timer.ts';
 
 type Waiter = { revision: number; finish(reached: boolean): void };
 
-/** See `createRevisionWaiters`. */
-export type RevisionWaiters = {
-  /** Resolves true when `reached` says so, false after `timeoutMs` or at `close`. */
-  wait(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
-  /** Ends with true each wait for this revision of the payment or a lower one. */
-  reached(paymentId: string, revision: number): void;
-  /** The payments with a wait under way. */
-  waitingFor(): string[];
-  /** Ends each wait under way with false. */
-  giveUp(): void;
-  /** Ends each wait with false, those under way and all later ones. */
-  close(): void;
-};
-
-/** The notifier of a driver whose writer lives in the process of its readers (gaps §9). */
-export const createRevisionWaiters = (startTimer = startNodeTimer): RevisionWaiters => {
+/** For a driver whose writer lives in the process of its readers (gaps §9). */
+export const createRevisionWaiters = (startTimer = startNodeTimer) => {
   const waiting = new Map<string, Set<Waiter>>();
   let closed = false;
 
@@ -38,7 +24,8 @@ export const createRevisionWaiters = (startTimer = startNodeTimer): RevisionWait
   };
 
   return {
-    wait: (paymentId, revision, timeoutMs) => {
+    /** Resolves true when `reached` says so, false after `timeoutMs` or at `close`. */
+    wait: (paymentId: string, revision: number, timeoutMs: number): Promise<boolean> => {
       if (closed || timeoutMs <= 0) return Promise.resolve(false);
       return new Promise((resolve) => {
         const finish = (reached: boolean): void => {
@@ -51,16 +38,20 @@ export const createRevisionWaiters = (startTimer = startNodeTimer): RevisionWait
         enter(paymentId, waiter);
       });
     },
-    reached: (paymentId, revision) => {
+    /** Ends with true each wait for this revision of the payment or a lower one. */
+    reached: (paymentId: string, revision: number): void => {
       const waiters = waiting.get(paymentId);
       if (waiters === undefined) return;
       for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.finish(true);
     },
-    waitingFor: () => [...waiting.keys()],
+    waitingFor: (): string[] => [...waiting.keys()],
+    /** Ends each wait under way with false. */
     giveUp,
-    close: () => {
+    /** Ends each wait with false, those under way and all later ones. */
+    close: (): void => {
       closed = true;
       giveUp();
     },
   };
 };
+export type RevisionWaiters = ReturnType<typeof createRevisionWaiters>;

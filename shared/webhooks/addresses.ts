@@ -1,7 +1,7 @@
 /**
  * Which addresses messages may be sent to: public ones, and the networks that the operator allows
- * (`WEBHOOK_ALLOWED_NETWORKS`). Looked at when an endpoint is registered, for literal addresses, and
- * each time that a connection is made.
+ * (`WEBHOOK_ALLOWED_NETWORKS`). Checked when an endpoint is registered, for literal addresses, and at
+ * each connection.
  */
 import { BlockList, isIP } from 'node:net';
 
@@ -27,7 +27,7 @@ const SPECIAL_IPV4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-/** The only block of public IPv6 addresses, and what is special in it. */
+/** The only block of public IPv6 addresses, and the special ones in it. */
 const GLOBAL_IPV6 = ['2000::/3'];
 const SPECIAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 
@@ -46,13 +46,13 @@ const specialIpv4 = listOf(SPECIAL_IPV4);
 const globalIpv6 = listOf(GLOBAL_IPV6);
 const specialIpv6 = listOf(SPECIAL_IPV6);
 
-/** `public`; `allowed`, by the operator, also over http; or `refused`. */
+/** `allowed`: by the operator, also over http. */
 export type AddressKind = 'public' | 'allowed' | 'refused';
 
-/** Tells what an IP address is; a text that is none, or has a zone, is refused. */
+/** A text that is no IP address, or has a zone, is refused. */
 export type AddressKindOf = (address: string) => AddressKind;
 
-/** By the networks that the operator allows, as `10.0.0.0/8`. */
+/** `allowedNetworks` as `10.0.0.0/8`. */
 export const addressKinds = (allowedNetworks: readonly string[]): AddressKindOf => {
   const allowed = listOf(allowedNetworks);
   return (address) => {
@@ -72,13 +72,12 @@ const URL_CHARACTERS_MAX = 2048;
 const HTTPS_PORT = 443;
 const UNPRIVILEGED_PORT_MIN = 1024;
 
-/** The host of a URL when it is an IP address. */
+/** Undefined where the host is no IP address. */
 export const literalOf = ({ hostname }: URL): string | undefined => {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(host) === 0 ? undefined : host;
 };
 
-/** Whether the form of an address is one that may be sent to. */
 const isAllowed = (text: string, kindOf: AddressKindOf): boolean => {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text) || text.includes('#')) return false;
   const url = new URL(text);
@@ -92,9 +91,8 @@ const isAllowed = (text: string, kindOf: AddressKindOf): boolean => {
 };
 
 /**
- * What is wrong with the address of an endpoint (gaps §20); undefined where nothing is. Over http
- * only a literal address of an allowed network. What a name stands for is looked at when a connection
- * is made.
+ * Why an endpoint may not have this address (gaps §20); undefined where it may. Over http only a literal
+ * address of an allowed network. A name's addresses are checked at each connection.
  */
 export const urlProblem = (text: string, kindOf: AddressKindOf): string | undefined => {
   if (text.length > URL_CHARACTERS_MAX) return `must be at most ${URL_CHARACTERS_MAX} characters`;

@@ -1,11 +1,9 @@
-/** What may be done with a merchant's endpoints, as events. Pure: clock, ids and positions are given. */
+/** The rules of a merchant's webhook endpoints. Pure: clock, ids and positions are given. */
 import type { RequestIdentity } from '../payment/event-fields.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
-import { ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
+import { type DataOf, ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
 
-type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
-
-/** What was requested of an endpoint. `end` is the end of the log just before. */
+/** `end` is the end of the log just before. */
 export type EndpointCommand =
   | { kind: 'create'; endpoint: DataOf<'WebhookEndpointCreated'> }
   | {
@@ -24,7 +22,7 @@ export type EndpointCommand =
   | { kind: 'test'; endpointId: string; nowMs: number }
   | ({ kind: 'resend' } & DataOf<'WebhookResendRequested'>);
 
-/** The events of a command, none where nothing changes; or why it is rejected. */
+/** No events where nothing changes. */
 export type Decided =
   | { kind: 'events'; events: WebhookEvent[] }
   | { kind: 'unknown endpoint' }
@@ -67,14 +65,14 @@ const changed = (
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/** Until the endpoint may be tested again; a clock that was put back by more than that makes none wait. */
+/** 0 where it may be tested now. A clock that was put back by more than `inMs` makes no test wait. */
 const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number => {
   const agesMs = testedAt.map((at) => Math.abs(nowMs - Date.parse(at)));
   const recent = agesMs.filter((ageMs) => ageMs < TESTS.inMs);
   return recent.length < TESTS.max ? 0 : TESTS.inMs - Math.max(...recent);
 };
 
-/** Decides a command over a merchant's endpoints; `identity` of a request with an `Idempotency-Key`. */
+/** `identity` is that of a request with an `Idempotency-Key`. */
 export const decideEndpoint = (
   endpoints: readonly Endpoint[],
   command: EndpointCommand,

@@ -1,15 +1,12 @@
-/**
- * How far one endpoint is: what the deliverer keeps of it, and what the routes show of that. The log is
- * the queue, so a row is small however much waits. Times are milliseconds since 1970.
- */
+/** How far one endpoint is. The log is the queue, so a row is small however much waits. Times: Unix ms. */
 import { z } from 'zod';
 
 const count = z.int().min(0);
 const timeMs = z.number();
 
-/** A payment whose revisions `from` to `to` are not accepted yet; `n` attempts at `from` failed. */
+/** Revisions `from` to `to` of a payment are not accepted yet; `n` attempts at `from` failed. */
 const retrying = z.object({ from: count, to: count, n: count, since: timeMs, nextAt: timeMs });
-/** A message outside of the order of the log; `revision` is of the merchant's stream, or of the payment. */
+/** Outside of the order of the log; `revision` is of the merchant's stream, or of the payment. */
 const single = z.object({
   id: z.string(),
   kind: z.enum(['test', 'notice', 'resend']),
@@ -22,41 +19,36 @@ const single = z.object({
 
 const deliveryRow = z.object({
   /**
-   * Everything up to this position is accepted, not wanted, given up, or in `from` to `to` of a
-   * retrying payment; null: the start of the log.
+   * Everything up to this position is accepted, not wanted, given up, or in `from` to `to` of a retrying
+   * payment; null: the start of the log.
    */
   checkpoint: z.string().nullable(),
-  /** The hash of the log there: shows whether the log is still the one that was sent. */
+  /** The log hash there: shows whether the log is still the one that was sent. */
   hash: z.string().nullable(),
-  /**
-   * While a resend goes through the log again, up to where the endpoint had been: what happened
-   * before a moment is left out.
-   */
+  /** A resend reads the log again up to where the endpoint had been, and skips events before a moment. */
   rescan: z.object({ upTo: z.string(), before: timeMs }).nullable(),
   /** The last event of the merchant's stream that was followed. */
   commands: z.int(),
   /** By paymentId. */
   retrying: z.record(z.string(), retrying),
   singles: z.array(single),
-  /** Failures in a row. */
+  /** In a row. */
   fails: count,
-  /** When the first of them was. */
   failingSince: timeMs.nullable(),
   /** While it fails: no request before this time. */
   probeAt: timeMs,
   /** Requests at a time. */
   window: z.int().min(1),
-  /** When the oldest event happened that is known to wait. */
+  /** The time of the oldest event that is known to wait. */
   oldestWaiting: timeMs.nullable(),
 });
 export type DeliveryRow = z.infer<typeof deliveryRow>;
 export type RetryingPayment = z.infer<typeof retrying>;
 export type Single = z.infer<typeof single>;
 
-/** So many failures in a row, and an endpoint gets one request at a time. */
+/** After so many failures in a row an endpoint gets one request at a time. */
 export const FAILS_MAX = 5;
 
-/** The row of an endpoint that nothing was sent to. */
 export const newDeliveryRow = (after: string | null, commands: number): DeliveryRow => ({
   checkpoint: after,
   hash: null,
@@ -90,12 +82,11 @@ export type Attempt = {
   attempt: number;
   /** RFC 3339, as `nextAt`. */
   at: string;
-  /** The HTTP status; null where there was no response. */
+  /** HTTP; null where there was no response. */
   status: number | null;
-  /** Why there was none, in one word. */
+  /** In one word. */
   error: string | null;
   latencyMs: number;
-  /** When the next attempt is due; null where there is none. */
   nextAt: string | null;
   outcome: 'ACCEPTED' | 'RETRYING' | 'GIVEN_UP';
 };

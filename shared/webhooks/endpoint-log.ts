@@ -1,7 +1,4 @@
-/**
- * The endpoints of merchants in the event store: read, decided and appended. The command side appends
- * what merchants request, the deliverer that an endpoint was disabled.
- */
+/** The endpoints of merchants in the event store: read, decided and appended. */
 import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
@@ -18,14 +15,13 @@ import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './
 
 type Store = Pick<EventStore, 'readStream' | 'append'>;
 
-/** A merchant's endpoints, with the events that they are folded from. */
 export type MerchantEndpoints = {
   merchantId: string;
   endpoints: Endpoint[];
   events: readonly RecordedEvent[];
 };
 
-/** Throws what `readStream` throws. */
+/** Throws as `readStream` does. */
 export const readEndpoints = async (
   store: Pick<EventStore, 'readStream'>,
   merchantId: string,
@@ -35,8 +31,7 @@ export const readEndpoints = async (
 };
 
 /**
- * The same, for who goes on with other merchants' (ADR-0220): undefined where the events cannot be read, and
- * `onUnreadable` is called with the reason. Throws StoreUnavailable.
+ * Undefined where the events cannot be read: other merchants go on (ADR-0220). Throws StoreUnavailable.
  */
 export const readableEndpoints = async (
   store: Pick<EventStore, 'readStream'>,
@@ -52,7 +47,7 @@ export const readableEndpoints = async (
   }
 };
 
-/** The merchants that have, or had, an endpoint. Throws what `readStream` throws. */
+/** Also merchants that had an endpoint once. Throws as `readStream` does. */
 export const merchantsWithEndpoints = async (
   store: Pick<EventStore, 'readStream'>,
 ): Promise<{ merchantIds: string[]; events: readonly RecordedEvent[] }> => {
@@ -80,7 +75,7 @@ const appendTo = async (
   });
 };
 
-/** What is left of the time in which a command is decided again on conflicts, in milliseconds. */
+/** How long a command may still be decided again on conflicts. */
 type TimeLeft = { leftMs(): number };
 
 /** For a command that no request waits for. */
@@ -100,7 +95,7 @@ const onConflictAgain = async <T>(time: TimeLeft, attempt: () => Promise<T>): Pr
   }
 };
 
-/** Names a merchant in the stream of merchants, once. Before its first endpoint: a crash between leaves a name too many. */
+/** Once, before the merchant's first endpoint: a crash between leaves a name too many. */
 const addMerchant = (
   store: Store,
   merchantId: string,
@@ -115,15 +110,12 @@ const addMerchant = (
   });
 
 export type Handled =
-  /**
-   * Stored now, or by an earlier request under its `Idempotency-Key`: the events of the command, and
-   * the endpoints right after them.
-   */
+  /** Stored now, or earlier under the `Idempotency-Key`; `after` is right after these events. */
   | { kind: 'stored'; events: RecordedEvent[]; after: MerchantEndpoints; isRepeat: boolean }
   | { kind: 'key reused' }
   | Exclude<Decided, { kind: 'events' }>;
 
-/** What was stored under the key of a request; undefined for none, and for a request without a key. */
+/** Undefined where nothing was stored under the key, and for a request without one. */
 const storedUnderKey = (
   { merchantId, events }: MerchantEndpoints,
   request: Recognised | undefined,
@@ -140,13 +132,10 @@ const storedUnderKey = (
   return undefined;
 };
 
-/** `request` is there where it had an `Idempotency-Key`. */
+/** `request` is present where it had an `Idempotency-Key`. */
 type Circumstances = { time?: TimeLeft; request?: Recognised | undefined };
 
-/**
- * Decides a command of a merchant and appends its events; again on a conflict of revisions while
- * there is time left. Throws what the event store throws.
- */
+/** Decides again on a conflict of revisions while there is time left. Throws as the event store does. */
 export const handleEndpointCommand = (
   store: Store,
   merchantId: string,

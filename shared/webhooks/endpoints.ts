@@ -1,15 +1,15 @@
-/** The webhook endpoints of a merchant, folded from its stream. Pure. */
+/** The webhook endpoints of a merchant, folded from its stream. */
 import { hash } from 'node:crypto';
 import type { RecordedEvent } from '../event-store/port.ts';
 import { isWebhookEvent } from '../payment/events.ts';
 import { type WebhookEvent, webhookStreamOf } from '../payment/webhook-events.ts';
 
-type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
+export type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
 
-/** So many tests of an endpoint in so many milliseconds: they go out one at a time, and each may hang for 15 s. */
+/** They go out one at a time, and each may hang for 15 s. */
 export const TESTS = { max: 4, inMs: 60_000 };
 
-/** One endpoint as its events say. Times are RFC 3339 in UTC. */
+/** Times are RFC 3339 in UTC. */
 export type Endpoint = {
   endpointId: string;
   merchantId: string;
@@ -20,28 +20,25 @@ export type Endpoint = {
   apiVersion: 'v1';
   createdAt: string;
   updatedAt: string;
-  /** When its last tests were requested, `TESTS.max` of them. */
+  /** The last `TESTS.max` requests of a test. */
   testedAt: readonly string[];
-  /** What was stored after this position is sent; null: from the start of the log. */
+  /** Events after this position are sent; null: from the start of the log. */
   after: string | null;
   /** Of the secret that signs; see `endpointKey`. */
   secretNumber: number;
-  /** Until when the secret before it signs as well. */
+  /** The secret before it signs as well until then. */
   oldSecretExpiresAt: string | undefined;
   disabled: { reason: DataOf<'WebhookEndpointDisabled'>['reason']; at: string } | undefined;
 };
 
-/** How many endpoints a merchant may have at a time. */
+/** Of one merchant, at a time. */
 export const ENDPOINTS_MAX = 10;
 
-/** The stream of a merchant's endpoints. */
 export const endpointStreamOf = (merchantId: string): string =>
   webhookStreamOf(hash('sha256', merchantId));
 
-/** A stored event of the family. */
 export type RecordedWebhookEvent = RecordedEvent<WebhookEvent>;
 
-/** True for an event of the family. */
 export const isOfWebhooks = (recorded: RecordedEvent): recorded is RecordedWebhookEvent =>
   isWebhookEvent(recorded.event);
 
@@ -72,12 +69,13 @@ const created = (
   disabled: undefined,
 });
 
-/** What an event changes of an endpoint. */
-const changes = (event: WebhookEvent, time: string): Partial<Endpoint> | undefined => {
+const after = (before: Endpoint, event: WebhookEvent, time: string): Endpoint => {
+  const updated = { ...before, updatedAt: time };
   switch (event.type) {
     case 'WebhookEndpointChanged': {
       const { url, eventTypes, description } = event.data;
       return {
+        ...updated,
         ...(url !== undefined && { url }),
         ...(eventTypes !== undefined && { eventTypes }),
         ...(description !== undefined && { description }),
@@ -85,14 +83,16 @@ const changes = (event: WebhookEvent, time: string): Partial<Endpoint> | undefin
     }
     case 'WebhookEndpointSecretRotated': {
       const { secretNumber, oldExpiresAt } = event.data;
-      return { secretNumber, oldSecretExpiresAt: oldExpiresAt };
+      return { ...updated, secretNumber, oldSecretExpiresAt: oldExpiresAt };
     }
     case 'WebhookEndpointDisabled':
-      return { disabled: { reason: event.data.reason, at: time } };
+      return { ...updated, disabled: { reason: event.data.reason, at: time } };
     case 'WebhookEndpointEnabled':
-      return { disabled: undefined };
+      return { ...updated, disabled: undefined };
+    case 'WebhookTestRequested':
+      return { ...before, testedAt: [...before.testedAt, time].slice(-TESTS.max) };
     default:
-      return undefined;
+      return before;
   }
 };
 
@@ -103,24 +103,16 @@ export const foldEndpoints = (events: readonly RecordedEvent[]): Endpoint[] => {
     if (!isOfWebhooks(recorded) || !('endpointId' in recorded.event.data)) continue;
     const { event, time } = recorded;
     const { endpointId } = recorded.event.data;
+    const before = endpoints.get(endpointId);
     if (event.type === 'WebhookEndpointCreated')
       endpoints.set(endpointId, created(event.data, time));
-    if (event.type === 'WebhookEndpointDeleted') endpoints.delete(endpointId);
-    const before = endpoints.get(endpointId);
-    const changed = changes(event, time);
-    if (before === undefined) continue;
-    if (event.type === 'WebhookTestRequested')
-      endpoints.set(endpointId, {
-        ...before,
-        testedAt: [...before.testedAt, time].slice(-TESTS.max),
-      });
-    if (changed === undefined) continue;
-    endpoints.set(endpointId, { ...before, ...changed, updatedAt: time });
+    else if (event.type === 'WebhookEndpointDeleted') endpoints.delete(endpointId);
+    else if (before !== undefined) endpoints.set(endpointId, after(before, event, time));
   }
   return [...endpoints.values()];
 };
 
-/** The numbers of the secrets that sign now, the newest first. */
+/** The secrets that sign now, the newest first. */
 export const liveSecretNumbers = (
   { secretNumber, oldSecretExpiresAt }: Pick<Endpoint, 'secretNumber' | 'oldSecretExpiresAt'>,
   nowMs: number,

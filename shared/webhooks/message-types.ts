@@ -1,7 +1,7 @@
 /** The types of messages that endpoints are sent, and which event of a payment is which. */
 import type { PaymentEvent, PaymentEventType } from '../payment/payment-events.ts';
 
-/** Left out: nothing is sent, as GET shows the payment unchanged. */
+/** Undefined: nothing is sent, as GET shows the payment unchanged. */
 const TYPE_OF = {
   PaymentCreated: 'payment.created',
   PaymentAuthorized: 'payment.authorized',
@@ -28,7 +28,7 @@ const TYPE_OF = {
 
 /** To the merchant's other endpoints. */
 export const DISABLED_TYPE = 'webhook_endpoint.disabled';
-/** Sent when somebody asks for it, to any endpoint. */
+/** Sent on request, to any endpoint. */
 export const TEST_TYPE = 'webhook.test';
 /** The intent alone: most receivers want its outcome. */
 const ON_REQUEST = TYPE_OF.PaymentCreated;
@@ -36,21 +36,20 @@ const ON_REQUEST = TYPE_OF.PaymentCreated;
 type PaymentMessageType = NonNullable<(typeof TYPE_OF)[PaymentEventType]>;
 export type MessageType = PaymentMessageType | typeof DISABLED_TYPE | typeof TEST_TYPE;
 
-/** What an endpoint can ask for. */
 export const SUBSCRIBABLE_TYPES: readonly MessageType[] = [
   ...new Set(Object.values(TYPE_OF).filter((type) => type !== undefined)),
   DISABLED_TYPE,
 ];
 
-/** Whether an endpoint wants a type; without a list, all but `payment.created`. */
+/** Without a list, all but `payment.created` are wanted. */
 export const isWanted = (
   { eventTypes }: { eventTypes?: readonly string[] | undefined },
   type: MessageType,
 ): boolean => (eventTypes === undefined ? type !== ON_REQUEST : eventTypes.includes(type));
 
 /**
- * The type of an event's message; undefined for one that is not sent: an intent after the first, a
- * note, and the authorization of a sale, which no GET ever shows.
+ * Undefined for events that are not sent: later intents, notes, a sale's authorization (no GET shows
+ * it).
  */
 export const messageTypeOf = (
   { type }: Pick<PaymentEvent, 'type'>,

@@ -1,8 +1,4 @@
-/**
- * The message of an event: what an endpoint is sent, and what `payments listen --forward-to` forwards,
- * to the byte. A payment in it is the text that GET gives at that revision, so nothing leaves that
- * the merchant cannot read.
- */
+/** The message of an event, to the byte. A payment in it is the text that GET gives at that revision. */
 import { StoreUnavailable } from '../event-store/errors.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../event-store/fold-stream.ts';
 import type { PaymentStates } from '../event-store/payment-states.ts';
@@ -12,10 +8,7 @@ import { bodyOf } from '../payment/response.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { DISABLED_TYPE, type MessageType, messageTypeOf, TEST_TYPE } from './message-types.ts';
 
-/**
- * `id` is the event's, at every attempt: what a receiver deduplicates by. `traceparent` is the stored
- * one, so that every attempt sends the same.
- */
+/** Both the same at every attempt: the event's `id`, to deduplicate by, and its stored `traceparent`. */
 export type Message = {
   id: string;
   type: MessageType;
@@ -34,10 +27,7 @@ const message = (
   body: `{"type":"${type}","timestamp":"${time}","data":{"eventId":"${id}",${rest}}}`,
 });
 
-/**
- * The message of a payment's event; `readModel` is the payment right after it. Undefined for an event
- * that is not sent.
- */
+/** `readModel` is the payment right after the event. Undefined for an event that is not sent. */
 export const paymentMessage = (
   recorded: RecordedPaymentEvent,
   readModel: PaymentReadModel,
@@ -49,9 +39,8 @@ export const paymentMessage = (
 };
 
 /**
- * The message of an event that was read in the order of the log. Undefined also where the payment's
- * events cannot be read or cannot follow one another: that must not end what other payments are sent by
- * (P5). Throws StoreUnavailable.
+ * The message of an event of the log. Undefined also where the payment's events cannot be read or cannot
+ * follow one another: other payments' messages still go out (P5). Throws StoreUnavailable.
  */
 export const messageAt = async (
   states: PaymentStates,
@@ -66,12 +55,11 @@ export const messageAt = async (
   }
 };
 
-/** An event that has a message of its own: a request for a test, or the end of another endpoint. */
+/** A request for a test, or the end of another endpoint. */
 export type EndpointNews = RecordedEvent<
   Extract<WebhookEvent, { type: 'WebhookTestRequested' | 'WebhookEndpointDisabled' }>
 >;
 
-/** The message of such an event. */
 export const endpointMessage = (recorded: EndpointNews): Message => {
   const { type, data } = recorded.event;
   const endpoint = `"endpointId":"${data.endpointId}"`;

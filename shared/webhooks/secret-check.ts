@@ -1,23 +1,20 @@
 /**
- * The check value of `WEBHOOK_SECRET`: it stands in the event store, and a process with another secret
- * signs nothing and shows nothing, for receivers would take its messages for forged.
+ * Receivers would take messages signed with another `WEBHOOK_SECRET` for forged: such a process signs
+ * none.
  */
 import { StoreUnavailable } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
 import { checkValueOf } from './signer.ts';
 
-/** The event store was used with another webhook secret. The message is for the operator. */
+/** The message is for the operator. */
 export class WebhookSecretRefused extends Error {
   override name = 'WebhookSecretRefused';
 }
 
-/** Gives the secret. Throws WebhookSecretRefused, and StoreUnavailable while that is not known. */
+/** Throws WebhookSecretRefused, and StoreUnavailable while the check value is not known. */
 export type WebhookSecret = () => Promise<string>;
 
-/**
- * Checks at once, where the store responds, else before the first use. Throws WebhookSecretRefused
- * where another secret was used before.
- */
+/** Checks at once where the store responds, else before the first use. Throws WebhookSecretRefused. */
 export const openWebhookSecret = async (
   store: Pick<EventStore, 'claimMeta'>,
   secret: string,

@@ -1,19 +1,19 @@
 /**
  * Signatures of Standard Webhooks 1.0, version `v1`: HMAC-SHA256 over id, time and body. No secret is
- * stored: each is derived from `WEBHOOK_SECRET`, by what it is for (ADR-0221).
+ * stored: each is derived from `WEBHOOK_SECRET` by its purpose (ADR-0221).
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
-/** A key of 32 bytes, as it signs. */
+/** 32 bytes. */
 export type SigningKey = Buffer;
 
-/** What a receiver is shown: the specification's prefix and the key in base64. */
+/** The form that a receiver is shown: the specification's prefix and the key in base64. */
 export const secretTextOf = (key: SigningKey): string => `whsec_${key.toString('base64')}`;
 
 const derived = (installationSecret: string, purpose: string): SigningKey =>
   createHmac('sha256', installationSecret).update(purpose).digest();
 
-/** The key of an endpoint; `number` is 1 for its first one, and one more after each rotation. */
+/** `number` is 1 for the endpoint's first key, and one more after each rotation. */
 export const endpointKey = (
   installationSecret: string,
   endpointId: string,
@@ -24,10 +24,10 @@ export const endpointKey = (
 export const listenKey = (installationSecret: string, merchantId: string): SigningKey =>
   derived(installationSecret, `listen.${merchantId}`);
 
-/** A key for many messages: Node makes such an object of a Buffer at each use, for five times the CPU. */
+/** Node makes such an object of a Buffer at each use, for five times the CPU. */
 export const forMany = (key: SigningKey): KeyObject => createSecretKey(key);
 
-/** What proves at the store that the secret is the one that was used before; tells nothing about it. */
+/** Proves at the store that the secret is the one used before; tells nothing about it. */
 export const checkValueOf = (installationSecret: string): string =>
   derived(installationSecret, 'check').toString('hex');
 

@@ -6,7 +6,7 @@ import {
   WITHOUT_TWELVE_DIGITS,
 } from '../../shared/payment/card-digits.ts';
 import { refused } from '../../shared/payment/decide.ts';
-import { PAYMENT_ID } from '../../shared/payment/payment-id.ts';
+import { PAYMENT_ID } from '../../shared/payment/event-fields.ts';
 
 const digits = (count: number): string => '4'.repeat(count);
 

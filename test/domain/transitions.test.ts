@@ -8,9 +8,9 @@ import {
   type PaymentEvent,
   type PaymentEventType,
 } from '../../shared/payment/payment-events.ts';
-import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/payment-status.ts';
 import { foldReadModel, project } from '../../shared/payment/response.ts';
 import { evolve, foldState } from '../../shared/payment/state.ts';
+import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/transitions.ts';
 import {
   authorizationExpired,
   authorized,

@@ -4,7 +4,7 @@ import type { RowCheck } from '../row-check.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import { type Batch, isWhole, type Repair, type StoredPayment, storedOf } from './documents.ts';
 
-/** How many documents one call carries. */
+/** Documents in one call. */
 export const PIECE_MAX = 500;
 
 const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
@@ -24,17 +24,16 @@ const pieces = <T>(all: T[]): T[][] =>
 /** FerretDB finds one id by its index, and several by reading everything. */
 export const oneOf = (ids: string[]) => (ids.length === 1 ? (ids[0] as string) : { $in: ids });
 
-/** The stored revisions of those payments that are stored. */
+/** Of those payments that are stored. */
 export const revisionsIn = (payments: Collection<StoredPayment>, ids: string[]) =>
   payments
     .find({ _id: oneOf(ids) }, { ...quick, projection: { revision: 1 } })
     .toArray() as Promise<Pick<StoredPayment, '_id' | 'revision'>[]>;
 
-/** Revisions by payment id. */
 export const byId = (found: { _id: string; revision: number }[]): Map<string, number> =>
   new Map(found.map(({ _id, revision }) => [_id, revision]));
 
-/** Makes the indexes of a generation that has none yet. */
+/** For a generation that has none yet. */
 export const makeIndexes = async (
   { write }: Pick<Database, 'write'>,
   { payments }: Generation,

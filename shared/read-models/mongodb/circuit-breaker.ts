@@ -1,16 +1,14 @@
 /**
- * The circuit breaker around MongoDB: every call ends within its timeout, and while the server does
- * not answer, calls are rejected at once. Not cockatiel's, which tries the server with the call of a
- * request: here a probe tries it, so that no request waits for a dead server.
+ * The circuit breaker around MongoDB: every call ends within its timeout, and calls are rejected at once
+ * while the server does not answer. Cockatiel's would try the server with the call of a request; here a
+ * probe tries it, so that no request waits for a dead server.
  */
 import { within } from '../../runtime/back-off.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 
-/** The pause between two probes of a server that does not answer. */
 const PROBE_MS = 250;
 const CLOSED = 'the read models are closed';
 
-/** What an error says about the server. */
 export type Failure = {
   /** One line for the log. */
   reason: string;
@@ -22,21 +20,10 @@ type CircuitBreakerOptions = {
   /** A command that a running server answers at once. */
   probe(): Promise<unknown>;
   probeMsMax: number;
-  /** Called after a probe in vain, before the next one. */
   onProbeFailed(): void;
-  /** What an error says about the server; undefined when it is about something else. */
+  /** Undefined for an error that says nothing about the server. */
   failureOf(error: unknown): Failure | undefined;
-  /** The server has stopped answering. */
   onOpen(): void;
-};
-
-type CircuitBreaker = {
-  /** True while calls are rejected without being made. */
-  isOpen(): boolean;
-  /** Throws ReadModelsUnavailable for what `failureOf` knows, and when the time is over. */
-  call<T>(ms: number, run: () => Promise<T>): Promise<T>;
-  /** Rejects every call from here on. */
-  stop(): void;
 };
 
 const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
@@ -46,12 +33,14 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
     () => new ReadModelsUnavailable(`the read models did not answer within ${ms} ms`),
   );
 
-/**
- * After one call without an answer the calls that follow are rejected at once, until the server answers
- * a probe: a request that can be served without the read models need not wait for them.
- */
-export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBreaker => {
-  const { probe, probeMsMax, onProbeFailed, failureOf, onOpen } = options;
+/** After one call without an answer, calls are rejected until a probe is answered. */
+export const createCircuitBreaker = ({
+  probe,
+  probeMsMax,
+  onProbeFailed,
+  failureOf,
+  onOpen,
+}: CircuitBreakerOptions) => {
   let stopped = false;
   let openedBy: string | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -77,8 +66,10 @@ export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBre
   const rejection = (): string | undefined => (stopped ? CLOSED : openedBy);
 
   return {
-    isOpen: () => rejection() !== undefined,
-    call: async (ms, run) => {
+    /** True while calls are rejected without being made. */
+    isOpen: (): boolean => rejection() !== undefined,
+    /** Throws ReadModelsUnavailable for an error that `failureOf` knows, and when the time is over. */
+    call: async <T>(ms: number, run: () => Promise<T>): Promise<T> => {
       const reason = rejection();
       if (reason !== undefined) throw new ReadModelsUnavailable(reason);
       try {
@@ -93,7 +84,8 @@ export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBre
         throw new ReadModelsUnavailable(stopped ? CLOSED : failure.reason);
       }
     },
-    stop: () => {
+    /** Rejects every call from here on. */
+    stop: (): void => {
       stopped = true;
       clearTimeout(timer);
     },

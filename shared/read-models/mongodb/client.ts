@@ -1,4 +1,4 @@
-/** The client of MongoDB: its settings, and what its errors say. */
+/** The client of MongoDB: its settings, and the meaning of its errors. */
 import {
   MongoBulkWriteError,
   MongoClient,
@@ -29,10 +29,9 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   ignoreUndefined: true,
 };
 
-/** A client that connects with its first call. Throws ReadModelsUnavailable, one line, for an address that is none. */
+/** Connects with its first call. Throws ReadModelsUnavailable, one line, for an address that is none. */
 export const clientOf = (url: string): MongoClient => {
-  // The client would take "test" where the path names no database. Its messages may repeat the
-  // address, and the password in it.
+  // The client would take "test" for no database. Its messages may repeat the password in the address.
   if (!/^mongodb(\+srv)?:\/\/[^/?#]+\/[^/?#]+(\?|$)/.test(url))
     throw new ReadModelsUnavailable(
       'the address of the read models names no MongoDB server and database',
@@ -46,15 +45,12 @@ export const clientOf = (url: string): MongoClient => {
   }
 };
 
-/**
- * Connects a client unless it is connected; for each call, since the client connects by itself for its first
- * one alone: where the server was away then, every later call would fail for good.
- */
+/** For each call: the client connects by itself once, and if the server was away then, never again. */
 export const connected = async (client: MongoClient): Promise<void> => {
   await client.connect();
 };
 
-/** The client wraps any error of a bulk write in one of the server's; one of the connection has no code then. */
+/** The client wraps every error of a bulk write in a server's; one of the connection has no code then. */
 const isOfServer = (error: MongoError): error is MongoServerError =>
   error instanceof MongoServerError &&
   (!(error instanceof MongoBulkWriteError) || error.code !== undefined);
@@ -72,7 +68,7 @@ const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTR
 const isBrokenSocket = (error: unknown): boolean =>
   BROKEN_SOCKET.has((error as { code?: unknown } | undefined)?.code);
 
-/** What an error says about the server; undefined when it says something about documents. */
+/** Undefined for an error that is about documents. */
 export const failureOf = (error: unknown): Failure | undefined => {
   if (isBrokenSocket(error))
     return { reason: 'the read models cannot be reached: the connection broke', gone: true };
@@ -102,7 +98,6 @@ export const againAfterBreak =
     throw error;
   };
 
-/** Ignores the error of a missing collection; rethrows any other. */
 export const unlessMissing = (error: unknown): void => {
   if (!(error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND)) throw error;
 };

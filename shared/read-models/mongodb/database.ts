@@ -1,5 +1,4 @@
 /** The database, and the generations of read models in it, of which one is served. */
-import type { Collection, Db, MongoClient } from 'mongodb';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import { againAfterBreak, clientOf, connected, failureOf } from './client.ts';
 import { FORM, type StoredControl, type StoredParking, type StoredPayment } from './documents.ts';
@@ -7,45 +6,18 @@ import { FORM, type StoredControl, type StoredParking, type StoredPayment } from
 /** No call outlives these, whatever the client's own time-outs do. */
 const READ_MS_MAX = 2500;
 const WRITE_MS_MAX = 5000;
-/** For how long a process may not yet know that another one has switched generations. */
+/** A process may learn so late that another one has switched generations. */
 export const SERVED_MS_MAX = 1000;
 
-/** Options of a read that a server answers at once. */
+/** For a read that a server answers at once. */
 export const quick = { maxTimeMS: READ_MS_MAX };
 
-/** A set of read models: its number and its collections. */
-export type Generation = {
-  n: number;
-  payments: Collection<StoredPayment>;
-  parked: Collection<StoredParking>;
-  /** The control document that holds its checkpoint. */
-  checkpointId: string;
-};
-
-/** The control document that names the generation which is served. */
+/** Names the served generation. */
 export const SERVED = 'served';
 
-/** Runs a call within a timeout. Throws ReadModelsUnavailable. */
-export type Call = <T>(run: () => Promise<T>) => Promise<T>;
-
-/** A database that may be out of reach: each call ends in its time with ReadModelsUnavailable. */
-export type Database = {
-  db: Db;
-  control: Collection<StoredControl>;
-  /** Runs a call that may take `ms` milliseconds, once more after a broken connection. */
-  call<T>(ms: number, run: () => Promise<T>): Promise<T>;
-  read: Call;
-  write: Call;
-  /** Not once more: for a write that finds another version where it was stored before. */
-  writeOnce: Call;
-  generationOf(n: number): Generation;
-  isDown(): boolean;
-  close(): Promise<void>;
-};
-
-/** Connects with its first call; `onDown` is called when the server has stopped answering. */
-export const openDatabase = (url: string, onDown = (): void => undefined): Database => {
-  const client: MongoClient = clientOf(url);
+/** Connects with its first call; each call ends in time, else throws ReadModelsUnavailable. */
+export const openDatabase = (url: string, onDown = (): void => undefined) => {
+  const client = clientOf(url);
   const db = client.db();
   const breaker = createCircuitBreaker({
     probe: () => connected(client).then(() => db.command({ ping: 1 })),
@@ -55,19 +27,23 @@ export const openDatabase = (url: string, onDown = (): void => undefined): Datab
     failureOf,
     onOpen: onDown,
   });
-  const once: Database['call'] = (ms, run) => breaker.call(ms, () => connected(client).then(run));
-  const call: Database['call'] = (ms, run) => once(ms, () => run().catch(againAfterBreak(run)));
+  const once = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
+    breaker.call(ms, () => connected(client).then(run));
+  /** Runs a call that may take `ms` milliseconds, once more after a broken connection. */
+  const call = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
+    once(ms, () => run().catch(againAfterBreak(run)));
   return {
     db,
     control: db.collection<StoredControl>(`${FORM}_control`),
     call,
-    read: (run) => call(READ_MS_MAX, run),
-    write: (run) => call(WRITE_MS_MAX, run),
-    writeOnce: (run) => once(WRITE_MS_MAX, run),
-    generationOf: (n) => ({
+    read: <T>(run: () => Promise<T>) => call(READ_MS_MAX, run),
+    write: <T>(run: () => Promise<T>) => call(WRITE_MS_MAX, run),
+    /** Not once more: for a write that finds another version where it was stored before. */
+    writeOnce: <T>(run: () => Promise<T>) => once(WRITE_MS_MAX, run),
+    generationOf: (n: number) => ({
       n,
-      payments: db.collection(`${FORM}_${n}_payments`),
-      parked: db.collection(`${FORM}_${n}_parked`),
+      payments: db.collection<StoredPayment>(`${FORM}_${n}_payments`),
+      parked: db.collection<StoredParking>(`${FORM}_${n}_parked`),
       checkpointId: `checkpoint_${n}`,
     }),
     isDown: breaker.isOpen,
@@ -77,30 +53,14 @@ export const openDatabase = (url: string, onDown = (): void => undefined): Datab
     },
   };
 };
+export type Database = ReturnType<typeof openDatabase>;
+export type Generation = ReturnType<Database['generationOf']>;
 
-/** Which generation is served, as far as this process knows. */
-export type Served = {
-  /** The served generation, looked up where the last look-up is too old. */
-  now(): Promise<Generation>;
-  /**
-   * Runs a read on the served generation; once more where that was another one when the read ended, since
-   * the old one is dropped SERVED_MS_MAX after the switch and a dropped collection reads as empty.
-   */
-  read<T>(step: (from: Generation) => Promise<T>): Promise<T>;
-  /** Notes that generation `n` is served. */
-  set(n: number): void;
-  /** Makes the next `now` look it up. */
-  forget(): void;
-};
-
-/**
- * Generation 1 is served until the control document names another. `onOther` is called when this process
- * learns that another one is served.
- */
+/** Generation 1 is served until the control document names another; then `onOther` is called. */
 export const createServed = (
-  { control, read, generationOf }: Database,
+  { control, read, generationOf }: Pick<Database, 'control' | 'read' | 'generationOf'>,
   onOther: () => void,
-): Served => {
+) => {
   let served = { atMs: Number.NEGATIVE_INFINITY, ...generationOf(1) };
   const set = (n: number, atMs = performance.now()): void => {
     if (n !== served.n) onOther();
@@ -126,17 +86,23 @@ export const createServed = (
     return own;
   };
   return {
+    /** Looked up where the last look-up is too old. */
     now,
-    read: async (step) => {
+    /**
+     * Runs a read on the served generation; once more where that was another one when the read ended:
+     * the old one is dropped SERVED_MS_MAX after the switch, and a dropped collection reads as empty.
+     */
+    read: async <T>(step: (from: Generation) => Promise<T>): Promise<T> => {
       const from = await now();
       const result = await step(from);
       const after = await now();
       return after.n === from.n ? result : step(after);
     },
-    set: (n) => set(n),
-    forget: () => {
+    set: (n: number): void => set(n),
+    forget: (): void => {
       served.atMs = Number.NEGATIVE_INFINITY;
       looking = undefined;
     },
   };
 };
+export type Served = ReturnType<typeof createServed>;

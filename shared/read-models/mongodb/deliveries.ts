@@ -1,12 +1,12 @@
-/** The state of webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
+/** Webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
 import { isDuplicate } from './client.ts';
 import { openDatabase, quick } from './database.ts';
-import { loadText, saveText, type VersionedText } from './versioned-text.ts';
+import { loadText, saveText, type VersionedText } from './key-document.ts';
 
-/** Not of the read models' collections: dropping those keeps these. */
+/** Apart from the read models' collections: dropping those keeps these. */
 const ROWS = 'webhook_deliveries';
 const ATTEMPTS = 'webhook_attempts';
-/** One save has fewer attempts than this: a number is the row's version times this and a place in the save. */
+/** More than a save has attempts: an attempt's number is its row's version times this, and its place. */
 const PER_SAVE = 1_000;
 const NUMBER_DIGITS = 15;
 /** Old attempts are looked for once in so many saves. */
@@ -20,10 +20,7 @@ type Search = { limit: number; eventId?: string | undefined; before?: number | u
 const idOf = (endpointId: string, number: number): string =>
   `${endpointId}/${String(number).padStart(NUMBER_DIGITS, '0')}`;
 const numberOf = (id: string): number => Number(id.slice(-NUMBER_DIGITS));
-/**
- * The attempts of an endpoint below a number, or all of them: their ids begin with its own and a slash,
- * which `0` follows.
- */
+/** Ids of attempts begin with the endpoint's and a slash, which `0` follows. */
 const allOf = (endpointId: string, before?: number) => ({
   $gt: `${endpointId}/`,
   $lt: before === undefined ? `${endpointId}0` : idOf(endpointId, before),

@@ -13,7 +13,7 @@ const SCHEMA_VERSION = 4;
 /** Begins every collection's name, so that another version fills other collections beside these. */
 export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
-/** A payment's read model as it is stored; `_id` is the payment id. */
+/** `_id` is the payment id. */
 export type StoredPayment = {
   _id: string;
   merchantId: string;
@@ -23,9 +23,9 @@ export type StoredPayment = {
   amount: number;
   last4: string;
   merchantReference?: string;
-  /** Since when the oldest unresolved intent waits; absent when there is none. */
+  /** The time of the oldest unresolved intent; absent when there is none. */
   unresolvedSince?: string;
-  /** JSON text of the unresolved intents. */
+  /** JSON text. */
   unresolved?: string;
   /** The revision of the poison event that parked the payment; past once `revision` has reached it. */
   parkedAt?: number;
@@ -35,27 +35,26 @@ export type StoredPayment = {
   check: string;
 };
 
-/** A parked payment; `_id` is the payment id, `revision` that of the poison event. */
+/** `_id` is the payment id, `revision` that of the poison event. */
 export type StoredParking = { _id: string; revision: number; reason: string; since: string };
 
-/** A control document: the served generation, a generation's checkpoint, or a lease. */
+/** The served generation, a generation's checkpoint, or a lease. */
 export type StoredControl = {
   _id: string;
   generation?: number;
   position?: Position | null;
-  /** Of the log at that position. */
+  /** The log's at that position. */
   hash?: string | null;
   holder?: string;
   until?: Date;
 };
 
-/** The value, if it is a text: an object would be read as a part of a query. Throws TypeError. */
+/** Throws TypeError for any other value: an object would be read as a part of a query. */
 export const text = (value: unknown): string => {
   if (typeof value !== 'string') throw new TypeError('the read models take texts only');
   return value;
 };
 
-/** The document of a read model. */
 export const storedOf = (readModel: PaymentReadModel, rowCheck: RowCheck): StoredPayment => {
   const row = rowOf(readModel);
   const { paymentId, merchantId, merchantReference, unresolvedSince, unresolved, ...rest } = row;
@@ -70,7 +69,7 @@ export const storedOf = (readModel: PaymentReadModel, rowCheck: RowCheck): Store
   };
 };
 
-/** What a document says, in the form that its check covers. */
+/** The form that the check covers. */
 export const rowIn = (stored: StoredPayment): DocumentRow => ({
   paymentId: stored._id,
   merchantId: stored.merchantId,
@@ -89,11 +88,10 @@ export const rowIn = (stored: StoredPayment): DocumentRow => ({
 export const isWhole = (stored: StoredPayment, rowCheck: RowCheck): boolean =>
   typeof stored.body === 'string' && rowCheck.holds(rowIn(stored), stored.check);
 
-/** Whether a poison event keeps the document from being up to date. */
 export const isParked = ({ parkedAt = -1, revision }: StoredPayment): boolean =>
   parkedAt > revision;
 
-/** The document as a search finds it. */
+/** As a search finds it. */
 export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
   const { _id, merchantId, revision, createdAt, body } = stored;
   const parked = isParked(stored);
@@ -101,12 +99,10 @@ export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
   return isWhole(stored, rowCheck) ? found : { ...found, damaged: true };
 };
 
-/** A change that parks a payment. */
 export type Parking = ReadModelChange & { kind: 'park' };
-/** A change that replaces what is stored of a payment. */
 export type Repair = ReadModelChange & { kind: 'repair' };
 
-/** A batch as it will be written: one document of each payment at most, its highest revision. */
+/** One document of each payment at most, its highest revision. */
 export type Batch = {
   readModels: Map<string, { readModel: PaymentReadModel; stored: StoredPayment }>;
   parkings: Map<string, Parking>;
@@ -122,10 +118,7 @@ const rejectTooLarge = ({ _id, body }: StoredPayment): void => {
   if (bytes > BODY_BYTES_MAX) throw new DocumentTooLarge(_id, bytes);
 };
 
-/**
- * The batch of some changes. Throws, before anything is written, TypeError for an id that is no text
- * and DocumentTooLarge.
- */
+/** Throws, before anything is written, TypeError for an id that is no text and DocumentTooLarge. */
 export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch => {
   const readModels: Batch['readModels'] = new Map();
   const parkings: Batch['parkings'] = new Map();
@@ -148,7 +141,7 @@ export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch =
 const given = <T>(value: T | undefined, filter: (value: T) => object): object[] =>
   value === undefined ? [] : [filter(value)];
 
-/** One filter for each meaning of the searched text: each of them has its own index. */
+/** One filter for each meaning of the searched text: each has its own index. */
 export const filtersOf = (search: PaymentSearch): { $and: object[] }[] => {
   const all = [
     ...given(search.merchantId, (id) => ({ merchantId: text(id) })),

@@ -1,8 +1,46 @@
-/** One text under a name in MongoDB, such as the relay's checkpoint. */
-import { openDatabase } from './database.ts';
-import { loadText, saveText, type VersionedText } from './versioned-text.ts';
+/** Texts under names in MongoDB, each changed only by a writer that saw its last change. */
+import type { Collection } from 'mongodb';
+import { isDuplicate } from './client.ts';
+import { openDatabase, quick } from './database.ts';
 
-/** Not one of the read models' collections: dropping those keeps this one. */
+/** `_id` is the name, `version` counts the changes. */
+export type VersionedText = { _id: string; version: number; text: string };
+
+/** Throws what the client throws. */
+export const loadText = async (
+  texts: Collection<VersionedText>,
+  name: string,
+): Promise<{ version: number; text: string } | undefined> => {
+  const found = await texts.findOne({ _id: name }, quick);
+  return found === null ? undefined : { version: found.version, text: found.text };
+};
+
+/**
+ * Replaces the text, and the fields stored with it, and raises its version by one. False, and nothing
+ * changed, where the stored version is another one; 0 is a text that does not exist yet. Throws what the
+ * client throws.
+ */
+export const saveText = async (
+  texts: Collection<VersionedText>,
+  name: string,
+  text: string,
+  version: number,
+  fields: object = {},
+): Promise<boolean> => {
+  try {
+    const { matchedCount, upsertedCount } = await texts.updateOne(
+      { _id: name, version },
+      { $set: { ...fields, version: version + 1, text } },
+      { upsert: version === 0 },
+    );
+    return matchedCount + upsertedCount > 0;
+  } catch (error) {
+    if (isDuplicate(error)) return false;
+    throw error;
+  }
+};
+
+/** Apart from the read models' collections: dropping those keeps this one. */
 const KEPT = 'kept';
 
 /** See KeyDocument (projector/key-document/port.ts). Connects when it is first used. */

@@ -2,34 +2,22 @@
 import { isDuplicate } from './client.ts';
 import type { Database } from './database.ts';
 
-/** The leases of a database, by name. */
-export type Leases = {
-  /** Takes or renews one; false while another holder has it. Throws ReadModelsUnavailable. */
-  take(name: string, holder: string, ttlMs: number): Promise<boolean>;
-  /**
-   * Renews one that this holder took; false where another one has taken it since, also where that one has
-   * released it. Throws ReadModelsUnavailable.
-   */
-  renew(name: string, holder: string, ttlMs: number): Promise<boolean>;
-  /** Releases one, if this holder has it. */
-  release(name: string, holder: string): Promise<void>;
-};
-
-/** Each lease is a control document. */
-export const createLeases = ({ db, control, read, write }: Database): Leases => {
+/** Each lease is a control document. Every call throws ReadModelsUnavailable. */
+export const createLeases = ({ db, control, read, write }: Database) => {
   /** The server's clock: a process whose own clock is ahead would take a lease too early. */
-  const now = async (): Promise<number> => {
+  const endOf = async (ttlMs: number) => {
     const { localTime } = await read(() => db.command({ hello: 1 }));
-    return localTime instanceof Date ? localTime.getTime() : Date.now();
+    const now = localTime instanceof Date ? localTime.getTime() : Date.now();
+    return { now: new Date(now), until: new Date(now + ttlMs) };
   };
   return {
-    take: async (_id, holder, ttlMs) => {
-      const at = await now();
-      const free = [{ holder }, { until: { $lte: new Date(at) } }];
-      const taken = { $set: { holder, until: new Date(at + ttlMs) } };
+    /** Takes or renews one; false while another holder has it. */
+    take: async (_id: string, holder: string, ttlMs: number): Promise<boolean> => {
+      const { now, until } = await endOf(ttlMs);
+      const free = [{ holder }, { until: { $lte: now } }];
       try {
         const { matchedCount, upsertedCount } = await write(() =>
-          control.updateOne({ _id, $or: free }, taken, { upsert: true }),
+          control.updateOne({ _id, $or: free }, { $set: { holder, until } }, { upsert: true }),
         );
         return matchedCount + upsertedCount === 1;
       } catch (error) {
@@ -37,15 +25,18 @@ export const createLeases = ({ db, control, read, write }: Database): Leases => 
         throw error;
       }
     },
-    renew: async (_id, holder, ttlMs) => {
-      const until = new Date((await now()) + ttlMs);
+    /** Renews one that this holder took; false where another one has taken it since, or also released it. */
+    renew: async (_id: string, holder: string, ttlMs: number): Promise<boolean> => {
+      const { until } = await endOf(ttlMs);
       const { matchedCount } = await write(() =>
         control.updateOne({ _id, holder }, { $set: { until } }),
       );
       return matchedCount === 1;
     },
-    release: async (_id, holder) => {
+    /** Releases one, if this holder has it. */
+    release: async (_id: string, holder: string): Promise<void> => {
       await write(() => control.deleteOne({ _id, holder }));
     },
   };
 };
+export type Leases = ReturnType<typeof createLeases>;

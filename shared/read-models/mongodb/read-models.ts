@@ -1,7 +1,6 @@
 /**
  * The read models in MongoDB, or in a server that speaks its protocol; this folder alone imports the
- * client. They need no more than that one document is changed as a whole: no transaction, no
- * aggregate, no change stream, plain indexes.
+ * client. One document changes as a whole; no transaction, aggregate or change stream is needed.
  */
 import { createDamageReports } from '../damage-reports.ts';
 import { CheckpointMoved } from '../errors.ts';
@@ -16,30 +15,27 @@ import { createRebuilds } from './rebuild.ts';
 import { createRevisionPoller } from './revision-poller.ts';
 import { createWriter } from './writer.ts';
 
-/** How the database is reached. */
 type MongoReadModelsOptions = {
   /** `mongodb://…` with the database's name in its path. */
   url: string;
   /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
   secrets: readonly [string, ...string[]];
-  /** After so many milliseconds a rebuild that no longer renews its lease is given up: 15 s. */
+  /** A rebuild that no longer renews its lease is given up after so many milliseconds: 15 s. */
   rebuildMs?: number;
 };
 
-/** The port, and what `payments doctor` asks of this driver. */
 export type MongoReadModels = ReadModels & {
-  /** Throws ReadModelsUnavailable when the server does not answer. */
+  /** For `payments doctor`. Throws ReadModelsUnavailable when the server does not answer. */
   ping(): Promise<void>;
 };
 
 const REBUILD_MS = 15_000;
-/** The control document of the projector that follows the log. */
 const LEASE = 'lease';
 
 /**
- * Opens the read models of a database. The server may still be out of reach: every call then ends
- * within its budget with ReadModelsUnavailable. Throws ReadModelsUnavailable, one line, for an
- * address that names no server or no database.
+ * The server may still be out of reach: every call then ends within its budget with
+ * ReadModelsUnavailable. Throws that at once, in one line, for an address that names no server or no
+ * database.
  */
 export const openMongoReadModels = async ({
   url,

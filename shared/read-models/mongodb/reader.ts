@@ -20,9 +20,7 @@ import {
   type StoredPayment,
   text,
 } from './documents.ts';
-import { shareLookUps } from './look-ups.ts';
 
-/** Timeout of reading a page of documents. */
 export const SEARCH_MS_MAX = 5000;
 /** Documents that the server sends at once: a page may be full after a few large ones. */
 const SEARCH_BATCH = 32;
@@ -41,7 +39,7 @@ const afterPlace = (after: ParkedPlace | undefined): object => {
   return { ...LISTED, ...later };
 };
 
-/** The parked payments of a generation, oldest first. */
+/** Oldest first. */
 export const parkedIn = async (
   { read }: Pick<Database, 'read'>,
   { parked }: Generation,
@@ -54,7 +52,6 @@ export const parkedIn = async (
   return found.map(({ _id, ...rest }) => ({ paymentId: _id, ...rest }));
 };
 
-/** What is stored of a payment in a generation, damaged or not. */
 export const inspectIn = async (
   { read }: Pick<Database, 'read'>,
   { payments, parked }: Generation,
@@ -75,15 +72,42 @@ export const inspectIn = async (
   };
 };
 
-/** What a reader needs beside the database. */
+/**
+ * Look-ups of one document that share calls: a call costs more than all else of a GET, and one for many
+ * ids hardly more than one for a single id. One call is under way at a time, and the look-ups that come
+ * meanwhile share the next one, so each is read after it came. A failed call fails for all that share
+ * it.
+ */
+export const shareLookUps = <T extends { _id: string }>(
+  findAll: (ids: string[]) => Promise<T[]>,
+): ((id: string) => Promise<T | undefined>) => {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: { ids: Set<string>; found: Promise<Map<string, T>> } | undefined;
+
+  const begin = () => {
+    const ids = new Set<string>();
+    const found = running.then(async () => {
+      // A look-up from now on could get a document that was read before it.
+      next = undefined;
+      return new Map((await findAll([...ids])).map((document) => [document._id, document]));
+    });
+    running = found.catch(() => undefined);
+    return { ids, found };
+  };
+
+  return async (id) => {
+    next ??= begin();
+    next.ids.add(id);
+    return (await next.found).get(id);
+  };
+};
+
 type ReaderDeps = {
-  /** Runs a read on the served generation. */
   served: Served['read'];
   rowCheck: RowCheck;
   reports: DamageReports;
 };
 
-/** Reads the served generation. */
 export const createReader = (
   database: Database,
   { served, rowCheck, reports }: ReaderDeps,

@@ -15,13 +15,12 @@ import { createWriter } from './writer.ts';
 
 const REBUILD = 'rebuild';
 
-/** What rebuilds need. */
 export type RebuildOptions = {
   database: Database;
   served: Served;
   leases: Leases;
   rowCheck: RowCheck;
-  /** After so many milliseconds a rebuild that no longer renews its lease is given up. */
+  /** A rebuild that no longer renews its lease is given up after so many milliseconds. */
   rebuildMs: number;
 };
 
@@ -52,7 +51,7 @@ const remove = async ({ control, write, generationOf }: Database, n: number): Pr
   await write(() => control.deleteOne({ _id: checkpointId }));
 };
 
-/** The numbers of generations with collections, without the served one. */
+/** The generations with collections, without the served one. */
 const leftovers = async ({ db, read }: Database, servedN: number): Promise<number[]> => {
   const names = await read(() => db.listCollections({}, { nameOnly: true }).toArray());
   const found = names.map(({ name }) => name.match(`^${FORM}_(\\d+)_payments$`)?.[1]);
@@ -85,13 +84,12 @@ const takeTurn = async ({ leases, rebuildMs }: RebuildOptions): Promise<Turn> =>
   };
 };
 
-/** Stores which generation is served, for `serve` to compare; a duplicate key says it is stored. */
+/** Stores which generation is served, for `serve` to compare. */
 const nameServed = ({ control, write }: Database): Promise<unknown> =>
   write(() => control.insertOne({ _id: SERVED, generation: 1 })).catch((error: unknown) => {
     if (!isDuplicate(error)) throw error;
   });
 
-/** The number of the generation that is stored as the served one. */
 const storedServed = async (served: Served): Promise<number> => {
   served.forget();
   return (await served.now()).n;
@@ -124,7 +122,7 @@ const fillBeside = async (
     inspect: (paymentId) => inspectIn(database, next, paymentId, rowCheck),
     checksum: () => checksumOf(database, next),
     serve: async () => {
-      // Another rebuild has removed this generation.
+      // Throws where another rebuild has removed this generation.
       await turn.renew();
       await write(() =>
         control.updateOne({ _id: SERVED, generation: old }, { $set: { generation: next.n } }),
@@ -137,7 +135,7 @@ const fillBeside = async (
       if (!open) return;
       open = false;
       try {
-        // Stored by a majority, as is then what was written before: a switch of unknown outcome too.
+        // Stored by a majority, as is then all that was written before: a switch of unknown outcome too.
         await turn.renew();
         const isServed = (await storedServed(served)) === next.n;
         // Before that, another process may still read the old generation.
@@ -150,7 +148,6 @@ const fillBeside = async (
   };
 };
 
-/** See ReadModelsRebuild. */
 export const createRebuilds = (options: RebuildOptions): ReadModelsRebuild => {
   const { database, served } = options;
   return {

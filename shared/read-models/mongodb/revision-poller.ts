@@ -1,8 +1,7 @@
 /**
  * Waits for revisions that another process writes: one query for all waits, repeated after a growing
- * pause, so that many waits cost the store no more than one (gaps §9). A new wait shortens the pause,
- * unless the last wait to end was in vain: beside a projector that is down they would have the store
- * searched each 5 ms.
+ * pause (gaps §9). A new wait shortens the pause, unless the last wait to end was in vain: beside a
+ * projector that is down the store would be searched each 5 ms.
  */
 import { type StartTimer, startTimer as startNodeTimer } from '../../runtime/timer.ts';
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
@@ -11,12 +10,11 @@ const PAUSE_MS_MIN = 5;
 const PAUSE_MS_MAX = 40;
 
 type RevisionPollerOptions = {
-  /** The revisions that are stored now, of those payments that are. */
+  /** Of those payments that are stored. */
   revisionsOf(paymentIds: string[]): Promise<Map<string, number>>;
   startTimer?: StartTimer;
 };
 
-/** The waits of a driver whose writer may run in another process. */
 export const createRevisionPoller = ({
   revisionsOf,
   startTimer = startNodeTimer,

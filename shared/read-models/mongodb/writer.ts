@@ -1,7 +1,7 @@
 /**
- * Writing a generation of read models. A batch is written documents first, checkpoint after. Both are
- * compared and set (a document only over a lower revision, the checkpoint only over the one it
- * started from), so that a batch that is repeated, or written by two projectors at once, is harmless.
+ * Writing a generation of read models: documents first, checkpoint after. Both are compared and set (a
+ * document only over a lower revision, the checkpoint only over the one it started from), so a batch
+ * that is repeated, or written by two projectors at once, is harmless.
  */
 import type { Position } from '../../event-store/port.ts';
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
@@ -33,13 +33,12 @@ import {
   text,
 } from './documents.ts';
 
-/** Rounds of a write that another writer got ahead of; each one finds newer documents. */
+/** Each round of a write that another writer got ahead of finds newer documents. */
 const ROUNDS_MAX = 5;
-/** How many written read models are kept for the next event (some 3 kB each). */
+/** Written read models that are kept for the next event (some 3 kB each). */
 const RECENT_READ_MODELS_MAX = 4096;
 const RECENT_BYTES_MAX = 32 * 1024 * 1024;
 
-/** What a writer needs of the database. */
 type WriterDeps = {
   database: Pick<Database, 'control' | 'read' | 'write'>;
   /** The generation to write to, as it was when a batch begins. */
@@ -51,17 +50,14 @@ type WriterDeps = {
   onWritten(paymentId: string, revision: number): void;
 };
 
-/** The writing half of the port, but for the lease. */
 type Writer = Pick<ReadModelsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
   /** Read models as last written here, the latest last. */
   recent: BoundedMap<PaymentReadModel>;
 };
 
-/** The error for a batch that does not start from the stored checkpoint. */
 const moved = (from: Position | null) =>
   new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
 
-/** A writer of one generation, or of whichever is served: see `WriterDeps.generation`. */
 export const createWriter = (deps: WriterDeps): Writer => {
   const { generation, rowCheck, reports } = deps;
   const { control, read, write } = deps.database;
@@ -69,7 +65,7 @@ export const createWriter = (deps: WriterDeps): Writer => {
     bytesMax: RECENT_BYTES_MAX,
     bytesOf: bytesOfReadModel,
   });
-  /** The checkpoint as last seen here: any other means that the read models were wiped or moved. */
+  /** As last seen here: any other means that the read models were wiped or moved. */
   let seen: Position | null | undefined;
   let indexed: number | undefined;
 
@@ -93,7 +89,6 @@ export const createWriter = (deps: WriterDeps): Writer => {
     return revision === undefined ? [] : [[id, revision]];
   };
 
-  /** What is stored now, as far as this batch needs to know. */
   const readBefore = async (at: Generation, { ids, parkings }: Batch, round: number) => {
     const known = new Map(ids.flatMap((id) => knownOf(id)));
     // The first round trusts what was last written or read here: where that is outdated, the write ends

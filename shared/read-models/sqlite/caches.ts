@@ -1,49 +1,36 @@
-/** Read models that were written lately and documents that were read lately, to spare look-ups in the file. */
+/** Read models that were written lately, and documents that were read lately. */
 
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { bytesOfReadModel } from '../../payment/payment-response.ts';
-import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { PaymentDocument } from '../port.ts';
 
-/**
- * How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. The next event
- * of most comes within milliseconds or much later (ADR-0112).
- */
+/** Some 3 kB each: the next event of most comes within milliseconds or much later (ADR-0112). */
 const READ_MODELS_MAX = 128;
 const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
 const DOCUMENTS_MAX = 65_536;
 const DOCUMENTS_BYTES_MAX = 40 * 1024 * 1024;
-/** What an entry takes beside its text. */
+/** Beside the text. */
 const ENTRY_BYTES = 250;
 
-/** Both by paymentId; neither ever holds what was not committed. */
-export type Caches = {
-  /** Read models as last written, not serialized, for the next event. */
-  readModels: BoundedMap<PaymentReadModel>;
-  /** Notes a read model as written. */
-  written(readModel: PaymentReadModel): void;
-  /**
-   * Documents as last read, each with its check verified; forgotten once it is written again. Most are
-   * never read, and keeping them on each write would cost more than it spares (ADR-0112). None says that
-   * it is parked: the file says that in another table.
-   */
-  documents: BoundedMap<PaymentDocument>;
-  /** Forgets both, because another file takes the place of this one. */
-  clear(): void;
-};
-
-/** A text of ASCII alone, as nearly all are, takes one byte a character, and most others two. */
+/** ASCII, as nearly all bodies are, takes one byte a character, and most others two. */
 const bytesOfBody = ({ body }: PaymentDocument): number =>
   Buffer.byteLength(body) === body.length ? body.length : 2 * body.length;
 
-/** Empty caches for one set of read models. */
-export const createCaches = (): Caches => {
+/** By paymentId; neither ever holds what was not committed. */
+export const createCaches = () => {
+  /** As last written, not serialized, for the next event. */
   const readModels = createBoundedMap<PaymentReadModel>(READ_MODELS_MAX, {
     bytesMax: READ_MODELS_BYTES_MAX,
     bytesOf: bytesOfReadModel,
   });
+  /**
+   * As last read, with its check verified; forgotten once it is written again. Most documents are never
+   * read, and keeping them on each write would cost more than it spares (ADR-0112). None says that it is
+   * parked: the file says that in another table.
+   */
   const documents = createBoundedMap<PaymentDocument>(DOCUMENTS_MAX, {
     bytesMax: DOCUMENTS_BYTES_MAX,
     bytesOf: (document) => ENTRY_BYTES + bytesOfBody(document),
@@ -51,14 +38,16 @@ export const createCaches = (): Caches => {
   return {
     readModels,
     documents,
-    written: (readModel) => {
+    written: (readModel: PaymentReadModel): void => {
       const { paymentId } = readModel.response;
       readModels.set(paymentId, readModel);
       documents.delete(paymentId);
     },
-    clear: () => {
+    /** Another file takes the place of this one. */
+    clear: (): void => {
       readModels.clear();
       documents.clear();
     },
   };
 };
+export type Caches = ReturnType<typeof createCaches>;

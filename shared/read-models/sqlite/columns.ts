@@ -2,10 +2,9 @@
 import { capped } from '../../runtime/capped-column.ts';
 import type { DocumentRow } from '../document-row.ts';
 
-/** A row with its check. */
 export type CheckedRow = DocumentRow & { rowCheck: string };
 
-/** What a row says beside its body, as a list in the order of DocumentRow. */
+/** In the order of DocumentRow, without the body. */
 export type ColumnList = [
   paymentId: string,
   merchantId: string,
@@ -18,10 +17,6 @@ export type ColumnList = [
   unresolvedSince: string | null,
   unresolved: string | null,
 ];
-/** A row with its check as a list, in the order of ROW. */
-export type CheckedList = [...columns: ColumnList, rowCheck: string, body: string];
-/** The place of the check in the list. */
-export const CHECK_AT = 10;
 
 const REVISION = capped('revision');
 const AMOUNT = capped('amount');

@@ -14,41 +14,32 @@ import type { SearchBounds } from './search.ts';
 /** Of a served file: only a log that the thread of searches could not move (checkpoints.ts). */
 const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
 
+/** A statement waits so long for a lock that another process has. */
+const LOCK_MS_MAX = 5000;
+
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 /** Among others: a table or column that this version expects is missing. */
 const SQLITE_ERROR = 1;
 
-/** Where the file is. */
 export type SqliteReadModelsOptions = {
   file: string;
   /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
   secrets: readonly [string, ...string[]];
-  /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
-  timeoutMs?: number;
-  /** At how many pages SQLite itself checkpoints the write-ahead log, inside a commit: 64 MB. */
+  /** SQLite itself moves a log of so many pages, inside a commit: 64 MB. */
   checkpointInCommitAtPages?: number;
-  /** How many payments a search looks at (search.ts). */
   searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
 };
 
-/** Why an existing file cannot be used as it is. */
+/** An existing file of another form, or under another key. */
 class UnusableFile extends Error {}
-
-/** A list costs less than an object with names. */
-const prepareLists = (db: DatabaseSync, sql: string) => {
-  const statement = db.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement;
-};
 
 const prepare = (db: DatabaseSync) => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
-  documentList: prepareLists(db, `SELECT ${ROW} FROM payment WHERE payment_id = ?`),
   rowid: db.prepare('SELECT rowid FROM payment WHERE payment_id = ?'),
   remove: db.prepare('DELETE FROM payment WHERE payment_id = ?'),
   idsAfter: db.prepare(
@@ -89,7 +80,6 @@ const prepare = (db: DatabaseSync) => ({
   ),
 });
 
-/** The open file with its statements. */
 export type Connection = ReturnType<typeof prepare> & {
   db: DatabaseSync;
   rowCheck: RowCheck;
@@ -99,7 +89,7 @@ export type Connection = ReturnType<typeof prepare> & {
   anyParked: boolean;
 };
 
-/** Makes the tables of a new file; throws UnusableFile at another generation's, or another key's. */
+/** Throws UnusableFile at another generation's tables, or another key's. */
 const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
   if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${schemaOf(keyIds[0] ?? '')} COMMIT;`);
@@ -113,14 +103,12 @@ const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
 const connect = ({
   file,
   secrets,
-  timeoutMs = 5000,
   checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
 }: SqliteReadModelsOptions): Connection => {
   ensurePrivateFile(file);
-  const db = new DatabaseSync(file, { timeout: timeoutMs });
+  const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX });
   try {
-    // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
-    // are safe in the log, and the changes are made again.
+    // NORMAL: a power failure may take the last changes with their checkpoint; they are made again.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
     // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
@@ -143,20 +131,18 @@ const connect = ({
   }
 };
 
-/** SQLite's primary result code; undefined for an error that is not SQLite's. */
+/** Undefined for an error that is not SQLite's. */
 const sqliteCode = (error: unknown): number | undefined => {
   const { errcode } = error as { errcode?: number };
   return errcode === undefined ? undefined : errcode & 0xff;
 };
-/** True for the error of a damaged file. */
 export const isDamage = (error: unknown): boolean =>
   [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
 
-/** Removes the `-wal` and `-shm` beside a file. */
+/** The `-wal` and `-shm` beside a file. */
 export const removeLog = (file: string): void => {
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
 };
-/** Removes a file with its `-wal` and `-shm`. */
 export const removeFile = (file: string): void => {
   rmSync(file, { force: true });
   removeLog(file);
@@ -180,16 +166,13 @@ const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
   }
 };
 
-/** What a file that cannot be opened or made ends with: of SQLite, of the file system, and of its limits. */
+/** The codes of a file that cannot be opened or made: of SQLite, of the file system, and of its limits. */
 const OF_THE_FILE = [
   ...['ERR_SQLITE_ERROR', 'ERR_INVALID_STATE', 'EACCES', 'EROFS', 'ENOENT', 'EPERM'],
   ...['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT'],
 ];
 
-/**
- * ReadModelsUnavailable for an error of the file, also for one that comes from another thread and has lost
- * its class on the way; any other error as it is.
- */
+/** ReadModelsUnavailable for an error of the file, also where it lost its class between threads. */
 export const unavailable = (error: unknown): unknown => {
   const { code, message } = Object(error) as { code?: string; message: string };
   if (code === 'READ_MODELS_UNAVAILABLE' && !(error instanceof ReadModelsUnavailable))

@@ -1,11 +1,11 @@
 /**
  * Whether the indexes of the payments lead to every row. Lists and searches find payments by an index
- * alone, so one that is damaged leaves payments out, and no error says so (ADR-0121).
+ * alone, so a damaged one leaves payments out, and no error says so (ADR-0121).
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { PAYMENT_INDEXES, type PaymentIndex } from './schema.ts';
 
-/** Of the rows behind one rowid, up to another one: how many an index has to lead to, and does. */
+/** Of the rows behind one rowid, up to another: how many an index has to lead to, and does. */
 const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {
   const same = ['rowid', ...columns].map((column) => `entry.${column} = payment.${column}`);
   return `SELECT count(*) AS rows, ifnull(sum(EXISTS (
@@ -16,29 +16,24 @@ const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {
 const entriesSql = ({ name, of = 'TRUE' }: PaymentIndex): string =>
   `SELECT count(*) AS entries FROM payment INDEXED BY ${name} WHERE ${of}`;
 
-/** What was counted of one index. */
 export type IndexCounts = { index: string; rows: number; found: number };
 
-export type IndexChecks = {
-  /** Counts the rows of each index between two rowids. Throws SQLite's errors. */
-  counts(after: number, upTo: number): IndexCounts[];
-  /** How many entries each index has in all, in the same order. Throws SQLite's errors. */
-  entries(): number[];
-};
-
-/** Prepares the checks of a file that has all its indexes. */
-export const prepareIndexChecks = (db: DatabaseSync): IndexChecks => {
+/** For a file that has all its indexes. Each call throws SQLite's errors. */
+export const prepareIndexChecks = (db: DatabaseSync) => {
   const rows: [string, StatementSync][] = PAYMENT_INDEXES.map((index) => [
     index.name,
     db.prepare(rowsSql(index)),
   ]);
   return {
-    counts: (after, upTo) =>
+    /** Between two rowids. */
+    counts: (after: number, upTo: number): IndexCounts[] =>
       rows.map(([index, statement]) => {
         const counted = statement.get(after, upTo);
         return { index, rows: Number(counted?.rows), found: Number(counted?.found) };
       }),
-    entries: () =>
+    /** Of each index in all, in the same order. */
+    entries: (): number[] =>
       PAYMENT_INDEXES.map((index) => Number(db.prepare(entriesSql(index)).get()?.entries)),
   };
 };
+export type IndexChecks = ReturnType<typeof prepareIndexChecks>;

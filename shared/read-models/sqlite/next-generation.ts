@@ -4,7 +4,6 @@ import type { NextGeneration, ReadModels } from '../port.ts';
 import { removeFile, unavailable } from './connection.ts';
 
 type NextGenerationOptions = {
-  /** The path of the next generation's file. */
   file: string;
   open(file: string): ReadModels;
   /** The module and the arguments by which another thread opens it. */
@@ -15,7 +14,7 @@ type NextGenerationOptions = {
   replaceBy(file: string): Promise<void>;
 };
 
-/** Opens one generation at a time: see ReadModelsRebuild. */
+/** One generation at a time: see ReadModelsRebuild. */
 export const createGenerations = ({
   file,
   open,

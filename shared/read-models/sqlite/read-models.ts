@@ -1,11 +1,11 @@
 /**
- * The read models in one SQLite file of their own, read and written in the calling thread: a read
- * is a few microseconds, less than a message to another thread costs. A search can take long, and has
- * a thread of its own.
+ * The read models in a SQLite file, read and written in the calling thread: a read takes a few
+ * microseconds, less than a message to another thread. A search can take long, and has a thread of its
+ * own.
  *
- * The file holds nothing that the event log does not: it may be deleted while the service is
- * stopped. A file that is damaged, or that another version of this code wrote, is thrown away and
- * filled again by the projector; it never keeps the service from starting.
+ * The file holds nothing that the event log does not: it may be deleted while the service is stopped. A
+ * damaged file, or one of another version of this code, is thrown away and filled again by the
+ * projector; it never keeps the service from starting.
  */
 import { createDamageReports } from '../damage-reports.ts';
 import type { OpenGeneration, ReadModels } from '../port.ts';
@@ -20,9 +20,8 @@ import { createSearches } from './search-thread.ts';
 import { createWriter } from './writer.ts';
 
 /**
- * Opens the read models' file, or makes it (mode 0600); a file that cannot be used is replaced by
- * an empty one with a warning, also while running. Throws ReadModelsUnavailable when the file can
- * neither be opened nor made.
+ * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning,
+ * also while running. Throws ReadModelsUnavailable where the file can neither be opened nor made.
  */
 export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
@@ -76,7 +75,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
 /** SQLite's own default: in a thread that fills a file no request waits for a commit. */
 const CHECKPOINT_AT_PAGES = 1_000;
 
-/** Opens the next generation in the thread that fills it: see OpenGeneration. */
+/** Opens the next generation in the thread that fills it. */
 export const open: OpenGeneration = (args) =>
   openSqliteReadModels({
     ...(args as SqliteReadModelsOptions),

@@ -1,7 +1,6 @@
-/** Reading the read models of the SQLite file, and of what is cached from it. */
+/** Reading the SQLite file, and the documents that are cached from it. */
 
 import type { DamageReports } from '../damage-reports.ts';
-import { contentOfColumns } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
   ParkedPayment,
@@ -11,19 +10,18 @@ import type {
   UnresolvedPayment,
 } from '../port.ts';
 import type { Caches } from './caches.ts';
-import { CHECK_AT, type CheckedList, type CheckedRow } from './columns.ts';
+import type { CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { Searches } from './search-thread.ts';
 
-/** The index that does not lead to a payment's row, though it has to; undefined where each one does. */
+/** An index that does not lead to the payment's row, though it has to. */
 const unlistedBy = (at: Connection, paymentId: string): string | undefined => {
   const rowid = Number(at.rowid.get(paymentId)?.rowid);
   const counts = at.indexChecks().counts(rowid - 1, rowid);
   return counts.find(({ rows, found }) => rows !== found)?.index;
 };
 
-/** Before every parked payment. */
 const START = { since: '', paymentId: '' };
 
 /** The reading half of the port; `waitForRevision` needs the writer's process as well. */
@@ -34,16 +32,16 @@ export const createReader = (
   searches: Searches,
 ): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
   const read = (at: Connection, paymentId: string): PaymentDocument | undefined => {
-    const row = at.documentList.get(paymentId) as CheckedList | undefined;
+    const row = at.document.get(paymentId) as CheckedRow | undefined;
     if (row === undefined) return undefined;
-    const [id, merchantId, revision, , , , , , , , check, body] = row;
-    if (!at.rowCheck.holdsContent(contentOfColumns(row.slice(0, CHECK_AT), body), check)) {
+    if (!at.rowCheck.holds(row, row.rowCheck)) {
       report(paymentId);
       return undefined;
     }
-    // Its own text of the id: the one of the request may be a part of a longer text, and keeps that.
-    const document = { paymentId: id, merchantId, revision, body, parked: false };
-    documents.set(id, document);
+    const { merchantId, revision, body } = row;
+    // The row's text of the id: the request's may be a part of a longer text, and keeps that in memory.
+    const document = { paymentId: row.paymentId, merchantId, revision, body, parked: false };
+    documents.set(row.paymentId, document);
     return document;
   };
 

@@ -1,6 +1,6 @@
 /**
  * The read models' file while the service runs: an empty file replaces it when it turns out damaged or
- * deleted, and the next generation's file replaces it at the end of a rebuild.
+ * deleted, and the next generation's file at the end of a rebuild.
  */
 import { close, openSync, renameSync, statSync } from 'node:fs';
 import { firstLineOf } from '../../runtime/error-text.ts';
@@ -16,26 +16,8 @@ import {
   unavailable,
 } from './connection.ts';
 
-/** The open file, whichever it is at the moment. */
-export type ReplaceableFile = {
-  /**
-   * Runs a step on the file. Throws ReadModelsUnavailable where the file cannot be used; one that is
-   * damaged or deleted is then replaced by an empty one, so that the next step can run.
-   */
-  run<T>(step: (at: Connection) => T): T;
-  /**
-   * Puts another file in the place of this one. Throws ReadModelsUnavailable, also where the file that is
-   * there then cannot be opened: the next step opens it.
-   */
-  replaceBy(file: string): void;
-  /** False once `close` was called. */
-  isOpen(): boolean;
-  close(): void;
-};
-
 /**
- * Keeps what a rename takes away until the function that it returns is called: to free the blocks of a
- * large file takes a tenth of a second, in a thread of Node's own then. What is not there is not kept.
+ * Keeps the file that a rename takes away: to free the blocks of a large one takes a tenth of a second.
  */
 const keepOpen = (file: string): (() => void) => {
   try {
@@ -55,12 +37,12 @@ const requireWhole = (file: string): void => {
     );
 };
 
-/** Opens the file; `onReplaced` is called whenever another one takes its place. */
+/** `onReplaced` is called whenever another file takes its place. */
 export const openReplaceableFile = (
   options: SqliteReadModelsOptions,
   { underWay }: Pick<Checkpoints, 'underWay'>,
   onReplaced: () => void,
-): ReplaceableFile => {
+) => {
   let at = openConnection(options);
   let closed = false;
 
@@ -70,7 +52,7 @@ export const openReplaceableFile = (
     return at;
   };
 
-  /** Somebody deleted it: this connection has it still, and none that searches opens can have it. */
+  /** Deleted from outside: this connection still has the file, and those of searches cannot open it. */
   const isDeleted = (): boolean => {
     try {
       return at.db.isOpen && statSync(options.file, { throwIfNoEntry: false }) === undefined;
@@ -90,7 +72,11 @@ export const openReplaceableFile = (
     at = openConnection(options);
   };
 
-  const run: ReplaceableFile['run'] = (step) => {
+  /**
+   * Throws ReadModelsUnavailable where the file cannot be used; a damaged or deleted one is then
+   * replaced by an empty one, so that the next step can run.
+   */
+  const run = <T>(step: (at: Connection) => T): T => {
     try {
       return step(opened());
     } catch (error) {
@@ -113,7 +99,7 @@ export const openReplaceableFile = (
       letGo = keepOpen(options.file);
       // A crash leaves the old file or the new one, each of them whole.
       renameSync(file, options.file);
-      // Those of the old file, which another process keeps there: they would be laid over the new one.
+      // The log of the old file, which another process keeps there, would be laid over the new one.
       removeLog(options.file);
     } finally {
       if (at.db.isOpen) at.db.close();
@@ -125,11 +111,13 @@ export const openReplaceableFile = (
 
   return {
     run,
-    replaceBy: (file) => run(() => replace(file)),
-    isOpen: () => !closed,
-    close: () => {
+    /** Throws ReadModelsUnavailable, also where the new file cannot be opened: the next step opens it. */
+    replaceBy: (file: string): void => run(() => replace(file)),
+    isOpen: (): boolean => !closed,
+    close: (): void => {
       closed = true;
       if (at.db.isOpen) at.db.close();
     },
   };
 };
+export type ReplaceableFile = ReturnType<typeof openReplaceableFile>;

@@ -7,14 +7,14 @@ const SCHEMA_VERSION = 9;
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
 /**
- * The statuses that have an index. A sale is in none of them, so it pays nothing for the index; payments
- * that are PENDING have the index of the unresolved ones, and those that are CAPTURED are most of all.
+ * The statuses that have an index. A sale is in none of them, so it pays nothing for the index; PENDING
+ * payments have the index of the unresolved ones, and CAPTURED ones are most of all.
  */
 export const INDEXED_STATUSES = ['AUTHORIZED', 'FAILED', 'REFUNDED', 'VOIDED'] as const;
-/** To the letter what a search has to say for SQLite to take the index of the statuses. */
+/** A search has to say this to the letter for SQLite to take the index of the statuses. */
 export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'${one}'`).join(', ')})`;
 
-/** An index of all payments, or of those that `of` holds for. */
+/** Of all payments, or of those that `of` holds for. */
 export type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
 
 /**
@@ -43,7 +43,7 @@ const SEARCHED: readonly PaymentIndex[] = [
   },
 ];
 
-/** Every index of the payments, with the one that SQLite makes of the primary key. */
+/** With the one that SQLite makes of the primary key. */
 export const PAYMENT_INDEXES: readonly PaymentIndex[] = [
   { name: 'sqlite_autoindex_payment_1', columns: ['payment_id'] },
   ...SEARCHED,
@@ -53,10 +53,9 @@ const created = ({ name, columns, of }: PaymentIndex): string =>
   `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`;
 
 /**
- * The statements that make an empty file's tables. `keyId` names the key of its rows' checks
- * (row-check.ts): a file of a key that is known no more is filled anew. What never changes in a payment is
- * written once, so that an update leaves its indexes alone; what is searched stands before the body, so
- * that a scan stops short of it.
+ * `keyId` names the key of the rows' checks (row-check.ts): a file of an unknown key is filled anew.
+ * Columns that never change in a payment are written once, so an update leaves their indexes alone;
+ * searched columns stand before the body, so a scan stops short of it.
  */
 export const schemaOf = (keyId: string): string => `
   CREATE TABLE payment (

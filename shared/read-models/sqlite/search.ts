@@ -1,7 +1,7 @@
 /**
- * The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. The
- * payments of a merchant are looked at in slices, newest first, and other searches take their turn between
- * two of them; a search for what is rare ends after so many and says how far it came (ADR-0185).
+ * The search over the SQLite file: every text is a parameter, never a part of the SQL. It looks at the
+ * payments of a merchant in slices, newest first, and other searches take their turn between two of
+ * them; a search for a rare text ends after so many and says how far it came (ADR-0185).
  */
 
 import type { DatabaseSync } from 'node:sqlite';
@@ -12,14 +12,14 @@ import type { RowCheck } from '../row-check.ts';
 import { type CheckedRow, ROW } from './columns.ts';
 import { HAS_INDEXED_STATUS, INDEXED_STATUSES } from './schema.ts';
 
-/** A connection that can search: it may be one that only reads. */
+/** It may be one that only reads. */
 export type SearchConnection = { db: DatabaseSync; rowCheck: RowCheck };
 
-/** How many payments one search looks at: at most this many at a time, and in all. */
+/** Payments that one search looks at: at a time, and in all. */
 export type SearchBounds = { sliceRows: number; rowsMax: number };
 
 const BOUNDS: SearchBounds = { sliceRows: 500, rowsMax: 20_000 };
-/** What the index alone can tell costs so much less. */
+/** A look at the index alone costs so much less. */
 const IN_INDEX = 10;
 /** Each slice is so many times as large as the one before, up to the bound. */
 const GROWTH = 4;
@@ -44,7 +44,7 @@ const beforePlace = (place: Place | undefined): Condition[] =>
 
 /**
  * A part of a search. `indexed` has an index that gives its payments in order; `covered` stands at the
- * end of that index, so that no row is read for it; `checked` is compared with each row.
+ * end of that index, so no row is read for it; `checked` is compared with each row.
  */
 type Part = { indexed: Condition[]; covered: Condition[]; checked: Condition[] };
 
@@ -54,7 +54,7 @@ const foundOf = ({ rowCheck }: SearchConnection, row: CheckedRow & { parked: num
   return rowCheck.holds(row, row.rowCheck) ? found : { ...found, damaged: true };
 };
 
-/** Runs reads that all see the same rows. */
+/** The reads all see the same rows. */
 const inOneTransaction = <T>(db: DatabaseSync, read: () => T): T => {
   db.exec('BEGIN');
   try {
@@ -65,8 +65,8 @@ const inOneTransaction = <T>(db: DatabaseSync, read: () => T): T => {
 };
 
 /**
- * One slice: gathers what is found among the next `rows` payments. Where that does not fill the page, the
- * last of them if there may be more. A row is read with its body only once the page has room for it.
+ * Gathers the found ones of the next `rows` payments. Returns the last place looked at where the page is
+ * not full and there may be more. A row is read with its body only once the page has room for it.
  */
 const readSlice = (
   at: SearchConnection,
@@ -114,7 +114,7 @@ const readSlice = (
   return end as Place | undefined;
 };
 
-/** Slice after slice; `end` is given where `rowsMax` was reached before the last of them. */
+/** `end` is given where `rowsMax` was reached before the last slice. */
 const scan = async (
   at: SearchConnection,
   part: Part,
@@ -155,7 +155,7 @@ const merchantsOf = (db: DatabaseSync): string[] =>
 
 const INDEXED: readonly string[] = INDEXED_STATUSES;
 
-/** The payments of a merchant in a status, by the index that the status has, if any (schema.ts). */
+/** By the index that the status has, if any (schema.ts). */
 const ofMerchantIn = (
   status: string | undefined,
   merchantId: string,
@@ -175,9 +175,9 @@ const ofMerchantIn = (
 };
 
 /**
- * The parts of a search, each of which has an index, as an OR over them would not: the three meanings
- * of a text, and the payments of all merchants one merchant after the other. Time has no index: each
- * new payment would pay for it, and only an auditor's search would use it.
+ * Each part has an index, as an OR over them would not: the three meanings of a text, and one merchant
+ * after the other. Time has no index: each new payment would pay for it, and only an auditor's search
+ * would use it.
  */
 const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
   const { text, merchantReference } = search;
@@ -208,7 +208,7 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
     return merchantReference === undefined ? ofEach([]) : byReference(merchantReference);
   }
   const ofMerchant = given(search.merchantId, (id): Condition => ['+merchant_id = ?', id]);
-  // What cannot be the digits of a card is not looked for there: that part looks at every payment.
+  // Other texts are no last digits of a card: that part would look at every payment.
   const isLast4 = /^[0-9]{4}$/.test(text);
   const byLast4 = (): Part[] =>
     merchantReference === undefined ? ofEach(last4) : byReference(merchantReference, last4);
@@ -226,7 +226,7 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
 const isNewer = (a: Place, b: Place): boolean =>
   a.createdAt === b.createdAt ? a.paymentId > b.paymentId : a.createdAt > b.createdAt;
 
-/** The documents that meet the search; see ReadModelsReader. Throws SQLite's errors. */
+/** See ReadModelsReader. Throws SQLite's errors. */
 export const searchSqlite = async (
   at: SearchConnection,
   search: PaymentSearch,
@@ -238,7 +238,7 @@ export const searchSqlite = async (
   let page = gathered(limit);
   let searchedTo: Place | undefined;
   for (const { indexed, covered, checked } of parts) {
-    // Of the next merchant only what is as new as the oldest document that the page can have.
+    // Of the next merchant only payments as new as the oldest document that the page can have.
     const oldest = page.isFull ? page.found.at(-1)?.createdAt : undefined;
     const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
     const part = { indexed: [...indexed, ...newer], covered, checked };

@@ -1,7 +1,7 @@
-/** Writing the read models of the SQLite file: a batch and its checkpoint in one transaction. */
+/** Writing the SQLite file: a batch and its checkpoint in one transaction. */
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import type { DamageReports } from '../damage-reports.ts';
-import { readModelOf, rowOf } from '../document-row.ts';
+import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModelChange, ReadModelsWriter } from '../port.ts';
 import type { Caches } from './caches.ts';
@@ -12,31 +12,15 @@ import type { ReplaceableFile } from './replaceable-file.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
 
-/** What is bound to the statement that writes a read model. */
-const valuesOf = ({ rowCheck }: Connection, readModel: PaymentReadModel) => {
+const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): CheckedRow => {
   const row = rowOf(readModel);
-  return [
-    row.paymentId,
-    row.merchantId,
-    row.revision,
-    row.status,
-    row.createdAt,
-    row.amount,
-    row.last4,
-    row.merchantReference,
-    row.unresolvedSince,
-    row.unresolved,
-    rowCheck.of(row),
-    row.body,
-  ] as const;
+  return { ...row, rowCheck: rowCheck.of(row) };
 };
-type Values = ReturnType<typeof valuesOf>;
 
 /** False when the file had the document at this revision already. */
-const writeValues = (at: Connection, values: Values): boolean => {
-  const [paymentId, , revision] = values;
-  const { changes } = at.write.run(...values);
-  if (at.anyParked) at.unpark.run(paymentId, revision);
+const writeRow = (at: Connection, row: CheckedRow): boolean => {
+  const { changes } = at.write.run(...columnsOf(row), row.rowCheck, row.body);
+  if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
   return changes === 1;
 };
 
@@ -55,16 +39,16 @@ const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void 
   at.anyParked = true;
 };
 
-/** One transaction; gives the read models that were written, not those that were skipped. */
+/** Returns the read models that were written, not those that were skipped. */
 const writeBatch = (
   at: Connection,
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
 ): PaymentReadModel[] => {
   const written: PaymentReadModel[] = [];
-  // Made before the transaction, which keeps the file locked.
+  // Before the transaction, which keeps the file locked.
   const rows = changes.map((change) => {
     const readModel = change.kind === 'park' ? undefined : change.readModel;
-    return readModel && { readModel, values: valuesOf(at, readModel) };
+    return readModel && { readModel, checked: checkedRowOf(at, readModel) };
   });
   at.begin.run();
   try {
@@ -74,7 +58,7 @@ const writeBatch = (
       if (change.kind === 'park') park(at, change);
       else if (change.kind === 'repair') makeWay(at, change);
       const row = rows[index];
-      if (row !== undefined && writeValues(at, row.values)) written.push(row.readModel);
+      if (row !== undefined && writeRow(at, row.checked)) written.push(row.readModel);
     }
     at.commit.run();
     return written;
@@ -84,7 +68,7 @@ const writeBatch = (
   }
 };
 
-/** The writing half of the port; `onWritten` is called after the commit, once for each document. */
+/** `onWritten` is called after the commit, once for each document. */
 export const createWriter = (
   { run }: ReplaceableFile,
   caches: Caches,

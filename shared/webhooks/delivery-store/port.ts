@@ -10,26 +10,26 @@
  */
 import type { Attempt } from '../delivery-row.ts';
 
-/** How many attempts of an endpoint are kept. */
+/** Of an endpoint. */
 export const ATTEMPTS_MAX = 1_000;
 
-/** Which attempts to read: `limit` at most, of one event, with numbers below `before`. */
+/** At most `limit`, with numbers below `before`. */
 export type AttemptSearch = {
   limit: number;
   eventId?: string | undefined;
   before?: number | undefined;
 };
 
-/** A kept attempt and its number at its endpoint; later ones have higher numbers. */
+/** Later attempts of an endpoint have higher numbers. */
 export type NumberedAttempt<A = Attempt> = { number: number; attempt: A };
 
 export type DeliveryStore = {
-  /** The last row saved of an endpoint, as text. Throws when the engine is out of reach. */
+  /** The last row saved of an endpoint. Throws where the engine is out of reach. */
   load(endpointId: string): Promise<{ version: number; text: string } | undefined>;
   /**
-   * Replaces the row, raises its version by one and adds the attempts. False, and nothing changed,
-   * when the stored version is not `expectedVersion`; 0 is a row that does not exist yet. Throws when
-   * it is not known whether it was saved.
+   * Replaces the row, raises its version by one and adds the attempts. False, and nothing changed, where
+   * the stored version is not `expectedVersion`; 0 is a row that does not exist yet. Throws where it is
+   * not known whether it was saved.
    */
   save(
     endpointId: string,

@@ -60,7 +60,7 @@ type Save = {
   reject(error: unknown): void;
 };
 
-/** A store over a file with mode 0600; one process at a time writes to it. */
+/** The file has mode 0600; one process at a time writes to it. */
 export const sqliteDeliveries = (file: string): DeliveryStore => {
   let opened: ReturnType<typeof connect> | undefined;
   let queued: Save[] = [];
@@ -103,7 +103,7 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
     return true;
   };
 
-  /** What many endpoints save at a time is one transaction: requests that time out do so together. */
+  /** One transaction for the saves of many endpoints: requests that time out do so together. */
   const flush = (): void => {
     const saves = queued;
     queued = [];

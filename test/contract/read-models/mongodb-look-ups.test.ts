@@ -1,6 +1,6 @@
 /** Look-ups of documents that share calls: fewer calls, and never a document from before its GET. */
 import { describe, expect, test } from '@jest/globals';
-import { shareLookUps } from '../../../shared/read-models/mongodb/look-ups.ts';
+import { shareLookUps } from '../../../shared/read-models/mongodb/reader.ts';
 
 type Stored = { _id: string; revision: number };
 
