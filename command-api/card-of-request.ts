@@ -16,7 +16,6 @@ import type { Identities } from './idempotency.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { type CommandResponse, rejection, tokenNotDescribed } from './responses.ts';
 
-/** What a create command says of its card. */
 export type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
 
 export const shownCardOf = (card: CardInput): ShownCard => {
@@ -57,7 +56,7 @@ const comparableCard = (
   return { bin, brand, expiryMonth, expiryYear, holderName, last4 };
 };
 
-/** What makes two creates the same request (gaps §8, §14): the fingerprint of a create is over it. */
+/** What makes two creates the same request (gaps §8, §14). */
 export const comparableCreate = (
   identities: Pick<Identities, 'fingerprintOf'>,
   merchantId: string,

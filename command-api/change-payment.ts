@@ -52,9 +52,8 @@ type Attempt = {
 };
 
 /**
- * Carries a change out, joins an equal unresolved one, or answers a repeat under a key. The
- * payment must exist and be the merchant's. Throws BudgetSpent when its turn comes too late, and
- * what the event store throws.
+ * The payment must exist and be the merchant's. Throws BudgetSpent, and what the event store
+ * throws.
  */
 export const changePayment = (
   deps: CommandDeps,
@@ -76,7 +75,6 @@ export const changePayment = (
   });
 };
 
-/** Undefined when another process was faster: wait for it, and look at the payment again. */
 const changeOrRepeat = async (
   deps: CommandDeps,
   attempt: Attempt,
@@ -88,7 +86,6 @@ const changeOrRepeat = async (
   // A replay is only ever given from a stream just read; a new operation is protected by its revision.
   const from = hasKey || deps.sharedStore ? 'store' : 'cache';
   let payment = await waitForInFlight(deps, paymentId, from, budget);
-  // The route has seen it.
   if (payment === undefined) throw notInLog(paymentId);
   const earlier = equalOperation(payment, change, request);
   if (earlier === 'reused') return keyReused();
@@ -125,7 +122,7 @@ const changeAnew = async (
   return operate(deps, { paymentId, command, call, sender, budget });
 };
 
-/** Under a key derived, with a number of its own for each attempt (gaps §17); else random. */
+/** Under a key derived, with the number of the attempt (gaps §17); else random. */
 const operationIdOf = (
   { identities }: CommandDeps,
   { change: { kind, paymentId }, sender: { merchantId }, key, request }: Attempt,
@@ -136,11 +133,9 @@ const operationIdOf = (
   return identities.operationIdOf(merchantId, kind, paymentId, key, attempt);
 };
 
-/** The attempts that were begun under the request's key; none without a key. */
 const operationsUnder = (payment: LoadedPayment | undefined, request: Recognised): Operation[] =>
   payment?.state.operations.filter((o) => isUnderKeyOf(o, request)) ?? [];
 
-/** What a repeat of this change is recognised by (gaps §8). */
 const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
   { merchantId }: Sender,
@@ -172,8 +167,8 @@ const equalOperation = (
 };
 
 /**
- * The operation that an earlier request with the change's key has begun and that has no outcome yet,
- * by what this process has in memory; undefined where there is none (gaps §8).
+ * The operation without an outcome that an earlier request under the key has begun, as far as
+ * memory tells (gaps §8).
  */
 export const earlierChange = (
   deps: Pick<CommandDeps, 'identities' | 'inFlight' | 'paymentLog'>,

@@ -1,7 +1,4 @@
-/**
- * The command side put together over its engines, for the embedded process and for a process of its
- * own: provider, payment log, recovery, the POST routes and the routes of operators.
- */
+/** The command side put together over its engines, for the embedded process and its own. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -66,32 +63,29 @@ export type CommandSide = {
   provider: ResilientProvider;
   inFlight: InFlight;
   unresolved: Unresolved;
-  /** Whether the provider holds what the log does not. */
   providerAhead: Pick<ProviderAhead, 'now' | 'isComparing'>;
   /**
-   * Starts all that works without a request: the sweep, which first waits for `ready`
-   * (recovery/sweep.ts), reconciling, asking about old authorizations, and the comparison with the
-   * provider's ledger, which it awaits for a moment. Before the first request.
+   * Starts all that works without a request; the first sweep waits for `ready`. Waits a moment for
+   * the comparison with the provider's ledger. Before the first request.
    */
   start(ready?: Promise<unknown>): Promise<void>;
-  /** The parts of `start` that tests start alone. */
+  /** Parts of `start`, which tests start alone. */
   startSweep(ready?: Promise<unknown>): void;
   followTail(): LogTail | undefined;
   watchAuthorizations(startTimer?: StartTimer): void;
   register(app: FastifyInstance, authHooks: AuthHooks): void;
   /**
-   * Begins nothing more that no request waits for, and bounds what requests wait for. Before the
-   * server is closed.
+   * Before the server is closed: begins nothing more that no request waits for, and bounds waits.
    */
   beginStop(): void;
   /**
-   * Waits for what has begun and closes the provider. After the server is closed. What takes longer
-   * than the process has left has its intent, and is found again at the next start.
+   * After the server is closed. What takes longer than the process has left has its intent, and is
+   * found again at the next start.
    */
   stop(): Promise<void>;
 };
 
-/** Payments that were changed last: more of them would be garbage that is collected late (ADR-0112). */
+/** Of payments changed last: more of them would be garbage that is collected late (ADR-0112). */
 const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
@@ -113,7 +107,6 @@ const rulesOf =
     };
   };
 
-/** With spans around its calls where this process makes any. */
 const spansAround = (provider: Provider, { provider: { url }, stripe }: Config): Provider => {
   const address = stripe?.url ?? url;
   return isTracing() ? tracedProvider(provider, address && new URL(address).hostname) : provider;
@@ -149,7 +142,6 @@ const createDeps = (
   };
 };
 
-/** Nothing runs yet but what a request or `start` begins. */
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const { config, store, readModels, metrics, log } = options;
   const recorded = recordMetrics(metrics);

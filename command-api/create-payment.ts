@@ -36,7 +36,6 @@ import {
 /** What one request asks for. The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {
   sender: Sender;
-  /** The command, without its card and the ids that a new payment gets. */
   command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
   /** The card as it is kept; a token until its provider has described it. */
   shown: ShownCard | TokenInput;
@@ -44,10 +43,7 @@ type Attempt = {
   budget: Budget;
 };
 
-/**
- * Creates a payment, joins an equal unresolved create, or answers a repeat under a key.
- * Throws BudgetSpent when the request's budget ends first, and what the event store throws.
- */
+/** Throws BudgetSpent, and what the event store throws. */
 export const createPayment = (
   deps: CommandDeps,
   sender: Sender,
@@ -81,10 +77,7 @@ export const createPayment = (
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
 };
 
-/**
- * Joins equal creates that are unresolved, one after the other, before it makes a new payment; again
- * where another create took the reference in between.
- */
+/** Joins equal creates that are unresolved, one after the other, before it makes a new payment. */
 const createOrJoin = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
   const { command, budget } = attempt;
   const { merchantReference } = command.details;
@@ -124,7 +117,6 @@ const joinUnresolved = (
       : responseTo(payment, createOf(payment.state));
   });
 
-/** One repeat at a time: the first finds or makes the payment, the others find it. */
 const createUnderKey = (
   deps: CommandDeps,
   attempt: Attempt,
@@ -152,7 +144,7 @@ const createUnderKey = (
   });
 };
 
-/** The response by a payment that has the key already, else the last payment that left it free. */
+/** A payment that has the key already, else the last one that left it free. */
 const lastOf = async (
   deps: CommandDeps,
   attempt: Attempt,
@@ -171,7 +163,7 @@ const lastOf = async (
 /** `free`: the payment whose create was proven never carried out, so that the next id is free. */
 type Tried = { response: CommandResponse } | { free: LoadedPayment };
 
-/** `before` is the payment of the attempt before this one, where there was one. */
+/** `before`: the payment of the attempt before this one. */
 const createOrRepeat = async (
   deps: CommandDeps,
   attempt: Attempt,
@@ -186,7 +178,6 @@ const createOrRepeat = async (
   return response === undefined ? createOrRepeat(deps, attempt, ids, before) : { response };
 };
 
-/** Undefined where no such payment exists. */
 const repeatOf = async (
   deps: CommandDeps,
   { command, budget }: Attempt,
@@ -240,8 +231,8 @@ const createUnique = async (
 };
 
 /**
- * The create that an earlier request with the same key has begun and that has no outcome yet, by what
- * this process has in memory; undefined where there is none, and without a key (gaps §8).
+ * The create without an outcome that an earlier request under the key has begun, as far as memory
+ * tells (gaps §8).
  */
 export const earlierCreate = (
   deps: CommandDeps,

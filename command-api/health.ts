@@ -1,4 +1,3 @@
-/** The provider as `/health/ready` shows it. */
 import type { EngineState } from '../shared/http/server/health.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { CommandSide } from './compose.ts';
@@ -41,7 +40,7 @@ const readOnlyReason = (operations: number): string =>
 const COMPARING =
   "the provider's ledger is still compared with the event log; merchants can only read until it is";
 
-/** The line of the banner; empty where the provider is known not to be ahead. */
+/** For the banner. */
 export const readOnlyWarnings = ({
   providerAhead,
 }: Pick<CommandSide, 'providerAhead'>): string[] => {

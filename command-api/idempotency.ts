@@ -9,11 +9,10 @@ import { canonicalJson } from '../shared/runtime/canonical-json.ts';
 import { crockford } from '../shared/runtime/ids.ts';
 
 export type Identities = {
-  /** The paymentId of the n-th attempt (from 1) under a merchant's key. */
   paymentIdOf(merchantId: string, key: string, attempt: number): string;
   /**
-   * The operation id of the n-th attempt (from 1) under a merchant's key (gaps §17): a log that was
-   * put back to an older state gives a repeat the id that the provider knows already.
+   * Derived (gaps §17): a log that was put back to an older state gives a repeat the id that the
+   * provider knows already. `attempt` counts from 1.
    */
   operationIdOf(
     merchantId: string,
@@ -22,13 +21,11 @@ export type Identities = {
     key: string,
     attempt: number,
   ): string;
-  /** The hash under which an operation's key stands in its intent. */
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
   /** Names the stream of a merchant's reference. */
   referenceHashOf(merchantId: string, reference: string): string;
   /** Of a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
-  /** Stands in the event store. */
   checkValue(): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
   previous?: Identities;
@@ -45,7 +42,6 @@ export const recognisedBy = (
 
 export type CreateIds = { paymentId: string; operationId: string };
 
-/** The ids of the n-th attempt (from 1) to create a payment under a merchant's key. */
 export const createIdsUnder = (
   by: Identities,
   merchantId: string,

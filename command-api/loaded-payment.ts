@@ -14,13 +14,11 @@ export type LoadedPayment = {
 
 type Folds = Pick<LoadedPayment, 'state' | 'readModel'>;
 
-/** The folds with one more event. */
 export const foldOne = (before: Folds | undefined, recorded: RecordedPaymentEvent): Folds => ({
   state: evolve(before?.state, recorded),
   readModel: project(before?.readModel, recorded),
 });
 
-/** The payment with further events. Throws Error while it has none at all. */
 export const after = (
   payment: LoadedPayment | undefined,
   appended: readonly RecordedPaymentEvent[],
@@ -35,7 +33,7 @@ export const after = (
 const operationIn = (state: PaymentState | undefined, operationId: string): Operation | undefined =>
   state?.operations.find((one) => one.operationId === operationId);
 
-/** The operation as the payment knows it now. Throws Error where it has no such operation. */
+/** Throws Error where the payment has no such operation. */
 export const operationOf = (
   { state }: Pick<LoadedPayment, 'state'>,
   operationId: string,
@@ -62,6 +60,6 @@ export const isIntentOf = (
   return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
 };
 
-/** The error for a payment that was seen, and that the log no longer has. */
+/** For a payment that was seen, and that the log no longer has. */
 export const notInLog = (paymentId: string): StreamNotWhole =>
   new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);

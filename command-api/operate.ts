@@ -20,7 +20,6 @@ import {
   unknownOutcome,
 } from './responses.ts';
 
-/** One operation to be begun on a payment. */
 export type OperationRequest = {
   paymentId: string;
   command: CreateCommand | ChangeCommand;
@@ -33,17 +32,15 @@ export type OperationRequest = {
 
 /** How far an operation has come: what recovery has to know where the road ends early. */
 type Progress = {
-  /** The append of the intent has begun, and it is not known whether the intent is stored. */
   intentUnknown?: boolean;
-  /** The payment with the intent, later with what the provider opened, and with the outcome. */
+  /** With the intent, later with what the provider opened, and with the outcome. */
   payment?: LoadedPayment;
 };
 
 /**
- * Carries an operation out and responds. Runs in the payment's queue and goes on to its end whether
- * or not the request still waits. Undefined where another request was faster, or where the operation
- * may not go on: look at the payment again. Throws BudgetSpent, and what the event store throws
- * before the intent is durable.
+ * Runs in the payment's queue and goes on to its end whether or not the request still waits.
+ * Undefined where another request was faster, or the operation may not go on: look at the payment
+ * again. Throws BudgetSpent, and what the event store throws before the intent is durable.
  */
 export const operate = async (
   deps: CommandDeps,
@@ -97,7 +94,7 @@ const carryOut = async (
     : record(deps, request, progress, progress.payment, outcome);
 };
 
-/** Decides and appends the intent. No call follows an intent that may not be stored. */
+/** No call follows an intent that may not be stored. */
 const appendIntent = async (
   { paymentLog, inFlight }: CommandDeps,
   { paymentId, command, sender, budget }: OperationRequest,
@@ -120,7 +117,6 @@ const appendIntent = async (
   }
 };
 
-/** Undefined where the payment has to be looked at again. */
 const responseWithoutIntent = (
   { inFlight }: CommandDeps,
   paymentId: string,
@@ -142,9 +138,8 @@ const responseWithoutIntent = (
 };
 
 /**
- * Ends the operation before its provider call where it may not go on, or where that is not known: then
- * nothing is sent, and its outcome is left to recovery. Undefined where it goes on. Never throws: the
- * response has to name the payment.
+ * Undefined where it goes on to the call; else nothing is sent, and where it is not known whether
+ * it may go on, recovery ends it. Never throws: the response has to name the payment.
  */
 const endEarly = async (
   deps: CommandDeps,
@@ -172,23 +167,22 @@ const endEarly = async (
 };
 
 /**
- * Whether a call that was not sent proves that nothing was carried out. An id under a key is derived, so
- * a log that was lost may have sent it before: then only the provider's word decides (gaps §7, §17).
+ * Whether NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost log
+ * may have sent it before: then only the provider's word decides (gaps §7, §17).
  */
 const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
   identity.keyHash === undefined || isLevel();
 
-/** An attempt under a key goes on to the next one by itself as long as its number is below this. */
+/** Attempts under one key that follow each other by themselves. */
 const ATTEMPTS_MAX = 16;
 
-/** Whether the `attempt` (from 1; 0 without a key) met a fence of the lost log's: the next one is due (gaps §8). */
+/** The attempt met a fence of the lost log's: the next one is due (gaps §8). 0 without a key. */
 export const metEarlierFence = (
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
   { outcome }: CommandResponse,
   attempt: number,
 ): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
 
-/** What has its outcome now, in the provider's words. */
 type Ended = Exclude<ProviderOutcome, Unknown>;
 
 /** The one call that may move money. Never throws. */
@@ -209,8 +203,8 @@ const callProvider = async (
     if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
     progress.payment = kept;
   };
-  // A spent budget: the client has its response, and may have sent the request again. Too late: another
-  // process may take the call for ended before it would end.
+  // The client of a spent budget may have sent the request again; another process may take a late
+  // call for ended.
   const outcome: ProviderOutcome =
     budget.spent === true || deps.inFlight.isTooLate(payment, operation)
       ? { outcome: 'NOT_SENT' }
@@ -249,7 +243,7 @@ const record = async (
   }
 };
 
-/** A decline is the shopper's bank's to say: neither a fault nor a reason for the circuit breaker. */
+/** Neither a fault nor a reason for the circuit breaker: the shopper's bank decides. */
 const logDecline = (
   { logger }: CommandDeps,
   paymentId: string,

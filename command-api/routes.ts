@@ -48,12 +48,11 @@ import { WEBHOOK_OPERATOR_ROUTES } from './webhooks/operator-routes.ts';
 import { WEBHOOK_ROUTES } from './webhooks/routes.ts';
 import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './webhooks/stripe.ts';
 
-/** What the routes for merchants work with. */
 export type CommandApi = RespondDeps & {
   readModels: Pick<ReadModelsReader, 'get'>;
   commands: CommandDeps;
   requestBudgetMs: number;
-  /** Called for a request with a text that is kept and looks like the number of another card. */
+  /** A text that is kept looks like the number of another card. */
   onOtherCard(sender: Sender): void;
   providerAhead: Pick<ProviderAhead, 'readOnly'>;
 };
@@ -142,7 +141,6 @@ const PAYMENT_ROUTES = {
   }),
 } satisfies Partial<RoutesOf<'command-api', CommandApi>>;
 
-/** Every route of the command API. */
 export const COMMAND_ROUTES: RoutesOf<
   'command-api',
   CommandApi &
@@ -210,8 +208,8 @@ const changeFor = async (
 };
 
 /**
- * The merchant's payment; another merchant's does not exist for it, in the same words. Throws
- * StreamNotWhole where the read models know the payment and the log does not have it whole.
+ * Another merchant's payment does not exist, in the same words. Throws StreamNotWhole where the
+ * read models know the payment and the log does not have it whole.
  */
 const ownPayment = async (
   { commands, readModels }: CommandApi,
@@ -227,7 +225,6 @@ const ownPayment = async (
   return undefined;
 };
 
-/** Whether the read models have the merchant's payment; false where they cannot be read. */
 const isKnown = async (
   { get }: CommandApi['readModels'],
   paymentId: string,

@@ -1,8 +1,7 @@
 /**
- * Resolving by hand (gaps §16, ADR-0098): where the provider gives no outcome, one operator's word
- * is stored as a request, and a second one's equal word within a day records it. The provider is
- * asked each time, and its definite outcome goes first. Two operators end a contradiction the same
- * way.
+ * Resolving by hand (gaps §16, ADR-0098): one operator's word is stored as a request, and a second
+ * one's equal word within a day records it. The provider is asked each time, and its definite
+ * outcome goes first. Two operators end a contradiction the same way.
  */
 import { contextOf } from '../../shared/http/event-context.ts';
 import type { ResolveCommand } from '../../shared/payment/commands.ts';
@@ -32,7 +31,6 @@ export type Resolved =
       revision: number;
     }
   | { kind: 'unknown payment' }
-  /** `retryAfterSeconds` where a later request may be accepted. */
   | { kind: 'rejected'; why: string; retryAfterSeconds?: number };
 
 const rejected = (why: string): Resolved => ({ kind: 'rejected', why });
@@ -44,7 +42,7 @@ const WORDS = {
   FENCED: 'never carried out',
 } as const;
 
-/** Takes one operator's word for one operation. Throws what the event store throws. */
+/** Throws what the event store throws. */
 export const resolveByHand = async (
   deps: CommandDeps,
   operator: Sender,
@@ -65,7 +63,6 @@ export const resolveByHand = async (
     const said = { outcome, evidence, withoutFence, actor: operator.actor, atMs: deps.nowMs() };
     const command = { kind: 'resolve', operationId, ...said } as const;
     const after = await deps.paymentLog.record(payment, command, contextOf(operator));
-    // The provider is asked on: the retry schedule begins anew (recovery/ask.ts).
     const { confirmation } = operationOf(after, operationId);
     if (confirmation === 'UNCONFIRMED') deps.unresolved.add(paymentId, operationId, after);
     else deps.unresolved.update(paymentId, after);
@@ -87,7 +84,7 @@ const stillAtWork = (): Resolved => ({
   retryAfterSeconds: AT_WORK_RETRY_SECONDS,
 });
 
-/** The operation that the request means, or why it means none. */
+/** Or why the request means none. */
 const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
   const contradicted = unconfirmedOperations(state).filter(
     ({ confirmation }) => confirmation === 'CONTRADICTED',
@@ -106,7 +103,7 @@ const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operati
 const NO_FENCE =
   'the provider does not promise that it will never carry the operation out, so declined needs "withoutFence": true (--without-fence): only where you know of another way that no money moves';
 
-/** The response in place of taking the word; undefined where the word is taken. */
+/** Undefined where the word is taken. */
 const outcomeInstead = async (
   deps: CommandDeps,
   payment: LoadedPayment,

@@ -1,8 +1,7 @@
 /**
  * The provider holds operations that a restored log lacks (gaps §17, ADR-0104). The ledger's end is
  * compared at start; while the provider is ahead merchants can only read, until an operator
- * acknowledges it. An intent is durable before its call, so another process's call is in the log
- * already.
+ * acknowledges it. Another process's call is in the log already: its intent is durable before.
  */
 import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -29,13 +28,10 @@ export type ProviderAhead = {
   now(): Ahead | undefined;
   /** Until the first comparison ends, nothing that moves money is served. */
   isComparing(): boolean;
-  /**
-   * Nothing was missing, and no operator opened the log: no lost log can have sent an id (gaps §7).
-   */
+  /** Nothing was missing, and no operator opened the log: no lost log sent an id (gaps §7). */
   isLevel(): boolean;
   /** Undefined where money may move. Waits a moment for the first comparison, or a later one. */
   readOnly(): Promise<ReadOnly | undefined>;
-  /** Resolves after the first comparison, or when the start can wait no longer. */
   start(): Promise<void>;
   /** Undefined where nothing had to be opened. Throws Error while the ledger cannot be read. */
   acknowledge(context: EventContext): Promise<Ahead | undefined>;
@@ -54,7 +50,7 @@ const START_MS_MAX = 300;
 const REQUEST_MS_MAX = 2_000;
 /** The ledger may be unreadable for good. */
 const LATER_REQUEST_MS_MAX = 300;
-/** Each request has its own timeout; this ends a comparison of many slow ones. */
+/** Of many slow requests. */
 const COMPARISON_MS_MAX = 60_000;
 const AGAIN = { minMs: 500, maxMs: 30_000 };
 /** Another process may have been opened. */
@@ -63,12 +59,12 @@ const AHEAD_MS = 1_000;
 const STREAM = auditStreamOf('provider-ahead');
 
 type Acknowledgements = {
-  /** Up to here this provider's ledger is acknowledged; null for nothing. */
+  /** Null for nothing. */
   cursor: string | null;
   last: RecordedEvent | undefined;
 };
 
-/** Another provider's cursor means nothing in this ledger. Throws what the event store throws. */
+/** Another provider's cursor means nothing here. */
 const readAcknowledgements = async (
   store: Pick<EventStore, 'readStream'>,
   providers: readonly string[],
@@ -82,7 +78,6 @@ const readAcknowledgements = async (
   return { cursor: cursors.at(-1) ?? null, last: events.at(-1) };
 };
 
-/** Throws RevisionConflict where another acknowledgement came first. */
 const recordAcknowledgement = async (
   store: Pick<EventStore, 'append'>,
   { last }: Acknowledgements,
@@ -112,7 +107,7 @@ type Logged = Pick<EventStore, 'readStream' | 'lastRevision'>;
 
 type Compared = { ahead: Ahead | undefined; isLevel: boolean };
 
-/** Undefined for an unreadable or deleted stream: other alarms say so, and it is of this log. */
+/** Undefined for an unreadable or deleted stream: other alarms say so. */
 const operationsOf = async (store: Logged, paymentId: string): Promise<Set<string> | undefined> => {
   try {
     const stream = streamOf(paymentId);
@@ -183,7 +178,6 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     }
   };
 
-  /** One at a time: later callers share its result. */
   const compareOnce = (failures: number): Promise<boolean> => {
     running ??= tryToCompare(failures).finally(() => {
       running = undefined;

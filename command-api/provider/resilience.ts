@@ -27,12 +27,10 @@ import {
 } from './port.ts';
 
 type ResilienceOptions = {
-  /** After each call that was sent. */
   onCall?: (operation: string, outcome: string, seconds: number) => void;
-  /** After each outcome. `account`: the merchant's own. */
+  /** `account`: the merchant's own. */
   onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
   halfOpenAfterMs?: number;
-  /** Calls at once, and calls that may wait for a place. */
   callsMax?: number;
   queueMax?: number;
   /** Below the 2 s that other processes grant an intent beyond the provider's timeout. */
@@ -57,9 +55,7 @@ const couldNotBeSent = (response: unknown): boolean => {
   return (outcome.reason ?? 'unreachable') === 'unreachable';
 };
 
-/**
- * The library compares with the wall clock: set back by an hour, it would stay open for an hour.
- */
+/** The library's wall clock, set back by an hour, would keep it open for an hour. */
 const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unknown> => {
   const next = (): IBackoff<unknown> => {
     const until = nowMs() + openMs;
@@ -165,8 +161,8 @@ const LOGGED_EVERY_MS = 60_000;
 const ACCOUNTS_MAX = 10_000;
 
 /**
- * Rejections because of this installation or its account, not of a card. An operator has to act, so
- * each is counted, and logged for each account at most once a minute.
+ * Because of this installation or its account, not of a card: an operator has to act. Each is
+ * counted, and logged for each account at most once a minute.
  */
 export const noteRejections = (options: {
   onRejection: (reason: Rejection) => void;
@@ -187,7 +183,7 @@ export const noteRejections = (options: {
   };
 };
 
-/** A span for each call that moves money or asks about it; `address` is the provider's host. */
+/** `address` is the provider's host. */
 export const tracedProvider = (provider: Provider, address: string | undefined): Provider => {
   const traced = <T extends { outcome: string }>(
     operation: string,

@@ -12,15 +12,13 @@ export type Logged = {
   /** Minor units: the intent's, or the first other amount among its events. */
   amount: number;
   currency: string;
-  /** Of the intent. */
   revision: number;
   provider?: string;
   /** A refund made elsewhere; its payment's create says at which provider. */
   isObserved?: true;
   outcome?: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
-  /** A sale's second event, PaymentCaptured, has been read. */
+  /** A sale's second event has been read. */
   captured?: true;
-  /** Approved, and bounced later. */
   failedLater?: true;
   /** Why an amount of its events is impossible. */
   reason?: string;
@@ -41,7 +39,7 @@ export const DIFFERENCE_KINDS = [
   'OPERATION_DIFFERS',
 ] as const;
 
-/** A side that does not know the operation is left out. */
+/** A side that does not know it is left out. */
 export type Difference = {
   kind: (typeof DIFFERENCE_KINDS)[number];
   operationId: string;
@@ -68,11 +66,11 @@ const outcomeOf = ({ type, data }: PaymentEvent): Logged['outcome'] => {
   return 'outcome' in data ? data.outcome : undefined;
 };
 
-/** The ledger's id of an event's operation; of a refund made elsewhere it is the provider's own. */
+/** Of a refund made elsewhere it is the provider's own. */
 export const ledgerIdOf = ({ type, data }: PaymentEvent): string =>
   type === 'PaymentRefundObserved' ? data.refundId : data.operationId;
 
-/** The operation after one more event; undefined without its intent. */
+/** Undefined without its intent. */
 export const loggedAfter = (
   own: Logged | undefined,
   { event, revision, stream }: RecordedPaymentEvent,
@@ -97,14 +95,13 @@ export const loggedAfter = (
   return { ...own, ...sum, outcome, ...(isCapture ? { captured: true } : {}) };
 };
 
-/** The provider's ledger has an entry. */
 export const isAtProvider = ({ outcome }: Logged): boolean =>
   outcome === 'APPROVED' || outcome === 'DECLINED';
 
 const lacksCapture = ({ kind, outcome, captured }: Logged): boolean =>
   kind === 'SALE' && outcome === 'APPROVED' && captured === undefined;
 
-/** No event of it follows: a sale ends with two events, any other operation with one. */
+/** A sale ends with two events, any other operation with one. */
 export const isWhole = (own: Logged): boolean => own.outcome !== undefined && !lacksCapture(own);
 
 /** Approved in the log, declined at the provider: the refund may have bounced since. */

@@ -1,8 +1,7 @@
 /**
- * The provider's ledger against the log, operation by operation. Both are read once and in step, so
- * that little waits for its counterpart. An intent is durable before its call: so the log is read
- * past the end of the ledger, then the ledger past the end of the log, and an operation that was
- * carried out meanwhile is not taken for a missing one.
+ * The provider's ledger against the log, read in step so that little waits for its counterpart. An
+ * intent is durable before its call: so the log is read past the end of the ledger, then the ledger
+ * past the end of the log, and an operation that was carried out meanwhile is not missing.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -17,7 +16,6 @@ import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
 import { differenceOf, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
 
-/** The provider's ledger cannot be read; nothing was changed. */
 export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
 }
@@ -27,9 +25,8 @@ export type ReconcileOptions = {
   store: LogReader;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
-  /** The names of the provider whose ledger it is; left out: everything was sent to it. */
+  /** Left out: everything was sent to it. */
   providers?: readonly string[] | undefined;
-  /** How many operations, and how many entries, may wait for a counterpart. */
   waitingMax?: number;
 };
 
@@ -70,7 +67,7 @@ const ledgerPages = async function* (
   }
 };
 
-/** Reads on in the log; false once it has reached the end as it is then. */
+/** False once it has reached the end as it is then. */
 const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
   let after: Position | null = null;
   let end: Position | null = null;
@@ -84,16 +81,14 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
       await books.takeEvent(event);
     }
     after = page.at(-1)?.position ?? after;
-    // Requests go first.
     await turn();
     return page.length > 0;
   };
 };
 
-/** `end`: the cursor of the last entry, null for none. */
 type Reading = { end: string | null; stopped: boolean; keepsDeclines: boolean };
 
-/** Reads both in step to the end of the ledger, then the log to its own; stops when too much waits. */
+/** Stops when too much waits. */
 const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
   const { waitingMax = WAITING_MAX } = options;
   const readOn = logReader(options, books);
@@ -125,7 +120,6 @@ const readTail = async (
   }
 };
 
-/** An operation as its payment's stream has it now. */
 const lookUp = async (
   { store, signal }: ReconcileOptions,
   paymentId: string,
@@ -145,7 +139,6 @@ const lookUp = async (
   }
 };
 
-/** An entry whose operation the log left unresolved, never sent, or did not show at all. */
 const judge = async (
   options: ReconcileOptions,
   books: Books,
@@ -192,7 +185,7 @@ const judgeWaiting = async (
   }
 };
 
-/** Compares everything. Throws what the store throws, and LedgerUnavailable. */
+/** Throws what the store throws, and LedgerUnavailable. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
   const books = createBooks(options.store, options.providers);
   const { end, stopped, keepsDeclines } = await readBoth(options, books);
@@ -206,7 +199,7 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
   return { ok, ...counts, unreadableEvents, notCompared, differences, byKind };
 };
 
-/** `reconcile` as a scan of the log, which calls for the pages of the ledger. */
+/** As a scan of the log, which calls for the pages of the ledger. */
 export const scan: LogScan<
   Pick<ReconcileOptions, 'waitingMax' | 'providers'>,
   never,
@@ -217,10 +210,7 @@ export const scan: LogScan<
   return reconcile({ ...args, store, provider: { ledger }, signal });
 };
 
-/**
- * `reconcile` in another thread where the store has one; this thread calls the provider. Throws as
- * it does.
- */
+/** In another thread where the store has one; this thread calls the provider. */
 export const reconcileBeside = async ({
   store,
   provider,
@@ -232,8 +222,7 @@ export const reconcileBeside = async ({
   try {
     return await resultOf(scanLog<never, Reconciliation>(store, order));
   } catch (error) {
-    // An error of another thread keeps the name of its class alone; the reason to stop is this
-    // thread's.
+    // An error of another thread keeps its class's name alone; the reason to stop is this thread's.
     signal?.throwIfAborted();
     const { name, message } = Object(error);
     throw name === 'LedgerUnavailable' ? new LedgerUnavailable(message) : error;

@@ -1,7 +1,4 @@
-/**
- * The reconciliations of one process: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). One
- * runs at a time, and each is measured and logged.
- */
+/** One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). */
 
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
@@ -17,22 +14,19 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
   everyMs: number;
   metrics: Pick<Metrics, 'reconciled' | 'reconcileScheduled'>;
   logger: Logger;
-  /** For an operation that the provider carried out and the log never did. Never throws. */
+  /** Never throws. */
   onNeverSent: (difference: Difference) => Promise<void>;
   startTimer?: StartTimer;
 };
 
 export type Reconciling = {
-  /** The one under way, or a new one. Throws as `reconcile` does. */
   once(): Promise<Reconciliation>;
   start(): void;
-  /** Ends the schedule and what is under way. */
   stop(): void;
 };
 
 /** Soon after the start, so that its age says something. */
 const FIRST_MS = 60_000;
-/** After one that could not run. */
 const AGAIN_MS = 300_000;
 
 /** An operation whose outcome recovery still asks for is no fault. */

@@ -1,7 +1,6 @@
 /**
- * `POST /audit/v1/reconcile` is on the command side, which alone knows the provider, and a POST
- * because it sets the provider to work. `GET /audit/v1/payments/{id}/reconcile` asks about one
- * payment.
+ * The whole comparison is on the command side, which knows the provider, and a POST because it sets
+ * the provider to work.
  */
 import { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -28,14 +27,13 @@ import { reconcilePayment } from './reconcile-payment.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
-  /** A request that comes while one runs gets its result. */
+  /** Gives the result of one that runs. */
   reconcileOnce(): Promise<contract.Reconciliation>;
   streams: Streams;
 };
 
 const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was changed"];
 
-/** `result`, or `failed` with the error body of the JSON response. */
 async function* resultTexts({ reconcileOnce }: ReconcileDeps): AsyncGenerator<string> {
   try {
     yield serverSent('result', await reconcileOnce());
@@ -103,9 +101,7 @@ const unreadableFor = async (
   };
 };
 
-/**
- * Throws StreamNotWhole where the stream was deleted, or the log lacks what the read models know.
- */
+/** Throws StreamNotWhole where the stream was deleted, or the read models know it. */
 const rejectRemoved = async (
   { store, readModels }: ReconcilePaymentDeps,
   paymentId: string,
@@ -114,7 +110,7 @@ const rejectRemoved = async (
   if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
 };
 
-/** Undefined where there is none, or the token's merchant may not see it. */
+/** Undefined where the token's merchant may not see it. */
 const comparedFor = async (
   deps: ReconcilePaymentDeps,
   principal: Principal,

@@ -16,12 +16,11 @@ export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: u
 
 export type RetrySchedule = {
   attempts: number;
-  /** Undefined while an attempt waits for its turn or runs. */
   nextAttemptAtMs: number | undefined;
 };
 
 export type RetrySchedulesOptions = {
-  /** Waits between attempts; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
+  /** `RECOVERY_DELAYS_MS`. */
   delaysMs: readonly number[];
   nowMs: () => number;
   startTimer?: StartTimer;
@@ -33,7 +32,6 @@ const HOUR_MS = 3_600_000;
 const AT_ONCE_MAX = 8;
 /** Above it no schedule begins: the sweep finds the rest once there is room. */
 export const RETRY_SCHEDULES_MAX = 100_000;
-/** After the latest end of another process's call. */
 const PAST_FLIGHT_MS = 100;
 
 type Running = RetrySchedule & { cancelTimer?: () => void; queued: boolean };
@@ -93,7 +91,6 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
     drain();
   };
 
-  /** With an attempt at once; leaves a running schedule alone. */
   const begin = (paymentId: string): void => {
     if (stopped || schedules.has(paymentId) || schedules.size >= RETRY_SCHEDULES_MAX) return;
     const schedule: Running = { attempts: 0, nextAttemptAtMs: undefined, queued: false };

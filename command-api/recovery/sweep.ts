@@ -54,7 +54,7 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
   }
 };
 
-/** Starts sweeping, and repeats a failed sweep soon. Never throws. */
+/** Repeats a failed sweep soon. Never throws. */
 export const startSweep = (options: SweepOptions) => {
   const { store, readModels, unresolved, logger } = options;
   /** What the log left unresolved up to here is known. */
@@ -62,10 +62,8 @@ export const startSweep = (options: SweepOptions) => {
   let timer: NodeJS.Timeout | undefined;
   let sweeping: Promise<void> | undefined;
   let stopped = false;
-  /** Why the last sweep failed: each reason is logged once. */
   let warnedOf: string | undefined;
 
-  /** The later of the checkpoint and `readTo`. */
   const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
     if (readTo === undefined) return checkpoint;
     const between = await store.readAll(checkpoint, 1, readTo);
@@ -81,7 +79,6 @@ export const startSweep = (options: SweepOptions) => {
       if (page.length === 0) break;
       noteOperations(unresolvedInLog, page);
       after = page.at(-1)?.position ?? after;
-      // Requests go first.
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (after !== null) readTo = after;

@@ -1,4 +1,4 @@
-/** The bodies of capture and refund (gaps §3): their schemas, and the functions that read them. */
+/** The bodies of capture and refund (gaps §3). */
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
@@ -16,8 +16,8 @@ import {
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
 /**
- * Without an amount no field but the reason may stand there, in the words of JSON Schema. At the top it
- * is no `anyOf`: generators of clients take that for a choice of types, and lose the fields beside it.
+ * No field but the reason without an amount, in JSON Schema. A top `anyOf` would make generators of
+ * clients take it for a choice of types, and lose the fields beside it.
  */
 const amountOrReason = (name: AmountName) => ({
   if: { propertyNames: { const: 'reason' } },
@@ -48,7 +48,6 @@ type ChangeFields = { amount?: number | undefined; reason?: string | undefined }
   Record<AmountName, number | undefined>
 >;
 
-/** What is wrong with the fields taken together; each alone is well formed. */
 const togetherDetails = (name: AmountName, body: JsonObject, fields: ChangeFields): string[] => {
   const { [name]: named, amount } = fields;
   if (named !== undefined && amount !== undefined && named !== amount) {

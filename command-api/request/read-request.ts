@@ -1,7 +1,4 @@
-/**
- * Reads a request of the command routes whole: key, JSON, fields. `details` are about the first of
- * them that is wrong (gaps §1).
- */
+/** Reads a request: key, JSON, fields. `details` are about the first that is wrong (gaps §1). */
 import type { FastifyRequest } from 'fastify';
 import { soleHeader } from '../../shared/http/headers.ts';
 import { BODY_NOT_JSON, readJson, takeText } from '../../shared/http/json-body.ts';
@@ -14,10 +11,9 @@ import { type CreateRequest, parseCreate } from './payment-request.ts';
 type Keyed = { key: string | undefined };
 /** `holdsOtherCard`: a text that is kept looks like the number of another card (gaps §4). */
 export type CreateContent = Keyed & { request: CreateRequest; holdsOtherCard: boolean };
-/** `texts` are all that the request holds, to be searched for the card number (gaps §4). */
+/** `texts` are searched for the card number (gaps §4). */
 export type ChangeContent = Keyed & { request: ChangeRequest; texts: string[] };
 
-/** The `Idempotency-Key` of a request, undefined when it has none (gaps §8). */
 export const parseIdempotencyKey = (
   rawHeaders: readonly string[],
 ): { ok: true; key: string | undefined } | Invalid => {
@@ -45,7 +41,6 @@ const withKey = (parsed: ParsedChange, key: string | undefined): Read<ChangeCont
   return { ok: true, value: { request: parsed.request, texts, key } };
 };
 
-/** The reader of a capture or a refund, by the parser of its body. */
 export const readChange =
   (parse: (value: unknown) => ParsedChange) =>
   (request: FastifyRequest): Read<ChangeContent> => {

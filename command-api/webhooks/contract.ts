@@ -46,10 +46,7 @@ const decoded = (url: string): string => url.replace(/(?:%[0-9a-f]{2})+/gi, deco
 
 const HOST_AND_PORT = /^https?:[/\\]*[^/\\?]*/i;
 
-/**
- * In the host's name, and behind it as stored: one in ten IP addresses with a port passes for a
- * card.
- */
+/** Not in an IP address: one in ten with a port passes for a card. */
 const cardProblem = (text: string): string | undefined => {
   const url = new URL(text);
   const name = literalOf(url) === undefined ? url.hostname : '';

@@ -14,10 +14,7 @@ import {
   type Webhooks,
 } from './endpoint-requests.ts';
 
-/**
- * 'not readable' where it may be of a merchant whose endpoints cannot be read. Throws
- * StoreUnavailable, and what the deliveries throw.
- */
+/** 'not readable' where it may be of a merchant whose endpoints cannot be read. */
 const lookFor = async (
   { store, deliveries }: Webhooks,
   endpointId: string,

@@ -1,4 +1,4 @@
-/** A merchant's own webhook endpoints: a request becomes an event, which the deliverer follows. */
+/** A request becomes an event, which the deliverer follows. */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { reject } from '../../shared/http/errors.ts';
@@ -52,7 +52,6 @@ const readAs =
   (request: FastifyRequest): Read<T> => {
     const json: Read<unknown> = readJson(request);
     if (!json.ok) return json;
-    // A body that is not there is an empty one: every field of it may be left out.
     const body = json.value === undefined ? {} : json.value;
     return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);
   };

@@ -1,13 +1,12 @@
 /**
- * All that is read of a Stripe notice: which payment it may be about, in which account, and its
- * signature over time and raw body (`Stripe-Signature: t=…,v1=…`).
+ * A Stripe notice is read for its payment, its account and its signature (`Stripe-Signature:
+ * t=…,v1=…`).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { intentReference } from '../provider/stripe/look-up.ts';
 
 export type Notice = {
-  /** The connected account. */
   account: string | undefined;
   /** From our metadata, which PaymentIntents, their charges and our refunds have. */
   paymentId: string | undefined;
@@ -40,7 +39,6 @@ const parsed = (body: Buffer): unknown => {
   }
 };
 
-/** Undefined for a body that is no event. */
 export const readNotice = (body: Buffer): Notice | undefined => {
   const read = noticeBody.safeParse(parsed(body)).data;
   if (read === undefined) return undefined;
@@ -58,7 +56,6 @@ const TOLERANCE_S = 300;
 const signatureOf = (secret: string, time: string, body: Buffer): Buffer =>
   createHmac('sha256', secret).update(`${time}.`).update(body).digest();
 
-/** True where one of the secrets signed exactly this body within the tolerance. */
 export const isSignedByStripe = (
   body: Buffer,
   header: string,

@@ -1,7 +1,7 @@
 /**
- * `POST /webhooks/stripe`. A notice is a reason to ask now and never the truth: notices repeat,
- * come late and in any order. It is accepted once what Stripe then says is recorded; before that,
- * Stripe delivers it again, for days.
+ * A notice is a reason to ask now and never the truth: notices repeat, come late and in any order.
+ * It is accepted once what Stripe then says is recorded; before that, Stripe delivers it again, for
+ * days.
  */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ export type StripeWebhookDeps = {
   commands: CommandDeps;
   stripeNotices: {
     signers: readonly Signer[];
-    /** Drawn on, per address, by notices that are not signed. */
+    /** By address. */
     unsigned: { limiter: ReturnType<typeof createRateLimiter>; rate: Rate };
   };
 };
@@ -67,7 +67,6 @@ const askAll = async (
   budget: Budget,
 ): Promise<boolean> => {
   const paymentId = await paymentOf(commands, notice, origin);
-  // Nothing is to be asked about what this service did not make.
   if (paymentId === undefined) return true;
   if (typeof paymentId === 'object') return false;
   request.paymentId = paymentId;
@@ -78,7 +77,7 @@ const askAll = async (
   return found !== 'unknown' && found !== 'at other provider';
 };
 
-/** As askAll; false as well where it takes longer than Stripe waits. */
+/** False as well where it takes longer than Stripe waits. */
 const isKnownNow = async (
   commands: CommandDeps,
   notice: Notice,

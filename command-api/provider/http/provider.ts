@@ -1,4 +1,3 @@
-/** A provider that speaks the protocol of provider.md. */
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
@@ -183,7 +182,6 @@ const isFenced = (body: unknown, question: Sent): boolean => {
   return read.success && read.data.operationId === question.operationId;
 };
 
-/** `number` is the card number that the call carried, if any. */
 const readExecute = (
   { status, body }: RawResponse,
   question: Sent,
@@ -224,7 +222,6 @@ const entryFrom = (
     : { ...entry, ...declinedFrom(body, undefined), outcome, providerReference };
 };
 
-/** Throws Error where the response is no page. */
 const readLedger = ({ status, body }: RawResponse): LedgerPage => {
   const read = ledgerBody.safeParse(body);
   if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);

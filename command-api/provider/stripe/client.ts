@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 
-/** A secret key, and the connected account that it acts for. */
 export type StripeAccount = {
   secretKey: string;
   account?: string | undefined;
@@ -84,7 +83,7 @@ export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => 
 const WAIT_MS_MAX = 2_000;
 const NAMES_MAX = 1_000;
 
-/** False where the turn of `name` is too far away. `perSecond` 0: no limit. */
+/** False where the turn of `name` is too far away; 0: no limit. */
 export const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */

@@ -53,7 +53,6 @@ export type Execution = {
   confirmMsMin: number;
 };
 
-/** Before the money request: its value, or how the operation ends. */
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
 /** A 400 without a code is Stripe's rejection of the request, and no decline of the shopper. */
@@ -102,8 +101,8 @@ const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuest
 };
 
 /**
- * Another request has the Idempotency-Key: of a create its own confirm, which may still run, so
- * only what Stripe shows is said; of a follow-up perhaps its fence.
+ * Of a create its own confirm has the key and may still run, so only what Stripe shows is said; of
+ * a follow-up perhaps its fence.
  */
 const afterKeyTaken = async (
   { call, nowMs }: Execution,
@@ -116,9 +115,7 @@ const afterKeyTaken = async (
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
-/**
- * This request did nothing, but one before it under the same id may have: Stripe's objects decide.
- */
+/** One before it under the same id may have done something: Stripe's objects decide. */
 const afterRejection = async (
   { call }: Execution,
   response: StripeResponse,
@@ -126,7 +123,6 @@ const afterRejection = async (
   number?: string,
 ): Promise<ProviderOutcome> => {
   const found = await find(call, question);
-  // There is nothing that it could have been carried out on.
   const isNowhere = found === MISSING && isMissing(response);
   // The opened intent does not exist: nothing was confirmed, and no card was declined.
   if (isNowhere && question.reference !== undefined) return MISCONFIGURED;
@@ -224,7 +220,6 @@ const executeFollowUp = async (
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
   const reference = await authorizationOf(call, operation);
-  // Without its authorization there is nothing that it could be sent to.
   if (reference === undefined) return NOT_SENT;
   const question = {
     ...questionOf(operation, nowMs),

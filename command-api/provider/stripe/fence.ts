@@ -94,8 +94,8 @@ const isOurUpdate = (response: StripeResponse, operationId: string, reference: s
 };
 
 /**
- * The operation itself has the key and left no trace: its request, to the byte, can only be
- * replayed, which tells what became of it.
+ * The operation itself has the key and left no trace: its request, to the byte, is only replayed,
+ * which tells what became of it.
  */
 const replayed = async (
   call: StripeCall,

@@ -1,6 +1,6 @@
 /**
- * Stripe's accounts as one ledger, oldest first. Stripe lists newest first without a sequence, so
- * it is read in windows of creation time that are halved until one fits in memory.
+ * Stripe's accounts as one ledger, oldest first. Stripe lists newest first, so it is read in
+ * windows of creation time that are halved until one fits in memory.
  */
 import type { LedgerEntry, LedgerPage } from '../port.ts';
 import type { StripeResponse } from './client.ts';
@@ -29,7 +29,6 @@ const CLOCKS_S_MAX = 60;
 const BOOKS_AT_ONCE = 8;
 
 type Send = (request: StripeRequest) => Promise<StripeResponse>;
-/** An account that is read; `name` for its errors. */
 type Book = { send: Send; name: string | undefined };
 
 const intents = listOf(paymentIntent);
@@ -54,7 +53,6 @@ const readBook = async <T>({ send, name }: Book, read: (send: Send) => Promise<T
   }
 };
 
-/** Throws Error with the name of the account. */
 async function* eachBook<T>(
   books: readonly Book[],
   read: (send: Send) => Promise<T>,
@@ -105,13 +103,12 @@ const entriesOf = async (
   return inOrder(entries);
 };
 
-/** How long a window fitted last, and its entries, so that a page does not cost another search. */
+/** So that a page does not cost another search: the last window that fitted. */
 export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
 
 const isWithin = ({ from, to }: Window, { second }: LedgerPlace): boolean =>
   second >= from && second < to;
 
-/** As long as the last window that fitted, or shorter. */
 const readFrom = async (
   books: readonly Book[],
   memory: LedgerMemory,
@@ -173,7 +170,6 @@ type End = { entries: LedgerEntry[]; from: number };
 /** It is in no log until it is noticed: it does not make the log an older one. */
 const isOurs = (entry: LedgerEntry): boolean => entry.operationId !== entry.providerReference;
 
-/** `limit` of them or more, or all since `from`. */
 const endOfList = async <T extends { id: string; created: number }>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
@@ -213,9 +209,7 @@ const endOfBook = async (send: Send, window: Window, limit: number): Promise<End
   return { entries, from: Math.max(opened.from, made.from) };
 };
 
-/**
- * Oldest first. Throws Error where Stripe fails, or no object of an account's last 2,000 is ours.
- */
+/** Throws Error where Stripe fails, or no object of an account's last 2,000 is ours. */
 export const readLedgerEnd = async (
   books: readonly Book[],
   after: string | null,

@@ -1,7 +1,4 @@
-/**
- * What came of an operation, by reads that Stripe keeps consistent. Search is up to an hour behind:
- * it only finds a lost id and decides nothing.
- */
+/** Reads that Stripe keeps consistent. Search is up to an hour behind: it only finds a lost id. */
 import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
@@ -36,7 +33,7 @@ export const intentReference = (reference: unknown): string | undefined =>
 
 const found = z.object({ data: z.array(paymentIntent) });
 
-/** By search; undefined where Stripe shows none, or does not search for this account (400, 403). */
+/** Undefined where Stripe shows none, or does not search for this account (400, 403). */
 export const searchFor = async (
   call: StripeCall,
   operationId: string,
@@ -97,7 +94,6 @@ const allOf = async <T extends { id: string }>(
 const refunds = listOf(refund);
 const disputes = listOf(dispute);
 
-/** At least to the page that is enough. */
 export const refundsOf = (
   call: StripeCall,
   reference: string,
