@@ -16,7 +16,7 @@ import type { StartTimer } from '../shared/runtime/timer.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import { createInFlight, type InFlight } from './in-flight.ts';
+import { createInFlight } from './in-flight.ts';
 import { recordMetrics, watchMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
@@ -24,7 +24,6 @@ import type { Provider } from './provider/port.ts';
 import {
   forOwnOperations,
   noteRejections,
-  type ResilientProvider,
   resilient,
   tracedProvider,
 } from './provider/resilience.ts';
@@ -35,7 +34,7 @@ import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
-import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
+import { createUnresolved } from './recovery/unresolved.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { readableDeliveries, type WebhookDeps } from './webhooks/endpoint-requests.ts';
@@ -57,32 +56,6 @@ export type CommandSideOptions = {
   log: Log;
   /** Wall clock in milliseconds; tests set it. */
   nowMs?: () => number;
-};
-
-export type CommandSide = {
-  provider: ResilientProvider;
-  inFlight: InFlight;
-  unresolved: Unresolved;
-  providerAhead: Pick<ProviderAhead, 'now' | 'isComparing'>;
-  /**
-   * Starts all that works without a request; the first sweep waits for `ready`. Waits a moment for
-   * the comparison with the provider's ledger. Before the first request.
-   */
-  start(ready?: Promise<unknown>): Promise<void>;
-  /** Parts of `start`, which tests start alone. */
-  startSweep(ready?: Promise<unknown>): void;
-  followTail(): LogTail | undefined;
-  watchAuthorizations(startTimer?: StartTimer): void;
-  register(app: FastifyInstance, authHooks: AuthHooks): void;
-  /**
-   * Before the server is closed: begins nothing more that no request waits for, and bounds waits.
-   */
-  beginStop(): void;
-  /**
-   * After the server is closed. What takes longer than the process has left has its intent, and is
-   * found again at the next start.
-   */
-  stop(): Promise<void>;
 };
 
 /** Of payments changed last: more of them would be garbage that is collected late (ADR-0112). */
@@ -142,7 +115,7 @@ const createDeps = (
   };
 };
 
-export const openCommandSide = (options: CommandSideOptions): CommandSide => {
+export const openCommandSide = (options: CommandSideOptions) => {
   const { config, store, readModels, metrics, log } = options;
   const recorded = recordMetrics(metrics);
   const { onCall, onRejection, onCommand, onCardLikeText } = recorded;
@@ -169,29 +142,37 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;
   const ask = onNotice(deps);
   provider.onNotice((paymentId) => void ask(paymentId));
-  const side: CommandSide = {
+  const startSweeping = (ready?: Promise<unknown>): void => {
+    sweep ??= startSweep({ store, readModels, unresolved, logger: log, ready });
+  };
+  const followTail = (): LogTail | undefined => {
+    if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
+    return tail;
+  };
+  const watchAuthorizations = (startTimer?: StartTimer): void => {
+    old ??= watchOldAuthorizations({ deps, readModels, startTimer });
+  };
+  return {
     provider,
     inFlight,
     unresolved,
     providerAhead,
-    start: async (ready) => {
-      watchMetrics(metrics, { provider, providerAhead, unresolved, tail: side.followTail() });
+    /**
+     * Before the first request: starts all that works without one. The first sweep waits for `ready`;
+     * the comparison with the provider's ledger is waited for a moment.
+     */
+    start: async (ready?: Promise<unknown>): Promise<void> => {
+      watchMetrics(metrics, { provider, providerAhead, unresolved, tail: followTail() });
       reconciling.start();
-      side.watchAuthorizations();
-      side.startSweep(ready);
+      watchAuthorizations();
+      startSweeping(ready);
       await providerAhead.start();
     },
-    startSweep: (ready) => {
-      sweep ??= startSweep({ store, readModels, unresolved, logger: log, ready });
-    },
-    followTail: () => {
-      if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
-      return tail;
-    },
-    watchAuthorizations: (startTimer) => {
-      old ??= watchOldAuthorizations({ deps, readModels, startTimer });
-    },
-    register: (app, authHooks) => {
+    // Parts of `start`, which tests start alone.
+    startSweep: startSweeping,
+    followTail,
+    watchAuthorizations,
+    register: (app: FastifyInstance, authHooks: AuthHooks): void => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
@@ -217,7 +198,8 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         },
       });
     },
-    beginStop: () => {
+    /** Before the server is closed: begins nothing more that no request waits for, and bounds waits. */
+    beginStop: (): void => {
       sweep?.stop();
       tail?.stop();
       reconciling.stop();
@@ -230,12 +212,17 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         for (const { spend } of waiting) spend?.();
       }, RESPONSES_MS_MAX).unref();
     },
-    stop: async () => {
+    /**
+     * After the server is closed. What takes longer than the process has left has its intent, and is
+     * found again at the next start.
+     */
+    stop: async (): Promise<void> => {
       const passedMs = performance.now() - (stoppingSinceMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
       await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
       await provider.close();
     },
   };
-  return side;
 };
+
+export type CommandSide = ReturnType<typeof openCommandSide>;

@@ -126,38 +126,29 @@ const createUnderKey = (
   const { identities, queues } = deps;
   const keyHash = identities.keyHashOf(sender.merchantId, 'create', '', key);
   const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
-  const idsUnder = (by: Identities, n: number): CreateIds =>
-    createIdsUnder(by, sender.merchantId, key, n);
   const { previous } = identities;
+  const idsUnder = (by: Identities, n: number) => createIdsUnder(by, sender.merchantId, key, n);
+  // One repeat at a time: the first finds or makes the payment, the others find it.
   return queues.run(`create ${idsUnder(identities, 1).paymentId}`, async () => {
-    // A payment of the time before the rotation has an id by the older secret.
-    let tried = previous && (await lastOf(deps, keyed, (n) => idsUnder(previous, n).paymentId));
-    for (let n = 1; budget.leftMs() > 0; n++) {
-      if (tried !== undefined && 'response' in tried) break;
-      const ids = idsUnder(identities, n);
-      tried = await createOrRepeat(deps, keyed, ids, tried?.free);
-      if ('response' in tried && metEarlierFence(deps, tried.response, n))
-        tried = (await repeatOf(deps, keyed, ids.paymentId)) ?? tried;
+    let before: LoadedPayment | undefined;
+    // A payment of the time before the rotation has an id by the older secret, which makes no new ones.
+    for (const by of previous === undefined ? [identities] : [previous, identities]) {
+      for (let n = 1; ; n++) {
+        if (budget.leftMs() === 0) throw new BudgetSpent();
+        const ids = idsUnder(by, n);
+        let tried =
+          by === previous
+            ? await repeatOf(deps, keyed, ids.paymentId)
+            : await createOrRepeat(deps, keyed, ids, before);
+        if (tried === undefined) break;
+        if ('response' in tried && metEarlierFence(deps, tried.response, n))
+          tried = (await repeatOf(deps, keyed, ids.paymentId)) ?? tried;
+        if ('response' in tried) return tried.response;
+        before = tried.free;
+      }
     }
-    if (tried !== undefined && 'response' in tried) return tried.response;
     throw new BudgetSpent();
   });
-};
-
-/** A payment that has the key already, else the last one that left it free. */
-const lastOf = async (
-  deps: CommandDeps,
-  attempt: Attempt,
-  idOf: (n: number) => string,
-): Promise<Tried | undefined> => {
-  let last: Tried | undefined;
-  for (let n = 1; attempt.budget.leftMs() > 0; n++) {
-    const tried = await repeatOf(deps, attempt, idOf(n));
-    if (tried === undefined) return last;
-    if ('response' in tried) return tried;
-    last = tried;
-  }
-  throw new BudgetSpent();
 };
 
 /** `free`: the payment whose create was proven never carried out, so that the next id is free. */

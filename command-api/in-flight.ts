@@ -12,23 +12,6 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 
-export type InFlight = {
-  begin(operationId: string): void;
-  end(operationId: string): void;
-  sawIntent(operationId: string): void;
-  /** This process saw the call end without an outcome, and waits for it no more. */
-  sawEnd(paymentId: string, operationId: string): void;
-  forget(paymentId: string): void;
-  /** Until the operation's call can no longer be running in another process. */
-  leftMsOf(payment: WithEvents, operation: Operation): number;
-  leftMs(payment: WithEvents | undefined): number;
-  isLive(operationId: string): boolean;
-  /** True while the operation's call may be running, here or elsewhere. */
-  mayRun(payment: WithEvents, operation: Operation): boolean;
-  /** True when the operation's call would begin so late that others no longer wait for it. */
-  isTooLate(payment: WithEvents, operation: Operation): boolean;
-};
-
 /** Extra time that others allow after the provider's timeout, for the append and the bulkhead's queue. */
 const IN_FLIGHT_MARGIN_MS = 2_000;
 /** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
@@ -47,7 +30,7 @@ export const createInFlight = (options: {
   sharedStore: boolean;
   providerTimeoutMs: number;
   nowMs: () => number;
-}): InFlight => {
+}) => {
   const { sharedStore, nowMs } = options;
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
@@ -68,7 +51,8 @@ export const createInFlight = (options: {
   const ageMsOf = (payment: WithEvents, operation: Operation): number =>
     nowMs() - Date.parse(intentTimeOf(payment, operation));
 
-  const leftMsOf: InFlight['leftMsOf'] = (payment, operation) => {
+  /** Until the operation's call can no longer be running in another process. */
+  const leftMsOf = (payment: WithEvents, operation: Operation): number => {
     const { operationId } = operation;
     if (!sharedStore || ended.get(payment.state.paymentId)?.has(operationId)) return 0;
     const leftMs = inFlightMsMax - ageMsOf(payment, operation);
@@ -78,26 +62,32 @@ export const createInFlight = (options: {
   };
 
   return {
-    begin: (operationId) => void live.add(operationId),
-    end: (operationId) => void live.delete(operationId),
-    sawIntent: (operationId) => {
+    begin: (operationId: string): void => void live.add(operationId),
+    end: (operationId: string): void => void live.delete(operationId),
+    sawIntent: (operationId: string): void => {
       if (sharedStore) see(operationId);
     },
-    sawEnd: (paymentId, operationId) =>
+    /** This process saw the call end without an outcome, and waits for it no more. */
+    sawEnd: (paymentId: string, operationId: string): void =>
       void ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId)),
-    forget: (paymentId) => void ended.delete(paymentId),
+    forget: (paymentId: string): void => void ended.delete(paymentId),
     leftMsOf,
-    leftMs: (payment) =>
+    leftMs: (payment: WithEvents | undefined): number =>
       payment === undefined
         ? 0
         : Math.max(0, ...unresolvedOperations(payment.state).map((one) => leftMsOf(payment, one))),
-    isLive: (operationId) => live.has(operationId),
-    mayRun: (payment, operation) =>
+    /** This process carries the operation out. */
+    isLive: (operationId: string): boolean => live.has(operationId),
+    /** Here or elsewhere. */
+    mayRun: (payment: WithEvents, operation: Operation): boolean =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
-    isTooLate: (payment, operation) =>
+    /** The call would begin so late that others no longer wait for it. */
+    isTooLate: (payment: WithEvents, operation: Operation): boolean =>
       sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,
   };
 };
+
+export type InFlight = ReturnType<typeof createInFlight>;
 
 const PAUSE_MS_MIN = 20;
 const PAUSE_MS_MAX = 250;

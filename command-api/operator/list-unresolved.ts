@@ -36,25 +36,17 @@ export const listUnresolved = async (
   return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };
 
-/** An unreadable stream's payment is parked, and `payments parked list` names it. */
-const readable = async ({ paymentLog }: UnresolvedDeps, paymentId: string) => {
-  try {
-    return await paymentLog.load(paymentId, 'store');
-  } catch (error) {
-    if (error instanceof UnreadableStream) return undefined;
-    throw error;
-  }
-};
-
 const readUnresolved = async (
-  deps: UnresolvedDeps,
+  { paymentLog, inFlight, providers }: UnresolvedDeps,
   paymentId: string,
 ): Promise<UnresolvedOperation[]> => {
-  const payment = await readable(deps, paymentId);
-  if (payment === undefined) return [];
-  return knownOperations(payment, deps.inFlight, deps.providers).map((operation) => ({
-    ...operation,
-    attempts: 0,
-    nextAttemptAt: null,
-  }));
+  try {
+    const payment = await paymentLog.load(paymentId, 'store');
+    const known = payment === undefined ? [] : knownOperations(payment, inFlight, providers);
+    return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
+  } catch (error) {
+    // Its payment is parked, and `payments parked list` names it.
+    if (error instanceof UnreadableStream) return [];
+    throw error;
+  }
 };

@@ -13,37 +13,17 @@ import { isOtherProvider } from '../../shared/payment/payment-state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';
 
 /** As far as the last page of the ledger shows; `operations` is at least one. */
-export type Ahead = {
+type Ahead = {
   operations: number;
   cursor: string;
 };
 
 export type ReadOnly = 'ahead' | 'comparing';
-
-export type ProviderAhead = {
-  now(): Ahead | undefined;
-  /** Until the first comparison ends, nothing that moves money is served. */
-  isComparing(): boolean;
-  /** Nothing was missing, and no operator opened the log: no lost log sent an id (gaps §7). */
-  isLevel(): boolean;
-  /** Undefined where money may move. Waits a moment for the first comparison, or a later one. */
-  readOnly(): Promise<ReadOnly | undefined>;
-  start(): Promise<void>;
-  /** Undefined where nothing had to be opened. Throws Error while the ledger cannot be read. */
-  acknowledge(context: EventContext): Promise<Ahead | undefined>;
-  stop(): void;
-};
-
-export type ProviderAheadOptions = {
-  store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
-  provider: Pick<Provider, 'ledgerEnd'>;
-  providers: readonly string[];
-  logger: Logger;
-};
 
 /** The start as a whole takes less than 1 s. */
 const START_MS_MAX = 300;
@@ -124,7 +104,12 @@ const operationsOf = async (store: Logged, paymentId: string): Promise<Set<strin
 const inTime = (ms: number, work: Promise<void>): Promise<void> =>
   within(ms, work, () => new Error('late')).catch(() => undefined);
 
-export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhead => {
+export const createProviderAhead = (options: {
+  store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
+  provider: Pick<Provider, 'ledgerEnd'>;
+  providers: readonly string[];
+  logger: Logger;
+}) => {
   const { store, provider, providers, logger } = options;
   const [name] = providers;
   const stopping = new AbortController();
@@ -134,7 +119,6 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   let isLevel = false;
   /** Requests let pass before the ledger was compared. */
   let passed = 0;
-  let running: Promise<boolean> | undefined;
   let resting = new AbortController();
 
   const compare = async () => {
@@ -178,12 +162,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     }
   };
 
-  const compareOnce = (failures: number): Promise<boolean> => {
-    running ??= tryToCompare(failures).finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
+  const compareOnce = oneRunAtATime(tryToCompare);
 
   const compareForRequest = async (): Promise<void> => {
     if (await compareOnce(1)) resting.abort();
@@ -202,23 +181,27 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   };
 
   return {
-    now: () => ahead,
-    isComparing: () => first !== undefined,
-    isLevel: () => isLevel,
-    readOnly: async () => {
+    now: (): Ahead | undefined => ahead,
+    /** Until the first comparison ends, nothing that moves money is served. */
+    isComparing: (): boolean => first !== undefined,
+    /** Nothing was missing, and no operator opened the log: no lost log sent an id (gaps §7). */
+    isLevel: (): boolean => isLevel,
+    /** Undefined where money may move. Waits a moment for the first comparison, or a later one. */
+    readOnly: async (): Promise<ReadOnly | undefined> => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';
       if (!hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
       if (!hasCompared) passed += 1;
       return ahead === undefined ? undefined : 'ahead';
     },
-    start: () => {
+    start: (): Promise<void> => {
       first = new Promise<void>((resolve) => void compareUntilLevel(resolve)).then(() => {
         first = undefined;
       });
       return inTime(START_MS_MAX, first);
     },
-    acknowledge: async (context) => {
+    /** Undefined where nothing had to be opened. Throws Error while the ledger cannot be read. */
+    acknowledge: async (context: EventContext): Promise<Ahead | undefined> => {
       const found = await compare();
       if (found.ahead !== undefined)
         await recordAcknowledgement(
@@ -230,6 +213,8 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
       note({ ahead: undefined, isLevel: found.isLevel && found.ahead === undefined });
       return found.ahead;
     },
-    stop: () => stopping.abort(),
+    stop: (): void => stopping.abort(),
   };
 };
+
+export type ProviderAhead = ReturnType<typeof createProviderAhead>;

@@ -1,9 +1,9 @@
 /** One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). */
-
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
@@ -17,12 +17,6 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
   /** Never throws. */
   onNeverSent: (difference: Difference) => Promise<void>;
   startTimer?: StartTimer;
-};
-
-export type Reconciling = {
-  once(): Promise<Reconciliation>;
-  start(): void;
-  stop(): void;
 };
 
 /** Soon after the start, so that its age says something. */
@@ -53,11 +47,10 @@ const logFailure = (logger: Logger, error: unknown): void => {
   logger.warn({ err: error }, `reconciliation could not run: ${what} cannot be read now`);
 };
 
-export const openReconciling = (options: ReconcilingOptions): Reconciling => {
+export const openReconciling = (options: ReconcilingOptions) => {
   const { startTimer = startBackgroundTimer, everyMs, ...known } = options;
   const { metrics, logger, onNeverSent, ...sides } = known;
   const stopping = new AbortController();
-  let running: Promise<Reconciliation> | undefined;
   let cancel = (): void => undefined;
 
   const run = async (): Promise<Reconciliation> => {
@@ -68,12 +61,7 @@ export const openReconciling = (options: ReconcilingOptions): Reconciling => {
       if (difference.kind === 'NEVER_SENT_IN_LOG') await onNeverSent(difference);
     return result;
   };
-  const once = (): Promise<Reconciliation> => {
-    running ??= run().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
+  const once = oneRunAtATime(run);
   const onSchedule = async (): Promise<void> => {
     let nextMs = everyMs;
     try {

@@ -12,6 +12,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
 
@@ -60,7 +61,6 @@ export const startSweep = (options: SweepOptions) => {
   /** What the log left unresolved up to here is known. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let sweeping: Promise<void> | undefined;
   let stopped = false;
   let warnedOf: string | undefined;
 
@@ -79,6 +79,7 @@ export const startSweep = (options: SweepOptions) => {
       if (page.length === 0) break;
       noteOperations(unresolvedInLog, page);
       after = page.at(-1)?.position ?? after;
+      // Requests go first.
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (after !== null) readTo = after;
@@ -98,7 +99,8 @@ export const startSweep = (options: SweepOptions) => {
     await unresolved.dropResolved(found);
   };
 
-  const sweepOnce = async (): Promise<void> => {
+  const now = oneRunAtATime(async (): Promise<void> => {
+    clearTimeout(timer);
     let nextMs = jittered(EVERY_MS, NARROW_JITTER);
     try {
       await sweep();
@@ -114,20 +116,10 @@ export const startSweep = (options: SweepOptions) => {
       warnedOf = reason;
     }
     if (!stopped) timer = setTimeout(() => void now(), nextMs).unref();
-  };
+  });
 
-  const now = (): Promise<void> => {
-    clearTimeout(timer);
-    sweeping ??= sweepOnce().finally(() => {
-      sweeping = undefined;
-    });
-    return sweeping;
-  };
-
-  const firstMs = options.ready === undefined ? 0 : READY_MS_MAX;
-  const first = setTimeout(() => void now(), firstMs).unref();
+  timer = setTimeout(() => void now(), options.ready === undefined ? 0 : READY_MS_MAX).unref();
   void options.ready?.then(() => {
-    clearTimeout(first);
     if (!stopped) void now();
   });
 
@@ -135,7 +127,6 @@ export const startSweep = (options: SweepOptions) => {
     now,
     stop: () => {
       stopped = true;
-      clearTimeout(first);
       clearTimeout(timer);
     },
   };

@@ -18,19 +18,7 @@ import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { BODY_NOT_OBJECT, invalid, isObject, withoutNulls } from '../request/json.ts';
 import { parseIdempotencyKey } from '../request/read-request.ts';
-import {
-  AttemptParameters,
-  urlDetails,
-  WebhookAttemptList,
-  WebhookEndpoint,
-  WebhookEndpointChange,
-  WebhookEndpointList,
-  WebhookEndpointRequest,
-  WebhookEndpointWithSecret,
-  WebhookResend,
-  WebhookRotation,
-  WebhookTest,
-} from './contract.ts';
+import * as contract from './contract.ts';
 import {
   createdEndpoint,
   currentEndpointBody,
@@ -65,10 +53,10 @@ const readPost =
     return body.ok ? { ok: true, value: { key: keyed.key, request: body.value } } : body;
   };
 
-const readRegistration = readPost(WebhookEndpointRequest);
-const readChange = readAs(WebhookEndpointChange);
-const readRotation = readPost(WebhookRotation);
-const readResend = readPost(WebhookResend);
+const readRegistration = readPost(contract.WebhookEndpointRequest);
+const readChange = readAs(contract.WebhookEndpointChange);
+const readRotation = readPost(contract.WebhookRotation);
+const readResend = readPost(contract.WebhookResend);
 /** A test ignores its body. */
 const readTest = ({ raw }: FastifyRequest): Read<Keyed<object>> => {
   const keyed = parseIdempotencyKey(raw.rawHeaders);
@@ -104,11 +92,15 @@ export const WEBHOOK_ROUTES = {
   createWebhookEndpoint: route({
     request: {
       read: readRegistration,
-      body: { schema: WebhookEndpointRequest, required: true },
+      body: { schema: contract.WebhookEndpointRequest, required: true },
       ...KEYED,
     },
     responses: {
-      201: { description: 'Registered.', content: asJson(WebhookEndpointWithSecret), ...REPLAYED },
+      201: {
+        description: 'Registered.',
+        content: asJson(contract.WebhookEndpointWithSecret),
+        ...REPLAYED,
+      },
       ...NOT_ALLOWED,
       ...FAULT,
     },
@@ -116,7 +108,7 @@ export const WEBHOOK_ROUTES = {
       const { webhooks } = api;
       const { principal, content: keyed } = input;
       const { url, eventTypes, description } = keyed.request;
-      const details = urlDetails(url, webhooks.kindOf);
+      const details = contract.urlDetails(url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       await webhooks.secret();
       const endpointId = `we_${newUlid()}`;
@@ -138,7 +130,7 @@ export const WEBHOOK_ROUTES = {
   }),
   listWebhookEndpoints: route({
     request: {},
-    responses: { ...okJson(WebhookEndpointList), ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpointList), ...FAULT },
     handle: async ({ webhooks }, { principal }, reply) => {
       const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);
       const show = (one: Endpoint) => currentEndpointBody(webhooks.deliveries, one);
@@ -147,7 +139,7 @@ export const WEBHOOK_ROUTES = {
   }),
   getWebhookEndpoint: route({
     request: { endpointId: true },
-    responses: { ...okJson(WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
     handle: async ({ webhooks }, { principal, endpointId }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
@@ -158,13 +150,13 @@ export const WEBHOOK_ROUTES = {
     request: {
       endpointId: true,
       read: readChange,
-      body: { schema: WebhookEndpointChange, required: true },
+      body: { schema: contract.WebhookEndpointChange, required: true },
     },
-    responses: { ...okJson(WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
       const { endpointId, content } = input;
-      const details = urlDetails(content.url, webhooks.kindOf);
+      const details = contract.urlDetails(content.url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const end = await webhooks.store.end();
@@ -176,7 +168,7 @@ export const WEBHOOK_ROUTES = {
   }),
   deleteWebhookEndpoint: route({
     request: { endpointId: true },
-    responses: { ...okJson(WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
       const { principal, endpointId } = input;
@@ -191,13 +183,13 @@ export const WEBHOOK_ROUTES = {
     request: {
       endpointId: true,
       read: readRotation,
-      body: { schema: WebhookRotation, required: false },
+      body: { schema: contract.WebhookRotation, required: false },
       ...KEYED,
     },
     responses: {
       200: {
         description: 'The response.',
-        content: asJson(WebhookEndpointWithSecret),
+        content: asJson(contract.WebhookEndpointWithSecret),
         ...REPLAYED,
       },
       ...KEY_REUSED,
@@ -221,7 +213,11 @@ export const WEBHOOK_ROUTES = {
   testWebhookEndpoint: route({
     request: { endpointId: true, read: readTest, ...KEYED },
     responses: {
-      202: { description: 'It is sent in a moment.', content: asJson(WebhookTest), ...REPLAYED },
+      202: {
+        description: 'It is sent in a moment.',
+        content: asJson(contract.WebhookTest),
+        ...REPLAYED,
+      },
       ...NO_ENDPOINT,
       ...FAULT,
     },
@@ -237,13 +233,13 @@ export const WEBHOOK_ROUTES = {
     request: {
       endpointId: true,
       read: readResend,
-      body: { schema: WebhookResend, required: true },
+      body: { schema: contract.WebhookResend, required: true },
       ...KEYED,
     },
     responses: {
       202: {
         description: 'They are sent from now on.',
-        content: asJson(WebhookEndpoint),
+        content: asJson(contract.WebhookEndpoint),
         ...REPLAYED,
       },
       ...NOT_ALLOWED,
@@ -276,8 +272,8 @@ export const WEBHOOK_ROUTES = {
     },
   }),
   listWebhookAttempts: route({
-    request: { endpointId: true, query: AttemptParameters },
-    responses: { ...okJson(WebhookAttemptList), ...NO_ENDPOINT, ...FAULT },
+    request: { endpointId: true, query: contract.AttemptParameters },
+    responses: { ...okJson(contract.WebhookAttemptList), ...NO_ENDPOINT, ...FAULT },
     handle: async ({ webhooks }, { principal, endpointId, query }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       return endpoint === undefined ? reply : sendAttempts(webhooks, endpointId, query, reply);

@@ -46,18 +46,6 @@ export const stripeNoticesOf = ({
 /** Stripe gives up a delivery after some ten seconds. */
 const BUDGET_MS = 8_000;
 
-/** Undefined for none of this service's. */
-const paymentOf = async (
-  { provider }: CommandDeps,
-  notice: Notice,
-  origin: NoticeOrigin,
-): Promise<string | undefined | { unknown: true }> => {
-  if (notice.paymentId !== undefined || notice.reference === undefined) return notice.paymentId;
-  const found = await provider.paymentOf(notice.reference, origin);
-  if (found.outcome === 'UNKNOWN') return { unknown: true };
-  return found.outcome === 'FOUND' ? found.paymentId : undefined;
-};
-
 /** False where Stripe did not say. */
 const askAll = async (
   commands: CommandDeps,
@@ -66,9 +54,14 @@ const askAll = async (
   { request }: FastifyReply,
   budget: Budget,
 ): Promise<boolean> => {
-  const paymentId = await paymentOf(commands, notice, origin);
+  let { paymentId } = notice;
+  if (paymentId === undefined && notice.reference !== undefined) {
+    const found = await commands.provider.paymentOf(notice.reference, origin);
+    if (found.outcome === 'UNKNOWN') return false;
+    if (found.outcome === 'FOUND') paymentId = found.paymentId;
+  }
+  // None of this service's.
   if (paymentId === undefined) return true;
-  if (typeof paymentId === 'object') return false;
   request.paymentId = paymentId;
   const payment = await commands.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) return true;

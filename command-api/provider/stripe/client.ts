@@ -20,11 +20,6 @@ export type StripeCall = {
   leftMs(): number;
 };
 
-export type StripeClient = {
-  send(request: StripeRequest, account: StripeAccount, deadline: Deadline): Promise<StripeResponse>;
-  close(): Promise<void>;
-};
-
 /** A PaymentIntent is 3 to 6 kB; a list has up to 100 of them. */
 const BYTES_MAX = 64 * 1024;
 const LIST_BYTES_MAX = 2 * 1024 * 1024;
@@ -46,12 +41,16 @@ export const stripeClient = (options: {
   url: string;
   version: string;
   connectTimeoutMs: number;
-}): StripeClient => {
+}) => {
   const base = new URL(options.url);
   const prefix = base.pathname.replace(/\/+$/, '');
   const transport = openTransport(base.origin, options.connectTimeoutMs);
   return {
-    send: (request, account, { signal }) => {
+    send: (
+      request: StripeRequest,
+      account: StripeAccount,
+      { signal }: Deadline,
+    ): Promise<StripeResponse> => {
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
       const isGet = method === 'GET';
@@ -67,6 +66,8 @@ export const stripeClient = (options: {
     close: transport.close,
   };
 };
+
+export type StripeClient = ReturnType<typeof stripeClient>;
 
 export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => {
   const abort = new AbortController();
