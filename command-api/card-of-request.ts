@@ -1,7 +1,6 @@
 /**
- * The card of a create as it is kept, compared and judged: of a number at once, of a token as its
- * provider describes it (gaps §4, §14). A token is described only for a new payment: a repeat is
- * recognised without it.
+ * The card of a create: of a number at once, of a token as its provider describes it, which is
+ * asked only for a new payment (gaps §4, §14).
  */
 import {
   brandOf,
@@ -23,7 +22,6 @@ export const shownCardOf = (card: CardInput): ShownCard => {
   return { card: maskCard(card, numberBrand), numberBrand };
 };
 
-/** Or the response to a request whose token stands for no card that is known. */
 export const describeToken = async (
   { provider }: Pick<CommandDeps, 'provider'>,
   given: TokenInput,

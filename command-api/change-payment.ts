@@ -1,7 +1,7 @@
 /**
- * POST capture, void and refund: waits for what runs on the payment elsewhere, asks about what is
- * unresolved, recognises a repeat, and gives a new operation to operate.ts (gaps §5 to §8). All of
- * it runs in the payment's queue, so one command at a time within this process.
+ * POST capture, void and refund, in the payment's queue: waits for what runs on it elsewhere, asks
+ * about what is unresolved, recognises a repeat, and gives a new operation to operate.ts (gaps §5
+ * to §8).
  */
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
@@ -35,7 +35,6 @@ import {
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 
-/** As it was parsed: an omitted amount is not the same as a given one. */
 type Change = {
   kind: ChangeKind;
   paymentId: string;
@@ -51,10 +50,6 @@ type Attempt = {
   budget: Budget;
 };
 
-/**
- * The payment must exist and be the merchant's. Throws BudgetSpent, and what the event store
- * throws.
- */
 export const changePayment = (
   deps: CommandDeps,
   sender: Sender,
@@ -166,10 +161,7 @@ const equalOperation = (
   return isOfSameRequest(last, request) ? last : 'reused';
 };
 
-/**
- * The operation without an outcome that an earlier request under the key has begun, as far as
- * memory tells (gaps §8).
- */
+/** As far as memory tells: the operation without an outcome under the request's key (gaps §8). */
 export const earlierChange = (
   deps: Pick<CommandDeps, 'identities' | 'inFlight' | 'paymentLog'>,
   sender: Sender,

@@ -1,4 +1,3 @@
-/** The command side put together over its engines, for the embedded process and its own. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -54,7 +53,6 @@ export type CommandSideOptions = {
   provider: Provider;
   metrics: Metrics;
   log: Log;
-  /** Wall clock in milliseconds; tests set it. */
   nowMs?: () => number;
 };
 
@@ -193,7 +191,6 @@ export const openCommandSide = (options: CommandSideOptions) => {
         onCommand,
         onOtherCard: ({ merchantId, requestId }) => {
           onCardLikeText();
-          // The metric has no label for the merchant.
           log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
         },
       });

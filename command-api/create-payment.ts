@@ -37,13 +37,11 @@ import {
 type Attempt = {
   sender: Sender;
   command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
-  /** The card as it is kept; a token until its provider has described it. */
   shown: ShownCard | TokenInput;
   call: CallDetails;
   budget: Budget;
 };
 
-/** Throws BudgetSpent, and what the event store throws. */
 export const createPayment = (
   deps: CommandDeps,
   sender: Sender,
@@ -154,7 +152,6 @@ const createUnderKey = (
 /** `free`: the payment whose create was proven never carried out, so that the next id is free. */
 type Tried = { response: CommandResponse } | { free: LoadedPayment };
 
-/** `before`: the payment of the attempt before this one. */
 const createOrRepeat = async (
   deps: CommandDeps,
   attempt: Attempt,
@@ -221,10 +218,7 @@ const createUnique = async (
   return operate(deps, { ...request, mayGoOn });
 };
 
-/**
- * The create without an outcome that an earlier request under the key has begun, as far as memory
- * tells (gaps §8).
- */
+/** As far as memory tells: the create without an outcome under the request's key (gaps §8). */
 export const earlierCreate = (
   deps: CommandDeps,
   { merchantId }: Sender,

@@ -1,4 +1,3 @@
-/** What commands are given to work with, and who sent them. */
 import type { FastifyReply } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';

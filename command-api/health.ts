@@ -40,7 +40,6 @@ const readOnlyReason = (operations: number): string =>
 const COMPARING =
   "the provider's ledger is still compared with the event log; merchants can only read until it is";
 
-/** For the banner. */
 export const readOnlyWarnings = ({
   providerAhead,
 }: Pick<CommandSide, 'providerAhead'>): string[] => {

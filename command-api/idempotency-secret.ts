@@ -10,7 +10,6 @@ import { auditStreamOf } from '../shared/payment/audit-events.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import type { Identities } from './idempotency.ts';
 
-/** The message is for the operator. */
 export class SecretRefused extends Error {
   override name = 'SecretRefused';
 }

@@ -22,7 +22,6 @@ export type Identities = {
     attempt: number,
   ): string;
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
-  /** Names the stream of a merchant's reference. */
   referenceHashOf(merchantId: string, reference: string): string;
   /** Of a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
@@ -55,7 +54,6 @@ export const createIdsUnder = (
 
 const ID_CHARACTERS = 26;
 
-/** The first secret makes the hashes of new requests; those of the older one are recognised. */
 export const createIdentities = ([secret, ...older]: readonly [
   string,
   ...string[],

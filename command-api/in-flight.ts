@@ -34,7 +34,7 @@ export const createInFlight = (options: {
   const { sharedStore, nowMs } = options;
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
-  /** Operations whose call this process has seen end without an outcome, by payment. */
+  /** By payment: operations whose call has ended here without an outcome. */
   const ended = new Map<string, Set<string>>();
   /**
    * By a clock that only goes forward: of intents that came while this process followed the log, or
@@ -51,7 +51,6 @@ export const createInFlight = (options: {
   const ageMsOf = (payment: WithEvents, operation: Operation): number =>
     nowMs() - Date.parse(intentTimeOf(payment, operation));
 
-  /** Until the operation's call can no longer be running in another process. */
   const leftMsOf = (payment: WithEvents, operation: Operation): number => {
     const { operationId } = operation;
     if (!sharedStore || ended.get(payment.state.paymentId)?.has(operationId)) return 0;
@@ -76,9 +75,7 @@ export const createInFlight = (options: {
       payment === undefined
         ? 0
         : Math.max(0, ...unresolvedOperations(payment.state).map((one) => leftMsOf(payment, one))),
-    /** This process carries the operation out. */
     isLive: (operationId: string): boolean => live.has(operationId),
-    /** Here or elsewhere. */
     mayRun: (payment: WithEvents, operation: Operation): boolean =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
     /** The call would begin so late that others no longer wait for it. */

@@ -1,4 +1,3 @@
-/** A payment as this process has it: its events, and what they add up to. */
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -33,7 +32,6 @@ export const after = (
 const operationIn = (state: PaymentState | undefined, operationId: string): Operation | undefined =>
   state?.operations.find((one) => one.operationId === operationId);
 
-/** Throws Error where the payment has no such operation. */
 export const operationOf = (
   { state }: Pick<LoadedPayment, 'state'>,
   operationId: string,

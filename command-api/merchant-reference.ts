@@ -32,7 +32,6 @@ import {
 /** From a claim to its PaymentCreated; then the claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;
 
-/** The oldest first; those of the stream by the older secret before them. */
 type Claims = {
   stream: string;
   events: readonly RecordedEvent[];
@@ -83,10 +82,7 @@ const claim = async (
   return id;
 };
 
-/**
- * For a create that is not appended yet: its claim's id, or the response by the payment that has
- * the reference. Throws BudgetSpent.
- */
+/** The claim's id, or the response by the payment that has the reference. Throws BudgetSpent. */
 export const claimReference = async (
   deps: CommandDeps,
   sender: Sender,

@@ -86,7 +86,6 @@ const carryOut = async (
   const operation = operationOf(payment, command.operationId);
   const early = await endEarly(deps, request, progress, payment, operation);
   if (early !== undefined) return early.response;
-  // The append took so long that another process has recorded an outcome already.
   if (operation.ended !== undefined) return responseTo(payment, operation);
   const outcome = await callProvider(deps, request, progress, payment, operation);
   return outcome.outcome === 'UNKNOWN'
@@ -138,8 +137,8 @@ const responseWithoutIntent = (
 };
 
 /**
- * Undefined where it goes on to the call; else nothing is sent, and where it is not known whether
- * it may go on, recovery ends it. Never throws: the response has to name the payment.
+ * Undefined where it goes on to the call. Else nothing is sent, and recovery ends what is not
+ * known. Never throws: the response has to name the payment.
  */
 const endEarly = async (
   deps: CommandDeps,

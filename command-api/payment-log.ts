@@ -46,7 +46,6 @@ type AnyCommand = Command | ResolutionCommand | LaterCommand;
 export type Executed =
   /** Appended; or nothing to append, for the operation was known already. */
   | { kind: 'done'; payment: LoadedPayment }
-  /** `payment` is undefined for a create that the rules reject: nothing exists yet. */
   | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment | undefined });
 
 export type PaymentLog = {
@@ -56,7 +55,6 @@ export type PaymentLog = {
    * process saw.
    */
   load(paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment | undefined>;
-  /** Undefined where it is not in the cache. */
   peek(paymentId: string): LoadedPayment | undefined;
   /**
    * Decides and appends. A rejection is only given from a state just read. Throws BudgetSpent when
@@ -88,7 +86,6 @@ export type PaymentLogOptions = {
   nowMs: () => number;
   onAppended: (events: readonly RecordedPaymentEvent[]) => void;
   onConflict: () => void;
-  /** The bytes are an estimate. */
   cachedPaymentsMax: number;
   cachedBytesMax: number;
 };

@@ -1,6 +1,5 @@
 /** The time one request may take, waits included (gaps §11, `REQUEST_BUDGET_MS`). */
 export type Budget = {
-  /** 0 when it is spent. */
   leftMs(): number;
   /** Where this request's own intent is durable. */
   begunOn?: string | undefined;

@@ -24,7 +24,7 @@ export type CommandResponse = {
   status: number;
   body: string;
   headers?: Record<string, string>;
-  /** The revision that a reader of the payment has to find; absent when nothing is stored. */
+  /** Absent when nothing is stored. */
   seen?: { paymentId: string; revision: number };
   outcome: 'approved' | 'declined' | 'refused' | 'unknown' | 'not_sent' | 'unavailable';
 };
@@ -43,7 +43,6 @@ export const KEY_REUSED = 'the Idempotency-Key was used for another request; use
 
 export const keyReused = (): CommandResponse => rejection('IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
 
-/** A rejection that a later attempt may not meet. */
 const tryLater = (
   code: 'PROVIDER_UNAVAILABLE' | 'SERVICE_UNAVAILABLE' | 'IDEMPOTENCY_IN_PROGRESS',
   detail: string,
@@ -167,7 +166,6 @@ const READ_MODELS_WAIT_MS = 500;
 /** Begun by an earlier request with the same key, and without an outcome yet. */
 export type EarlierOperation = {
   paymentId: string;
-  /** Else it is unresolved. */
   mayRun: boolean;
 };
 
@@ -218,7 +216,6 @@ const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
     : unknownOutcome(earlier.paymentId);
 };
 
-/** Any other error is app.ts's to reject with. */
 const responseOf = async (
   { task, budget, earlier }: Running,
   waiting: Waiting,

@@ -52,7 +52,6 @@ export type CommandApi = RespondDeps & {
   readModels: Pick<ReadModelsReader, 'get'>;
   commands: CommandDeps;
   requestBudgetMs: number;
-  /** A text that is kept looks like the number of another card. */
   onOtherCard(sender: Sender): void;
   providerAhead: Pick<ProviderAhead, 'readOnly'>;
 };

@@ -24,7 +24,6 @@ type Resolution = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'> 
 
 export type Resolved =
   | {
-      /** `requested`: another operator has to approve. */
       kind: 'requested' | 'resolved';
       operation: Operation;
       status: PaymentState['status'];
@@ -42,7 +41,6 @@ const WORDS = {
   FENCED: 'never carried out',
 } as const;
 
-/** Throws what the event store throws. */
 export const resolveByHand = async (
   deps: CommandDeps,
   operator: Sender,
@@ -84,7 +82,6 @@ const stillAtWork = (): Resolved => ({
   retryAfterSeconds: AT_WORK_RETRY_SECONDS,
 });
 
-/** Or why the request means none. */
 const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
   const contradicted = unconfirmedOperations(state).filter(
     ({ confirmation }) => confirmation === 'CONTRADICTED',

@@ -17,7 +17,6 @@ import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';
 
-/** As far as the last page of the ledger shows; `operations` is at least one. */
 type Ahead = {
   operations: number;
   cursor: string;
@@ -30,16 +29,13 @@ const START_MS_MAX = 300;
 const REQUEST_MS_MAX = 2_000;
 /** The ledger may be unreadable for good. */
 const LATER_REQUEST_MS_MAX = 300;
-/** Of many slow requests. */
 const COMPARISON_MS_MAX = 60_000;
 const AGAIN = { minMs: 500, maxMs: 30_000 };
-/** Another process may have been opened. */
 const AHEAD_MS = 1_000;
 
 const STREAM = auditStreamOf('provider-ahead');
 
 type Acknowledgements = {
-  /** Null for nothing. */
   cursor: string | null;
   last: RecordedEvent | undefined;
 };

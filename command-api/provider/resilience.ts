@@ -28,7 +28,6 @@ import {
 
 type ResilienceOptions = {
   onCall?: (operation: string, outcome: string, seconds: number) => void;
-  /** `account`: the merchant's own. */
   onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
   halfOpenAfterMs?: number;
   callsMax?: number;
@@ -183,7 +182,6 @@ export const noteRejections = (options: {
   };
 };
 
-/** `address` is the provider's host. */
 export const tracedProvider = (provider: Provider, address: string | undefined): Provider => {
   const traced = <T extends { outcome: string }>(
     operation: string,

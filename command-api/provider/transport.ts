@@ -15,7 +15,6 @@ type TransportRequest = {
   bytesMax: number;
 };
 
-/** `body`: undefined where it is no JSON. */
 export type RawResponse = {
   status: number;
   headers: Dispatcher.ResponseData['headers'];

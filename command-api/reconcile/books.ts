@@ -54,14 +54,11 @@ export const createBooks = (
   { stored }: Pick<EventStore, 'stored'>,
   providers: readonly string[] | undefined,
 ) => {
-  /** Without an outcome, or not shown by the ledger yet. */
   const logged = new Map<string, Logged>();
-  /** Not shown by the log yet. */
   const entries = new Map<string, LedgerEntry>();
   const findings = createFindings();
   const sumsOf = sumsCheck(stored);
 
-  /** ADR-0247. */
   const isElsewhere = (provider: string | undefined): boolean =>
     providers !== undefined && isOtherProvider(provider, providers);
 

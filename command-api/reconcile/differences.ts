@@ -1,4 +1,3 @@
-/** One operation in the log and in the provider's ledger, and what differs between them. */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
 import { isLater, isNote } from '../../shared/payment/transitions.ts';
@@ -17,7 +16,6 @@ export type Logged = {
   /** A refund made elsewhere; its payment's create says at which provider. */
   isObserved?: true;
   outcome?: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
-  /** A sale's second event has been read. */
   captured?: true;
   failedLater?: true;
   /** Why an amount of its events is impossible. */
@@ -35,11 +33,9 @@ export const DIFFERENCE_KINDS = [
   'OUTCOME_DIFFERS',
   /** Also an amount that is impossible. */
   'AMOUNT_DIFFERS',
-  /** Another kind, or another payment. */
   'OPERATION_DIFFERS',
 ] as const;
 
-/** A side that does not know it is left out. */
 export type Difference = {
   kind: (typeof DIFFERENCE_KINDS)[number];
   operationId: string;
@@ -70,7 +66,6 @@ const outcomeOf = ({ type, data }: PaymentEvent): Logged['outcome'] => {
 export const ledgerIdOf = ({ type, data }: PaymentEvent): string =>
   type === 'PaymentRefundObserved' ? data.refundId : data.operationId;
 
-/** Undefined without its intent. */
 export const loggedAfter = (
   own: Logged | undefined,
   { event, revision, stream }: RecordedPaymentEvent,

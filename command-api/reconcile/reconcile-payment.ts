@@ -79,7 +79,6 @@ const lookUpAll = async (
   return found;
 };
 
-/** Never throws. */
 export const reconcilePayment = async (
   provider: Pick<Provider, 'lookUp'>,
   payment: LoadedPayment,

@@ -20,12 +20,10 @@ export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
 }
 
-/** `signal` ends it: it throws the signal's reason. */
 export type ReconcileOptions = {
   store: LogReader;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
-  /** Left out: everything was sent to it. */
   providers?: readonly string[] | undefined;
   waitingMax?: number;
 };
@@ -88,7 +86,6 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
 
 type Reading = { end: string | null; stopped: boolean; keepsDeclines: boolean };
 
-/** Stops when too much waits. */
 const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
   const { waitingMax = WAITING_MAX } = options;
   const readOn = logReader(options, books);
@@ -158,7 +155,6 @@ const judge = async (
   books.compare(reason === undefined ? now : { ...now, reason }, entry);
 };
 
-/** A refund seen at another provider than the one whose ledger it is. */
 const isObservedElsewhere = async (
   options: ReconcileOptions,
   { isElsewhere }: Books,
@@ -199,7 +195,6 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
   return { ok, ...counts, unreadableEvents, notCompared, differences, byKind };
 };
 
-/** As a scan of the log, which calls for the pages of the ledger. */
 export const scan: LogScan<
   Pick<ReconcileOptions, 'waitingMax' | 'providers'>,
   never,

@@ -10,7 +10,6 @@ import type { Difference } from './differences.ts';
 import { LedgerUnavailable, type ReconcileOptions, reconcileBeside } from './reconcile.ts';
 
 type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
-  /** 0: only on request. */
   everyMs: number;
   metrics: Pick<Metrics, 'reconciled' | 'reconcileScheduled'>;
   logger: Logger;
@@ -19,7 +18,6 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
   startTimer?: StartTimer;
 };
 
-/** Soon after the start, so that its age says something. */
 const FIRST_MS = 60_000;
 const AGAIN_MS = 300_000;
 

@@ -27,7 +27,6 @@ import { reconcilePayment } from './reconcile-payment.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
-  /** Gives the result of one that runs. */
   reconcileOnce(): Promise<contract.Reconciliation>;
   streams: Streams;
 };
@@ -82,7 +81,6 @@ export type ReconcilePaymentDeps = {
   readModels: Pick<ReadModelsReader, 'getAny'>;
 };
 
-/** With the merchant that the read models name, else the first event. */
 const unreadableFor = async (
   { readModels }: ReconcilePaymentDeps,
   { merchantId: only }: Principal,
@@ -110,7 +108,6 @@ const rejectRemoved = async (
   if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
 };
 
-/** Undefined where the token's merchant may not see it. */
 const comparedFor = async (
   deps: ReconcilePaymentDeps,
   principal: Principal,

@@ -28,7 +28,6 @@ export type AskDeps = {
 
 export const CHANGE_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 
-/** All that the log knows of it. */
 export const questionAbout = (
   { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
   operation: Operation,

@@ -15,7 +15,6 @@ import {
 } from '../responses.ts';
 import { questionAbout } from './ask.ts';
 
-/** Throws what the event store throws. */
 const recordContradiction = async (
   { paymentLog, unresolved, logger }: CommandDeps,
   payment: LoadedPayment,

@@ -85,7 +85,6 @@ const logFailed = ({ logger }: CommandDeps, paymentId: string, error?: unknown):
     'the provider could not be asked what became of the payment',
   );
 
-/** For background callers: logs a failure. */
 const askAndLog = async (
   deps: CommandDeps,
   paymentId: string,

@@ -93,7 +93,6 @@ export const followLogTail = (options: LogTailOptions) => {
 
   return {
     caughtUp,
-    /** Over the last one to two minutes. */
     clockSkewSeconds: skew.now,
     stop: () => stopping.abort(),
   };

@@ -20,7 +20,6 @@ export type RetrySchedule = {
 };
 
 export type RetrySchedulesOptions = {
-  /** `RECOVERY_DELAYS_MS`. */
   delaysMs: readonly number[];
   nowMs: () => number;
   startTimer?: StartTimer;

@@ -55,7 +55,6 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
   }
 };
 
-/** Repeats a failed sweep soon. Never throws. */
 export const startSweep = (options: SweepOptions) => {
   const { store, readModels, unresolved, logger } = options;
   /** What the log left unresolved up to here is known. */

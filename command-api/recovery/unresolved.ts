@@ -88,7 +88,6 @@ const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
 /** By payment, the oldest first, and unresolved creates by fingerprint. */
 const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
   const byPayment = new Map<string, KnownOperation[]>();
-  /** Equal creates can have run side by side. */
   const byFingerprint = new Map<string, Set<string>>();
   const fingerprints = new Map<string, string>();
 
@@ -199,7 +198,6 @@ export const createUnresolved = (
 
   const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });
 
-  /** This process is carrying out all that is left to ask about. */
   const isLive = (paymentId: string): boolean => {
     const state = paymentLog.peek(paymentId)?.state;
     const operations = unresolvedOperations(state);
@@ -243,7 +241,6 @@ export const createUnresolved = (
         });
       }
     },
-    /** The payment that an equal create joins (gaps §7). */
     equalCreate: index.createOf,
     metrics: () => {
       const inState = (state: KnownOperation['state']): KnownOperation[] =>

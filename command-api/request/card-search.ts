@@ -29,7 +29,6 @@ const decoded = (token: string): string => {
   }
 };
 
-/** Those of 12 to 19 digits in the text of a body, other than `own`, in ASCII. */
 const spelledNumbers = (text: string, own: string | undefined): string[] => {
   const numbers = new Set<string>();
   for (const [, token = ''] of withPlainLetters(text).matchAll(SPELLED)) {
@@ -46,7 +45,6 @@ const spelledNumbers = (text: string, own: string | undefined): string[] => {
 const SPELLED_FIELD = /(?:^|\.)(?:number|cvv)$/;
 
 type Found = {
-  /** As details name them. */
   holders: ReadonlySet<string>;
   holdsOtherCard: boolean;
 };

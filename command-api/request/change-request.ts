@@ -84,7 +84,6 @@ const parseChange = (
   };
 };
 
-/** Undefined is no body. */
 export const parseCapture = (value: unknown): ParsedChange =>
   parseChange(CaptureRequest, 'captureAmount', value);
 

@@ -15,7 +15,6 @@ export const isObject = (value: unknown): value is JsonObject =>
 /** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point (gaps §3). */
 export const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
 
-/** Nothing deeper than this is ever read. */
 const READ_DEPTH_MAX = 8;
 
 /** A `null` in an object counts as absent (gaps §3). */
@@ -39,7 +38,6 @@ const NUMBER_MIN = 10 ** (CARD_DIGITS_MIN - 1);
 /** `path` is undefined below a key that the contract does not know. */
 type Meet = (text: string, path: string | undefined) => void;
 
-/** `unknownKey`: the key above it, which the contract does not know. */
 type Place = { value: unknown; path: string | undefined; unknownKey?: string };
 
 const itemsOf = (items: readonly unknown[], path: string | undefined): Place[] =>
@@ -84,7 +82,6 @@ export const eachText = (
   }
 };
 
-/** Keys included. */
 export const textsOf = (value: unknown): string[] => {
   const texts: string[] = [];
   eachText(value, undefined, new Set(), (text) => texts.push(text));

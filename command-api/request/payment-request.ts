@@ -98,7 +98,6 @@ export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'Pay
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));
 
-/** With its defaults filled in and unknown fields gone. */
 export type CreateRequest = {
   amountMinor: RequestedAmount;
   currency: string;

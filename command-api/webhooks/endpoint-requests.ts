@@ -65,7 +65,6 @@ type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
   keyed?: Keyed<object>;
 };
 
-/** What recognises a repeat under a key (gaps §8); undefined without a key. */
 const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
   merchantId: string,
@@ -106,9 +105,7 @@ const rejectOutcome = (
   return reject(reply, code, [outcome.why]);
 };
 
-/**
- * In its merchant's turn (gaps §7); undefined once rejected. Throws what the event store throws.
- */
+/** In its merchant's turn (gaps §7). Undefined, and rejected, where nothing is stored. */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
   { principal, arrivedAtMs, keyed }: Arrived,
@@ -174,7 +171,6 @@ const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
   return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
 };
 
-/** `row`: undefined where nothing was delivered yet. */
 export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
   const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;
   const { oldSecretExpiresAt } = endpoint;

@@ -9,7 +9,6 @@ import {
   type Webhooks,
 } from './endpoint-requests.ts';
 
-/** 'not readable' where it may be of a merchant whose endpoints cannot be read. */
 const lookFor = async (
   { store, deliveries }: Webhooks,
   endpointId: string,

@@ -57,7 +57,6 @@ const readRegistration = readPost(contract.WebhookEndpointRequest);
 const readChange = readAs(contract.WebhookEndpointChange);
 const readRotation = readPost(contract.WebhookRotation);
 const readResend = readPost(contract.WebhookResend);
-/** A test ignores its body. */
 const readTest = ({ raw }: FastifyRequest): Read<Keyed<object>> => {
   const keyed = parseIdempotencyKey(raw.rawHeaders);
   return keyed.ok ? { ok: true, value: { key: keyed.key, request: {} } } : keyed;
@@ -74,7 +73,6 @@ const KEY_REUSED: Record<number, ResponseForm> = {
 const NO_ENDPOINT: Record<number, ResponseForm> = {
   404: { description: 'The merchant has no such webhook endpoint.' },
 };
-/** Nothing in the tables of examples makes it happen. */
 const FAULT: Record<number, ResponseForm> = {
   500: { description: 'A fault of ours.', unrecorded: true },
 };

@@ -50,7 +50,6 @@ export const readNotice = (body: Buffer): Notice | undefined => {
   };
 };
 
-/** An older notice may be a kept one that is sent again. */
 const TOLERANCE_S = 300;
 
 const signatureOf = (secret: string, time: string, body: Buffer): Buffer =>

@@ -23,12 +23,10 @@ export type StripeWebhookDeps = {
   commands: CommandDeps;
   stripeNotices: {
     signers: readonly Signer[];
-    /** By address. */
     unsigned: { limiter: ReturnType<typeof createRateLimiter>; rate: Rate };
   };
 };
 
-/** Without a secret no notice is signed. */
 export const stripeNoticesOf = ({
   stripe,
   unauthenticatedRateLimit: rate,
@@ -70,7 +68,6 @@ const askAll = async (
   return found !== 'unknown' && found !== 'at other provider';
 };
 
-/** False as well where it takes longer than Stripe waits. */
 const isKnownNow = async (
   commands: CommandDeps,
   notice: Notice,

@@ -30,7 +30,6 @@ type HttpProviderOptions = {
   url: string;
   token?: string | undefined;
   connectTimeoutMs: number;
-  /** The whole time for one call, to the last byte of its response. */
   timeoutMs: number;
 };
 

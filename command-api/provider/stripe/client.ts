@@ -1,4 +1,3 @@
-/** Sends each request to Stripe once, with the key and the account of the payment's merchant. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
@@ -6,7 +5,6 @@ import type { StripeRequest } from './requests.ts';
 export type StripeAccount = {
   secretKey: string;
   account?: string | undefined;
-  /** For the log; absent for the installation's. */
   name?: string;
 };
 

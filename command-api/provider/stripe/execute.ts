@@ -47,7 +47,6 @@ type FollowUp = Exclude<ProviderOperation, Create>;
 export type Execution = {
   call: StripeCall;
   nowMs: number;
-  /** Stripe's test tokens in place of the known test numbers. */
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
@@ -189,7 +188,6 @@ const confirm = async (
   return readRejection(execution, response, question, number);
 };
 
-/** False where the reference is not known to be kept before the deadline. */
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
   const late = () => new Error('not kept before the deadline');
   return within(call.leftMs(), keep, late).then(

@@ -43,7 +43,6 @@ const KEY_AGE_MS_MAX = 23 * HOUR_MS;
 /** No request lives for a day, and what Stripe repairs itself shows by then; an hour more. */
 const TRACELESS_AGE_MS_MIN = 25 * HOUR_MS;
 
-/** FENCED where the object rules it out; undefined where it can still happen. */
 const definite = (reading: Reading): FenceOutcome | undefined => {
   if (reading.outcome === 'NOT_FOUND') return undefined;
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;

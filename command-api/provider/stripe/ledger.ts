@@ -65,7 +65,6 @@ async function* eachBook<T>(
 
 /** Objects of one window; about 5 MB. */
 const WINDOW_MAX = 500;
-/** Oldest first; undefined where there are more than fit. */
 const readAll = async <T extends { id: string }>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
@@ -103,7 +102,6 @@ const entriesOf = async (
   return inOrder(entries);
 };
 
-/** So that a page does not cost another search: the last window that fitted. */
 export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
 
 const isWithin = ({ from, to }: Window, { second }: LedgerPlace): boolean =>

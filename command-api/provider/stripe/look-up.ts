@@ -50,7 +50,6 @@ export const searchFor = async (
   return own.length > 1 ? mismatch : own[0]?.id;
 };
 
-/** From the log, else by search, which finds what is an hour old. */
 export const authorizationOf = async (
   call: StripeCall,
   {

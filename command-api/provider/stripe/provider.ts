@@ -1,5 +1,3 @@
-/** One deadline over all requests of a call. */
-
 import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperation } from '../port.ts';
 import { describeToken } from './card-tokens.ts';
 import {
@@ -128,7 +126,6 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       if (account === undefined) return { outcome: 'NOT_FOUND' };
       return within(account, (call) => paymentOf(call, reference));
     },
-    // Stripe's notices come to a route of the service (webhooks/stripe.ts).
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
     close: client.close,

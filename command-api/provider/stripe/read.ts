@@ -72,7 +72,6 @@ export const notSent = (response: StripeResponse): NotSent => {
   const reason = rejectionOf(response);
   return { outcome: 'NOT_SENT', byProvider: true, ...(reason && { reason }) };
 };
-/** Stripe never carries it out, by what its objects say. */
 export const NOT_SENT: NotSent = { outcome: 'NOT_SENT', byProvider: true };
 export const MET_FENCE: NotSent = { ...NOT_SENT, reason: 'fenced' };
 
@@ -86,7 +85,6 @@ const isIn = (currency: string, question: OperationQuestion): boolean =>
 export const wasCharged = ({ latest_charge: charge }: PaymentIntent): boolean =>
   typeof charge === 'object' && charge !== null && charge.status === 'succeeded';
 
-/** Stripe's words for its own cancel. */
 const BY_ITSELF: readonly unknown[] = ['automatic', 'expired'];
 
 /** Only a hold that the issuer had given, and that Stripe itself released, ran out. */
