@@ -13,22 +13,22 @@ export const providerState = (
 ): EngineState => {
   const ahead = providerAhead.now();
   const mode = stripe === undefined ? {} : { stripe: stripe.live ? 'live' : 'test' };
+  if (ahead !== undefined)
+    return {
+      ...mode,
+      state: 'ahead of the log',
+      reason: readOnlyReason(ahead.operations),
+      missingInLog: ahead.operations,
+    };
   const { atOtherProvider } = unresolved.metrics();
-  if (ahead === undefined && atOtherProvider > 0)
+  if (atOtherProvider > 0)
     return {
       ...mode,
       state: 'not the earlier one',
       reason: elsewhereReason(atOtherProvider, names[0]),
       unresolvedAtOther: atOtherProvider,
     };
-  if (ahead === undefined)
-    return { state: provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
-  return {
-    ...mode,
-    state: 'ahead of the log',
-    reason: readOnlyReason(ahead.operations),
-    missingInLog: ahead.operations,
-  };
+  return { state: provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
 };
 
 const elsewhereReason = (operations: number, name = ''): string =>
