@@ -60,32 +60,27 @@ const togetherDetails = (name: AmountName, body: JsonObject, fields: ChangeField
     : [];
 };
 
-const parseChange = (
-  schema: z.ZodType<ChangeFields>,
-  name: AmountName,
-  value: unknown,
-): ParsedChange => {
-  if (value === undefined) return { ok: true, request: { amountMinor: undefined }, texts: [] };
-  if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
-  // Beside the reason no null is absent: an amount that is there as null is rejected.
-  const { reason: given, ...rest } = value;
-  const read = schema.safeParse(given === null ? rest : value);
-  if (!read.success) return invalid(...detailsOf(read.error.issues));
-  const details = togetherDetails(name, value, read.data);
-  if (details.length > 0) return invalid(...details);
-  const { [name]: named, amount = named, reason } = read.data;
-  return {
-    ok: true,
-    request: {
-      amountMinor: amount === undefined ? undefined : requestedAmount(amount),
-      ...(reason && { reason }),
-    },
-    texts: textsOf(value),
+const parserOf =
+  (schema: z.ZodType<ChangeFields>, name: AmountName) =>
+  (value: unknown): ParsedChange => {
+    if (value === undefined) return { ok: true, request: { amountMinor: undefined }, texts: [] };
+    if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
+    // Beside the reason no null is absent: an amount that is there as null is rejected.
+    const { reason: given, ...rest } = value;
+    const read = schema.safeParse(given === null ? rest : value);
+    if (!read.success) return invalid(...detailsOf(read.error.issues));
+    const details = togetherDetails(name, value, read.data);
+    if (details.length > 0) return invalid(...details);
+    const { [name]: named, amount = named, reason } = read.data;
+    return {
+      ok: true,
+      request: {
+        amountMinor: amount === undefined ? undefined : requestedAmount(amount),
+        ...(reason && { reason }),
+      },
+      texts: textsOf(value),
+    };
   };
-};
 
-export const parseCapture = (value: unknown): ParsedChange =>
-  parseChange(CaptureRequest, 'captureAmount', value);
-
-export const parseRefund = (value: unknown): ParsedChange =>
-  parseChange(RefundRequest, 'refundAmount', value);
+export const parseCapture = parserOf(CaptureRequest, 'captureAmount');
+export const parseRefund = parserOf(RefundRequest, 'refundAmount');
