@@ -12,7 +12,6 @@ import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/queues.ts';
 import type { StartTimer } from '../shared/runtime/timer.ts';
-import { isTracing } from '../shared/runtime/tracing.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
@@ -20,12 +19,7 @@ import { recordMetrics, watchMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
-import {
-  forOwnOperations,
-  noteRejections,
-  resilient,
-  tracedProvider,
-} from './provider/resilience.ts';
+import { forOwnOperations, noteRejections, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
@@ -78,11 +72,6 @@ const rulesOf =
     };
   };
 
-const spansAround = (provider: Provider, { provider: { url }, stripe }: Config): Provider => {
-  const address = stripe?.url ?? url;
-  return isTracing() ? tracedProvider(provider, address && new URL(address).hostname) : provider;
-};
-
 const createDeps = (
   options: CommandSideOptions,
   provider: Provider,
@@ -118,7 +107,9 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const recorded = recordMetrics(metrics);
   const { onCall, onRejection, onCommand, onCardLikeText } = recorded;
   const onReason = noteRejections({ onRejection, logger: log, nowMs: () => performance.now() });
-  const own = resilient(spansAround(options.provider, config), { onCall, onReason });
+  const url = config.stripe?.url ?? config.provider.url;
+  const address = url === undefined ? undefined : new URL(url).hostname;
+  const own = resilient(options.provider, { address, onCall, onReason });
   const { names: providers } = config.provider;
   const provider = forOwnOperations(own, providers);
   const providerAhead = createProviderAhead({ store, provider, providers, logger: log });

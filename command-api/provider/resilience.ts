@@ -27,6 +27,8 @@ import {
 } from './port.ts';
 
 type ResilienceOptions = {
+  /** The provider's host, for spans. */
+  address?: string | undefined;
   onCall?: (operation: string, outcome: string, seconds: number) => void;
   onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
   halfOpenAfterMs?: number;
@@ -44,6 +46,10 @@ export type ResilientProvider = Provider & {
 };
 
 const FAILURES_TO_OPEN = 5;
+
+const SPANS: Readonly<Record<string, string>> = { LOOK_UP: 'look up', LATER: 'later results' };
+
+type Said = { outcome: string; reason?: string; account?: string };
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
@@ -82,15 +88,27 @@ export const resilient = (
     breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
   });
 
-  const measured = async <T extends { outcome: string; reason?: string; account?: string }>(
+  const measured = async <T extends Said>(
     operation: string,
-    call: Promise<T>,
+    call: () => Promise<T>,
   ): Promise<T> => {
     const startedAt = performance.now();
-    const response = await call;
+    const response = await call();
     onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
     onReason(operation, response.reason, response.account);
     return response;
+  };
+
+  /** What moves money or asks about it has a span. */
+  const traced = <T extends Said>(operation: string, call: () => Promise<T>): Promise<T> => {
+    const name = `provider ${SPANS[operation] ?? operation.toLowerCase()}`;
+    const attributes = { 'server.address': options.address };
+    const span = () =>
+      withSpan({ name, kind: 'client', attributes }, call, ({ outcome }) => ({
+        'payments.outcome': outcome,
+        'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
+      }));
+    return measured(operation, span);
   };
 
   const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
@@ -106,7 +124,7 @@ export const resilient = (
     let sent = false;
     const send = (): Promise<ProviderOutcome> => {
       sent = true;
-      return measured(operation.kind, provider.execute(operation, opened));
+      return traced(operation.kind, () => provider.execute(operation, opened));
     };
     const waiting = new AbortController();
     const gaveUp = Promise.withResolvers<ProviderOutcome>();
@@ -132,12 +150,11 @@ export const resilient = (
   return {
     ...provider,
     execute,
-    describeToken: (token, merchantId) =>
-      measured('DESCRIBE', provider.describeToken(token, merchantId)),
-    lookUp: (question) => measured('LOOK_UP', provider.lookUp(question)),
-    fence: (question) => measured('FENCE', provider.fence(question)),
-    laterResults: (question) => measured('LATER', provider.laterResults(question)),
-    paymentOf: (reference, origin) => measured('NOTICE', provider.paymentOf(reference, origin)),
+    describeToken: (...token) => traced('DESCRIBE', () => provider.describeToken(...token)),
+    lookUp: (question) => traced('LOOK_UP', () => provider.lookUp(question)),
+    fence: (question) => traced('FENCE', () => provider.fence(question)),
+    laterResults: (question) => traced('LATER', () => provider.laterResults(question)),
+    paymentOf: (...notice) => measured('NOTICE', () => provider.paymentOf(...notice)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,
   };
 };
@@ -179,34 +196,6 @@ export const noteRejections = (options: {
     if (last !== undefined && nowMs() - last < LOGGED_EVERY_MS) return;
     loggedAtMs.set(about, nowMs());
     logger.error({ operation, reason, ...(account !== undefined && { account }) }, LINES[reason]);
-  };
-};
-
-export const tracedProvider = (provider: Provider, address: string | undefined): Provider => {
-  const traced = <T extends { outcome: string }>(
-    operation: string,
-    work: () => Promise<T>,
-  ): Promise<T> =>
-    withSpan(
-      {
-        name: `provider ${operation}`,
-        kind: 'client',
-        attributes: { 'server.address': address },
-      },
-      work,
-      ({ outcome }) => ({
-        'payments.outcome': outcome,
-        'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
-      }),
-    );
-  return {
-    ...provider,
-    execute: (operation, opened) =>
-      traced(operation.kind.toLowerCase(), () => provider.execute(operation, opened)),
-    describeToken: (...request) => traced('describe', () => provider.describeToken(...request)),
-    lookUp: (question) => traced('look up', () => provider.lookUp(question)),
-    fence: (question) => traced('fence', () => provider.fence(question)),
-    laterResults: (question) => traced('later results', () => provider.laterResults(question)),
   };
 };
 
