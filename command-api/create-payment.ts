@@ -220,33 +220,23 @@ const createUnique = async (
 
 /** As far as memory tells: the create without an outcome under the request's key (gaps §8). */
 export const earlierCreate = (
-  deps: CommandDeps,
+  { identities, inFlight, paymentLog }: CommandDeps,
   { merchantId }: Sender,
   key: string | undefined,
 ): EarlierOperation | undefined => {
   if (key === undefined) return undefined;
-  const { previous } = deps.identities;
-  return (
-    createUnder(deps, deps.identities, merchantId, key) ??
-    (previous && createUnder(deps, previous, merchantId, key))
-  );
-};
-
-const createUnder = (
-  { inFlight, paymentLog }: CommandDeps,
-  by: Identities,
-  merchantId: string,
-  key: string,
-): EarlierOperation | undefined => {
-  for (let attempt = 1; ; attempt += 1) {
-    const { paymentId, operationId } = createIdsUnder(by, merchantId, key, attempt);
-    // Also before its intent is stored.
-    if (inFlight.isLive(operationId)) return { paymentId, mayRun: true };
-    const payment = paymentLog.peek(paymentId);
-    if (payment === undefined) return undefined;
-    const create = createOf(payment.state);
-    if (isFree(create)) continue;
-    if (create.ended !== undefined) return undefined;
-    return { paymentId, mayRun: inFlight.mayRun(payment, create) };
+  for (const by of [identities, identities.previous]) {
+    for (let n = 1; by !== undefined; n++) {
+      const { paymentId, operationId } = createIdsUnder(by, merchantId, key, n);
+      // Also before its intent is stored.
+      if (inFlight.isLive(operationId)) return { paymentId, mayRun: true };
+      const payment = paymentLog.peek(paymentId);
+      if (payment === undefined) break;
+      const create = createOf(payment.state);
+      if (isFree(create)) continue;
+      if (create.ended !== undefined) break;
+      return { paymentId, mayRun: inFlight.mayRun(payment, create) };
+    }
   }
+  return undefined;
 };

@@ -32,7 +32,17 @@ export type Resolved =
   | { kind: 'unknown payment' }
   | { kind: 'rejected'; why: string; retryAfterSeconds?: number };
 
-const rejected = (why: string): Resolved => ({ kind: 'rejected', why });
+const rejected = (why: string, retryAfterSeconds?: number): Resolved => ({
+  kind: 'rejected',
+  why,
+  ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+});
+
+const STILL_RUNS = 'its call to the provider may still run; try again when it must have ended';
+const STILL_AT_WORK = rejected(
+  'the provider says that it still works on it, so that money may yet move; try again later',
+  60,
+);
 
 const WORDS = {
   APPROVED: 'approved',
@@ -53,7 +63,7 @@ export const resolveByHand = async (
     const operation = meantOf(payment, resolution);
     if (typeof operation === 'string') return rejected(operation);
     const leftMs = deps.inFlight.leftMs(payment);
-    if (leftMs > 0) return stillRuns(leftMs);
+    if (leftMs > 0) return rejected(STILL_RUNS, Math.ceil(leftMs / 1000));
     const instead = await outcomeInstead(deps, payment, operation, resolution);
     if (instead !== undefined) return instead;
     const { operationId } = operation;
@@ -67,20 +77,6 @@ export const resolveByHand = async (
     return resolvedOf(after, operation, operator);
   });
 };
-
-const stillRuns = (leftMs: number): Resolved => ({
-  kind: 'rejected',
-  why: 'its call to the provider may still run; try again when it must have ended',
-  retryAfterSeconds: Math.ceil(leftMs / 1000),
-});
-
-const AT_WORK_RETRY_SECONDS = 60;
-
-const stillAtWork = (): Resolved => ({
-  kind: 'rejected',
-  why: 'the provider says that it still works on it, so that money may yet move; try again later',
-  retryAfterSeconds: AT_WORK_RETRY_SECONDS,
-});
 
 const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
   const contradicted = unconfirmedOperations(state).filter(
@@ -122,13 +118,13 @@ const outcomeInstead = async (
       ? rejected(`the provider agrees with the ${kind} by now, and that is recorded`)
       : undefined;
   }
-  if (outcome === 'at work') return stillAtWork();
+  if (outcome === 'at work') return STILL_AT_WORK;
   if (outcome === undefined)
     return word === 'DECLINED' && !withoutFence ? rejected(NO_FENCE) : undefined;
   const command = { kind: 'record', operationId, ...outcome } as const;
   const recorded = await deps.paymentLog.record(payment, command, BY_RECOVERY);
   deps.unresolved.update(payment.state.paymentId, recorded);
-  if (operationOf(recorded, operationId).ended === undefined) return stillAtWork();
+  if (operationOf(recorded, operationId).ended === undefined) return STILL_AT_WORK;
   return rejected(
     `the provider has answered for the ${kind} itself, and that is recorded: ${WORDS[outcome.outcome]}`,
   );
