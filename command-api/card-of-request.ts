@@ -40,7 +40,7 @@ export const describeToken = async (
   }
 };
 
-/** Of a card only what tells cards apart without giving one away; of a token its keyed hash. */
+/** Only fields that tell cards apart without giving one away; a token's keyed hash. */
 const comparableCard = (
   { fingerprintOf }: Pick<Identities, 'fingerprintOf'>,
   brand: string | null,
@@ -54,7 +54,7 @@ const comparableCard = (
   return { bin, brand, expiryMonth, expiryYear, holderName, last4 };
 };
 
-/** What makes two creates the same request (gaps §8, §14). */
+/** Two creates with equal fields are the same request (gaps §8, §14). */
 export const comparableCreate = (
   identities: Pick<Identities, 'fingerprintOf'>,
   merchantId: string,

@@ -107,7 +107,7 @@ const changeAnew = async (
   const command = { kind, operationId, amountMinor, reason, ...request, operationsMax, providers };
   const notSent = operationUnder(payment.state, request);
   if (notSent !== undefined) {
-    // What the rules refuse makes no attempt, so the one before needs no fence.
+    // A change that the rules refuse makes no attempt, so the one before needs no fence.
     const decision = decide(payment.state, command);
     if (decision.kind === 'refused') return rejection(decision.code, decision.details);
     const barred = await responseUnlessFenced(deps, payment, notSent);
@@ -117,7 +117,7 @@ const changeAnew = async (
   return operate(deps, { paymentId, command, call, sender, budget });
 };
 
-/** Under a key derived, with the number of the attempt (gaps §17); else random. */
+/** Derived under a key, with the number of the attempt (gaps §17); else random. */
 const operationIdOf = (
   { identities }: CommandDeps,
   { change: { kind, paymentId }, sender: { merchantId }, key, request }: Attempt,
@@ -161,7 +161,9 @@ const equalOperation = (
   return isOfSameRequest(last, request) ? last : 'reused';
 };
 
-/** As far as memory tells: the operation without an outcome under the request's key (gaps §8). */
+/**
+ * The operation under the request's key that has no outcome yet, as far as memory tells (gaps §8).
+ */
 export const earlierChange = (
   deps: Pick<CommandDeps, 'identities' | 'inFlight' | 'paymentLog'>,
   sender: Sender,

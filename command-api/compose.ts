@@ -50,7 +50,7 @@ export type CommandSideOptions = {
   nowMs?: () => number;
 };
 
-/** Of payments changed last: more of them would be garbage that is collected late (ADR-0112). */
+/** The payments changed last; more of them would be garbage that is collected late (ADR-0112). */
 const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;

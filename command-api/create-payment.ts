@@ -33,7 +33,7 @@ import {
   responseTo,
 } from './responses.ts';
 
-/** What one request asks for. The card secret lives in `call`, no longer than the request's command. */
+/** The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {
   sender: Sender;
   command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
@@ -129,7 +129,7 @@ const createUnderKey = (
   // One repeat at a time: the first finds or makes the payment, the others find it.
   return queues.run(`create ${idsUnder(identities, 1).paymentId}`, async () => {
     let before: LoadedPayment | undefined;
-    // A payment of the time before the rotation has an id by the older secret, which makes no new ones.
+    // The older secret's ids are for payments from before the rotation; it makes no new ones.
     for (const by of previous === undefined ? [identities] : [previous, identities]) {
       for (let n = 1; ; n++) {
         if (budget.leftMs() === 0) throw new BudgetSpent();
@@ -208,7 +208,7 @@ const createUnique = async (
   command: CreateCommand,
   reference: string,
 ): Promise<CommandResponse | undefined> => {
-  // What the rules refuse claims nothing.
+  // A create that the rules refuse claims nothing.
   const decision = decide(undefined, command);
   if (decision.kind === 'refused') return rejection(decision.code, decision.details);
   const { sender, budget } = request;
@@ -218,7 +218,7 @@ const createUnique = async (
   return operate(deps, { ...request, mayGoOn });
 };
 
-/** As far as memory tells: the create without an outcome under the request's key (gaps §8). */
+/** The create under the request's key that has no outcome yet, as far as memory tells (gaps §8). */
 export const earlierCreate = (
   { identities, inFlight, paymentLog }: CommandDeps,
   { merchantId }: Sender,

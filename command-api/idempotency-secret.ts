@@ -1,7 +1,7 @@
 /**
- * The check value of the idempotency secret (gaps §8): it stands in the event store, and a
- * process with another secret appends nothing, for it would charge repeats again. The secret may be
- * changed where the one before it is named too (ADR-0105); each change is an event.
+ * The event store keeps a check value of the idempotency secret (gaps §8): a process with another
+ * secret appends nothing, for it would charge repeats again. A secret is changed by naming the one
+ * before it too (ADR-0105); each change is an event.
  */
 import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
@@ -72,8 +72,8 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
 };
 
 /**
- * The store, appended to only once the secret has been checked: before the first append where the
- * store is out of reach now. Throws SecretRefused, or calls `onRefused` then.
+ * Checks the secret now, or before the first append where the store is out of reach. Throws
+ * SecretRefused, or calls `onRefused` then.
  */
 export const withCheckedSecret = async (
   store: EventStore,

@@ -1,6 +1,6 @@
 /**
- * What makes a repeated request recognisable (gaps §8): keyed hashes, which cannot be turned back into
- * what they were made from. With another secret in a process, repeats would be charged again.
+ * Recognises a repeated request (gaps §8) by keyed hashes, which cannot be turned back into what
+ * they were made from. A process with another secret would charge repeats again.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
 import type { RequestIdentity } from '../shared/payment/event-fields.ts';
@@ -23,14 +23,14 @@ export type Identities = {
   ): string;
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
   referenceHashOf(merchantId: string, reference: string): string;
-  /** Of a request's canonical JSON, which must hold neither card number nor CVV. */
+  /** Over a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
   checkValue(): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
   previous?: Identities;
 };
 
-/** What a request is recognised by, under the current secret and under the older one. */
+/** Under the current secret and under the older one. */
 export const recognisedBy = (
   identities: Identities,
   under: (by: Identities) => RequestIdentity,

@@ -1,7 +1,7 @@
 /**
- * What may still be running on a payment. In flight is not unresolved (gaps §7): nobody asks the
- * provider about a call that may still run, nor fences it. A call of this process holds its
- * payment's queue; another process's is waited for by the age of its intent.
+ * Calls that may still run on a payment. In flight is not unresolved (gaps §7): no process asks the
+ * provider about such a call, or fences it. A call of this process holds its payment's queue;
+ * another process's call is waited for by the age of its intent.
  */
 import { type Operation, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
@@ -26,7 +26,7 @@ export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation)
 };
 
 export const createInFlight = (options: {
-  /** Where it is not, no earlier call can be running after a start. */
+  /** Without other processes no earlier call can run after a start. */
   sharedStore: boolean;
   providerTimeoutMs: number;
   nowMs: () => number;
@@ -34,11 +34,11 @@ export const createInFlight = (options: {
   const { sharedStore, nowMs } = options;
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
-  /** By payment: operations whose call has ended here without an outcome. */
+  /** By payment: operations whose call ended here without an outcome. */
   const ended = new Map<string, Set<string>>();
   /**
-   * By a clock that only goes forward: of intents that came while this process followed the log, or
-   * that lie in the future of our clock.
+   * Times of a clock that only goes forward, for intents that came while this process followed the
+   * log or that lie in the future of its wall clock.
    */
   const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
@@ -78,7 +78,7 @@ export const createInFlight = (options: {
     isLive: (operationId: string): boolean => live.has(operationId),
     mayRun: (payment: WithEvents, operation: Operation): boolean =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
-    /** The call would begin so late that others no longer wait for it. */
+    /** The call would begin so late that other processes no longer wait for it. */
     isTooLate: (payment: WithEvents, operation: Operation): boolean =>
       sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,
   };
@@ -100,8 +100,8 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
 };
 
 /**
- * The payment once no other process's call can be running on it: what has no outcome then is
- * unresolved. Call it in the payment's queue. Throws BudgetSpent.
+ * Waits until no other process's call can run on the payment: an operation without an outcome is
+ * unresolved then. Call it in the payment's queue. Throws BudgetSpent.
  */
 export const waitForInFlight = async (
   { paymentLog, inFlight }: { paymentLog: Pick<PaymentLog, 'load'>; inFlight: InFlight },

@@ -46,8 +46,8 @@ export const knows = (payment: LoadedPayment | undefined, operationId: string): 
   operationIn(payment?.state, operationId) !== undefined;
 
 /**
- * Whether one of these appends stored the operation's intent. Under a key the operation id is derived
- * (gaps §17), so another process may have begun the very same operation: its call is its own.
+ * True where one of these appends stored the intent. Under a key the operation id is derived (gaps
+ * §17), so another process may have begun the very same operation, with a call of its own.
  */
 export const isIntentOf = (
   { events, state }: LoadedPayment,

@@ -29,7 +29,7 @@ import {
   unknownOutcome,
 } from './responses.ts';
 
-/** From a claim to its PaymentCreated; then the claim no longer counts. */
+/** From a claim to its PaymentCreated; after that the claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;
 
 type Claims = {

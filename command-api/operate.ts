@@ -57,7 +57,7 @@ export const operate = async (
   }
 };
 
-/** Also where the intent may be stored: without an outcome it would bar the payment (gaps §7). */
+/** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
 const noteIn = (
   unresolved: CommandDeps['unresolved'],
   { paymentId, command: { kind, operationId } }: OperationRequest,
@@ -166,8 +166,8 @@ const endEarly = async (
 };
 
 /**
- * Whether NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost log
- * may have sent it before: then only the provider's word decides (gaps §7, §17).
+ * True where NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost
+ * log may have sent it before: then only the provider's word decides (gaps §7, §17).
  */
 const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
   identity.keyHash === undefined || isLevel();
@@ -175,7 +175,9 @@ const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
 /** Attempts under one key that follow each other by themselves. */
 const ATTEMPTS_MAX = 16;
 
-/** The attempt met a fence of the lost log's: the next one is due (gaps §8). 0 without a key. */
+/**
+ * True where the attempt met a fence of the lost log's: the next one is due (gaps §8). 0: no key.
+ */
 export const metEarlierFence = (
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
   { outcome }: CommandResponse,
@@ -198,12 +200,12 @@ const callProvider = async (
     const command = { kind: 'open', operationId, reference } as const;
     const kept = await deps.paymentLog.record(payment, command);
     const { ended, reference: own } = operationOf(kept, operationId);
-    // What was opened may not be used, so no money may move on it.
+    // The opened reference may not be used, so no money may move on it.
     if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
     progress.payment = kept;
   };
-  // The client of a spent budget may have sent the request again; another process may take a late
-  // call for ended.
+  // With a spent budget the client may have sent the request again; a late call another process may
+  // take for ended.
   const outcome: ProviderOutcome =
     budget.spent === true || deps.inFlight.isTooLate(payment, operation)
       ? { outcome: 'NOT_SENT' }

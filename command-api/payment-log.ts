@@ -221,7 +221,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     const { reference: judgedReference } = operationOf(payment, operationId);
     const judged = command.kind === 'record' ? { ...command, judgedReference } : command;
     const { paymentId } = payment.state;
-    // Of more operations at once than payments are kept, none is read again for it.
+    // With more operations at once than payments are kept, it would have to be read again.
     remember(paymentId, payment);
     const recorded = await execute(paymentId, judged, context, startBudget(RECORD_BUDGET_MS));
     if (recorded.kind !== 'done')

@@ -79,7 +79,7 @@ export const unknownOutcome = (paymentId: string): CommandResponse =>
     'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
   );
 
-/** What an earlier log sent under the key is not known, so no further attempt is made. */
+/** An earlier log may have sent something under the key, so no further attempt is made. */
 export const earlierAttemptUnknown = (paymentId: string): CommandResponse =>
   unknownOn(
     paymentId,

@@ -16,7 +16,7 @@ export type CallDetails =
     }
   | ({ kind: 'CAPTURE' | 'VOID' | 'REFUND' } & Authorization);
 
-/** Of a follow-up; the reference is the provider's, see PaymentProviderOpened. */
+/** For a follow-up; the reference is the provider's, see PaymentProviderOpened. */
 export type Authorization = {
   authorizationId: string;
   authorizationReference?: string | undefined;
@@ -109,7 +109,7 @@ export type PaymentQuestion = {
   OfMerchant &
   SentTo;
 
-/** As of now, in the order in which it came. */
+/** As of now, in order. */
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
 
 export type NoticeOrigin = { merchantId?: string | undefined; account?: string | undefined };

@@ -1,6 +1,6 @@
 /**
- * What stands around every provider (gaps §7): circuit breaker, bulkhead, metrics, spans, and the gate
- * to what another provider was sent. No call is sent twice; one that is held back is NOT_SENT.
+ * Around every provider (gaps §7): circuit breaker, bulkhead, metrics, spans, and a gate to what
+ * another provider was sent. No call is sent twice; one that is held back is NOT_SENT.
  */
 import {
   bulkhead,
@@ -99,7 +99,7 @@ export const resilient = (
     return response;
   };
 
-  /** What moves money or asks about it has a span. */
+  /** A call that moves money or asks about it has a span. */
   const traced = <T extends Said>(operation: string, call: () => Promise<T>): Promise<T> => {
     const name = `provider ${SPANS[operation] ?? operation.toLowerCase()}`;
     const attributes = { 'server.address': options.address };
@@ -177,8 +177,8 @@ const LOGGED_EVERY_MS = 60_000;
 const ACCOUNTS_MAX = 10_000;
 
 /**
- * Because of this installation or its account, not of a card: an operator has to act. Each is
- * counted, and logged for each account at most once a minute.
+ * An operator has to act on a rejection of this installation or its account. Each is counted, and
+ * logged for each account at most once a minute.
  */
 export const noteRejections = (options: {
   onRejection: (reason: Rejection) => void;

@@ -62,7 +62,7 @@ const outcomeOf = ({ type, data }: PaymentEvent): Logged['outcome'] => {
   return 'outcome' in data ? data.outcome : undefined;
 };
 
-/** Of a refund made elsewhere it is the provider's own. */
+/** The provider's own for a refund made elsewhere. */
 export const ledgerIdOf = ({ type, data }: PaymentEvent): string =>
   type === 'PaymentRefundObserved' ? data.refundId : data.operationId;
 

@@ -65,7 +65,7 @@ const ledgerPages = async function* (
   }
 };
 
-/** False once it has reached the end as it is then. */
+/** False at the end of the log. */
 const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
   let after: Position | null = null;
   let end: Position | null = null;
@@ -111,7 +111,7 @@ const readTail = async (
 ): Promise<void> => {
   for await (const { entries } of ledgerPages(options, from)) {
     for (const entry of entries) {
-      // What the log does not know yet began after it was read.
+      // An operation that the log does not know yet began after it was read.
       if (books.logged.has(entry.operationId)) books.takeEntry(entry);
     }
   }

@@ -45,7 +45,7 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
     if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
       const { data } = event.event;
-      // Said of an operation that has its outcome.
+      // Its operation has an outcome already.
       if (isLater(event.event)) continue;
       if (staysToBeDone(event.event)) operations.add(data.operationId);
       else operations.delete(data.operationId);
@@ -57,7 +57,7 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
 
 export const startSweep = (options: SweepOptions) => {
   const { store, readModels, unresolved, logger } = options;
-  /** What the log left unresolved up to here is known. */
+  /** Up to here the log was read. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;

@@ -1,7 +1,7 @@
 /**
- * What this process knows to be unresolved: the call has ended, no outcome is recorded; or an
- * operator's word is recorded, and the provider has not confirmed it. Each payment has a schedule by
- * which the provider is asked until it is definite.
+ * The operations that this process knows to be unresolved: their call has ended without an outcome
+ * in the log, or an operator resolved them and the provider has not confirmed it. A schedule for
+ * each payment asks the provider until it is definite.
  */
 import { StreamNotWhole } from '../../shared/event-store/errors.ts';
 import {
@@ -224,7 +224,7 @@ export const createUnresolved = (
       if (!isLive(paymentId)) schedules.begin(paymentId);
     },
     update,
-    /** For a request, in the payment's queue. Returns the payment as it is then. */
+    /** For a request, in the payment's queue. Returns the payment as read. */
     resolve: (paymentId: string) => resolve(paymentId),
     /** The same once no call runs on it. Throws BudgetSpent. */
     resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>

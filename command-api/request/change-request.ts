@@ -16,8 +16,8 @@ import {
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
 /**
- * No field but the reason without an amount, in JSON Schema. A top `anyOf` would make generators of
- * clients take it for a choice of types, and lose the fields beside it.
+ * In JSON Schema: without an amount only the reason may be given. With `anyOf` at the top,
+ * generators of clients would lose the fields beside it.
  */
 const amountOrReason = (name: AmountName) => ({
   if: { propertyNames: { const: 'reason' } },

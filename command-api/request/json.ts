@@ -1,6 +1,6 @@
 /**
- * What a request body holds (gaps §3): its values, every text to be searched for card numbers (gaps
- * §4), and what `details` say of one that breaks the contract.
+ * A request body's values (gaps §3), its texts to be searched for card numbers (gaps §4), and
+ * `details` on one that breaks the contract.
  */
 import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';

@@ -93,7 +93,7 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   source: Source.optional(),
 });
 
-/** As the API documents show it; a request is read by the one of the two that it is. */
+/** For the API documents; a request is read by the one of the two below that fits it. */
 export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));
@@ -151,7 +151,7 @@ type DetailsInput = Omit<
   'amount' | 'currency' | 'captureNow' | 'paymentMethod'
 >;
 
-/** An empty CVV or brand is none. */
+/** An empty CVV or brand counts as absent. */
 const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
   ...card,
   ...(cvv && { cvv }),

@@ -41,7 +41,7 @@ const decodedEscapes = (escapes: string): string => {
   }
 };
 
-/** As the receiver reads an address: without escapes, one that is no UTF-8 as a gap. */
+/** The receiver reads an address without escapes; one that is no UTF-8 counts as a gap. */
 const decoded = (url: string): string => url.replace(/(?:%[0-9a-f]{2})+/gi, decodedEscapes);
 
 const HOST_AND_PORT = /^https?:[/\\]*[^/\\?]*/i;

@@ -100,7 +100,7 @@ const rejectOutcome = (
     return reject(reply, 'RATE_LIMITED', [TESTED], {
       'retry-after': String(Math.ceil(outcome.againMs / 1000)),
     });
-  // One endpoint too many: there is none that could forbid it.
+  // With one endpoint too many there is no endpoint that could forbid it.
   const code = kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
   return reject(reply, code, [outcome.why]);
 };
@@ -143,7 +143,6 @@ export const endpointAfter = ({ after }: Stored, endpointId: string): Endpoint =
   return endpoint;
 };
 
-/** As it was right after its registration. */
 export const createdEndpoint = (done: Stored): Endpoint => {
   const [created] = done.events;
   if (created?.event.type !== 'WebhookEndpointCreated') throw new Error('no endpoint was created');

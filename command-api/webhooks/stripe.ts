@@ -85,7 +85,7 @@ const isSignedByStripe = (
   );
 };
 
-/** Of one Stripe account: one secret, or two while one replaces the other. */
+/** One Stripe account's secret, or two while one replaces the other. */
 type Signer = { merchantId: string | undefined; secrets: readonly string[] };
 
 export type StripeWebhookDeps = {

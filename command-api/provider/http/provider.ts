@@ -33,7 +33,7 @@ type HttpProviderOptions = {
   timeoutMs: number;
 };
 
-/** As long as card schemes keep an authorization. */
+/** Card schemes keep an authorization for so long. */
 const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
 const numberIn = (operation: ProviderOperation): string | undefined => {
@@ -157,7 +157,7 @@ const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined =
   };
 };
 
-/** What is not exactly an outcome of this very operation is Unknown; only codes go on. */
+/** Anything but an outcome of this very operation is Unknown; only codes are passed on. */
 const readOutcome = (
   body: unknown,
   question: Sent,

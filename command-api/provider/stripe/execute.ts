@@ -54,7 +54,7 @@ export type Execution = {
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
-/** A 400 without a code is Stripe's rejection of the request, and no decline of the shopper. */
+/** Stripe's 400 without a code rejects the request and declines no card. */
 const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
@@ -100,8 +100,8 @@ const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuest
 };
 
 /**
- * Of a create its own confirm has the key and may still run, so only what Stripe shows is said; of
- * a follow-up perhaps its fence.
+ * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
+ * follow-up's key may be taken by its fence.
  */
 const afterKeyTaken = async (
   { call, nowMs }: Execution,
@@ -114,7 +114,7 @@ const afterKeyTaken = async (
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
-/** One before it under the same id may have done something: Stripe's objects decide. */
+/** An earlier request under the same id may have acted: Stripe's objects decide. */
 const afterRejection = async (
   { call }: Execution,
   response: StripeResponse,

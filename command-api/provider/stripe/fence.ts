@@ -86,7 +86,7 @@ const fenceCreate = async (
     : cancelUnlessDone(call, question, reference);
 };
 
-/** The key is ours where the response is that of our own update, now or replayed. */
+/** The fence holds the key where Stripe responds with our own update, new or replayed. */
 const isOurUpdate = (response: StripeResponse, operationId: string, reference: string): boolean => {
   const intent = intentOf(response);
   return intent?.id === reference && intent.metadata?.fencedOperationId === operationId;

@@ -1,6 +1,4 @@
-/**
- * What happened to a PaymentIntent is listed at the time when it was opened, a refund at its own.
- */
+/** A PaymentIntent's operations are listed at the time when it was opened, a refund at its own. */
 import type { LedgerEntry } from '../port.ts';
 import { declinedBy, isExpired, isRelease, wasCharged } from './read.ts';
 import { ABANDONED } from './requests.ts';

@@ -159,13 +159,13 @@ export const readLedger = async (
   };
 };
 
-/** Of a list in which little is ours; one after the other, they take some seconds. */
+/** In a list that holds little of ours, so many pages take some seconds. */
 const PAGES_MAX = 2_000 / LIST_PAGE;
 
 /** Oldest first; complete for the last `limit` entries from the second `from` on. */
 type End = { entries: LedgerEntry[]; from: number };
 
-/** It is in no log until it is noticed: it does not make the log an older one. */
+/** A refund from elsewhere is in no log until it is noticed: it does not make the log older. */
 const isOurs = (entry: LedgerEntry): boolean => entry.operationId !== entry.providerReference;
 
 const endOfList = async <T extends { id: string; created: number }>(

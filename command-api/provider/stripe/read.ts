@@ -1,6 +1,6 @@
 /**
- * What Stripe's objects and errors say. An error's text never goes on: it can hold digits of a
- * card.
+ * Reads Stripe's objects and errors. An error's text is never passed on: it can hold a card's
+ * digits.
  */
 import {
   type Approved,
@@ -25,7 +25,7 @@ import {
   type StripeError,
 } from './shapes.ts';
 
-/** As the object is now it never can be carried out. */
+/** It can never be carried out, as the object is now. */
 export type Impossible = { outcome: 'IMPOSSIBLE' };
 export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
 
