@@ -33,35 +33,25 @@ const LEDGER_PAGE = 100;
 /** About 25 MB on each side. */
 const WAITING_MAX = 50_000;
 
-/** Without it a ledger that repeats a page would be read for ever. */
-const checkGoesOn = (after: string | null, { entries, next }: LedgerPage): void => {
-  if (next !== null && (next === after || entries.length === 0))
-    throw new LedgerUnavailable("the provider's ledger does not go on");
-};
-
-const readLedger = async (
-  { provider, signal }: ReconcileOptions,
-  after: string | null,
-): Promise<LedgerPage> => {
-  signal?.throwIfAborted();
-  try {
-    const page = await provider.ledger(after, LEDGER_PAGE);
-    checkGoesOn(after, page);
-    return page;
-  } catch (error) {
-    throw new LedgerUnavailable((error as Error).message, { cause: error });
-  }
+const unavailable = (error: Error): never => {
+  throw new LedgerUnavailable(error.message, { cause: error });
 };
 
 const ledgerPages = async function* (
-  options: ReconcileOptions,
+  { provider, signal }: ReconcileOptions,
   from: string | null,
 ): AsyncGenerator<LedgerPage> {
-  let page = await readLedger(options, from);
-  yield page;
-  while (page.next !== null) {
-    page = await readLedger(options, page.next);
+  let after = from;
+  for (;;) {
+    signal?.throwIfAborted();
+    const page: LedgerPage = await provider.ledger(after, LEDGER_PAGE).catch(unavailable);
+    const { entries, next } = page;
+    // A ledger that repeats a page would be read for ever.
+    if (next !== null && (next === after || entries.length === 0))
+      throw new LedgerUnavailable("the provider's ledger does not go on");
     yield page;
+    if (next === null) return;
+    after = next;
   }
 };
 
