@@ -3,7 +3,14 @@
  * equal create that is unresolved, or a new payment), and gives a new one to operate.ts (gaps §6 to
  * §8). A payment's create has one operation id, that of its intent.
  */
-import { CardSecret, type TokenInput } from '../shared/payment/card.ts';
+import {
+  brandOf,
+  type CardInput,
+  CardSecret,
+  maskCard,
+  maskToken,
+  type TokenInput,
+} from '../shared/payment/card.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import {
@@ -13,7 +20,6 @@ import {
   type Recognised,
 } from '../shared/payment/payment-state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
-import { comparableCreate, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -31,7 +37,10 @@ import {
   rejection,
   replayed,
   responseTo,
+  tokenNotDescribed,
 } from './responses.ts';
+
+type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
 
 /** The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {
@@ -240,3 +249,56 @@ export const earlierCreate = (
   }
   return undefined;
 };
+
+const shownCardOf = (card: CardInput): ShownCard => {
+  const numberBrand = brandOf(card.number);
+  return { card: maskCard(card, numberBrand), numberBrand };
+};
+
+/** A token is described only for a new payment (gaps §14): a repeat is recognised without it. */
+const describeToken = async (
+  { provider }: Pick<CommandDeps, 'provider'>,
+  given: TokenInput,
+  merchantId: string,
+): Promise<ShownCard | { response: CommandResponse }> => {
+  const described = await provider.describeToken(given.token, merchantId);
+  switch (described.outcome) {
+    case 'DESCRIBED':
+      return { card: maskToken(described, given), numberBrand: described.brand };
+    case 'NOT_FOUND':
+      return {
+        response: rejection('INVALID_REQUEST', ['paymentMethod.card.token is not known']),
+      };
+    case 'UNKNOWN':
+      return { response: tokenNotDescribed() };
+  }
+};
+
+/** Only fields that tell cards apart without giving one away; a token's keyed hash. */
+const comparableCard = (
+  { fingerprintOf }: Pick<Identities, 'fingerprintOf'>,
+  brand: string | null,
+  shown: ShownCard | TokenInput,
+) => {
+  if ('token' in shown) {
+    const { holderName, token } = shown;
+    return { brand, holderName, tokenHash: fingerprintOf({ token }) };
+  }
+  const { bin, last4, holderName, expiryMonth, expiryYear } = shown.card;
+  return { bin, brand, expiryMonth, expiryYear, holderName, last4 };
+};
+
+/** Two creates with equal fields are the same request (gaps §8, §14). */
+export const comparableCreate = (
+  identities: Pick<Identities, 'fingerprintOf'>,
+  merchantId: string,
+  { amountMinor: amount, currency, captureNow, details, card }: CreateRequest,
+  shown: ShownCard | TokenInput,
+) => ({
+  merchantId,
+  amount,
+  currency,
+  captureNow,
+  details,
+  card: comparableCard(identities, card.brand ?? null, shown),
+});

@@ -33,14 +33,17 @@ import {
   type ReconcileDeps,
   type ReconcilePaymentDeps,
 } from './reconcile/routes.ts';
+import { PaymentRequest } from './request/payment-request.ts';
 import {
   CaptureRequest,
+  type ChangeContent,
   parseCapture,
   parseRefund,
   RefundRequest,
-} from './request/change-request.ts';
-import { PaymentRequest } from './request/payment-request.ts';
-import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
+  readChange,
+  readCreate,
+  readVoid,
+} from './request/read-request.ts';
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
 import type { WebhookDeps } from './webhooks/endpoint-requests.ts';
