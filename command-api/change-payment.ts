@@ -1,7 +1,7 @@
 /**
- * POST capture, void and refund: waits for what runs on the payment elsewhere, asks about what is
- * unresolved, recognises a repeat, and gives a new operation to operate.ts (gaps §5 to §8). All of
- * it runs in the payment's queue, so one command at a time within this process.
+ * POST capture, void and refund, in the payment's queue: waits for what runs on it elsewhere, asks
+ * about what is unresolved, recognises a repeat, and gives a new operation to operate.ts (gaps §5
+ * to §8).
  */
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
@@ -35,7 +35,6 @@ import {
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 
-/** As it was parsed: an omitted amount is not the same as a given one. */
 type Change = {
   kind: ChangeKind;
   paymentId: string;
@@ -51,11 +50,6 @@ type Attempt = {
   budget: Budget;
 };
 
-/**
- * Carries a change out, joins an equal unresolved one, or answers a repeat under a key. The
- * payment must exist and be the merchant's. Throws BudgetSpent when its turn comes too late, and
- * what the event store throws.
- */
 export const changePayment = (
   deps: CommandDeps,
   sender: Sender,
@@ -76,7 +70,6 @@ export const changePayment = (
   });
 };
 
-/** Undefined when another process was faster: wait for it, and look at the payment again. */
 const changeOrRepeat = async (
   deps: CommandDeps,
   attempt: Attempt,
@@ -88,7 +81,6 @@ const changeOrRepeat = async (
   // A replay is only ever given from a stream just read; a new operation is protected by its revision.
   const from = hasKey || deps.sharedStore ? 'store' : 'cache';
   let payment = await waitForInFlight(deps, paymentId, from, budget);
-  // The route has seen it.
   if (payment === undefined) throw notInLog(paymentId);
   const earlier = equalOperation(payment, change, request);
   if (earlier === 'reused') return keyReused();
@@ -115,7 +107,7 @@ const changeAnew = async (
   const command = { kind, operationId, amountMinor, reason, ...request, operationsMax, providers };
   const notSent = operationUnder(payment.state, request);
   if (notSent !== undefined) {
-    // What the rules refuse makes no attempt, so the one before needs no fence.
+    // A change that the rules refuse makes no attempt, so the one before needs no fence.
     const decision = decide(payment.state, command);
     if (decision.kind === 'refused') return rejection(decision.code, decision.details);
     const barred = await responseUnlessFenced(deps, payment, notSent);
@@ -125,7 +117,7 @@ const changeAnew = async (
   return operate(deps, { paymentId, command, call, sender, budget });
 };
 
-/** Under a key derived, with a number of its own for each attempt (gaps §17); else random. */
+/** Derived under a key, with the number of the attempt (gaps §17); else random. */
 const operationIdOf = (
   { identities }: CommandDeps,
   { change: { kind, paymentId }, sender: { merchantId }, key, request }: Attempt,
@@ -136,11 +128,9 @@ const operationIdOf = (
   return identities.operationIdOf(merchantId, kind, paymentId, key, attempt);
 };
 
-/** The attempts that were begun under the request's key; none without a key. */
 const operationsUnder = (payment: LoadedPayment | undefined, request: Recognised): Operation[] =>
   payment?.state.operations.filter((o) => isUnderKeyOf(o, request)) ?? [];
 
-/** What a repeat of this change is recognised by (gaps §8). */
 const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
   { merchantId }: Sender,
@@ -172,8 +162,7 @@ const equalOperation = (
 };
 
 /**
- * The operation that an earlier request with the change's key has begun and that has no outcome yet,
- * by what this process has in memory; undefined where there is none (gaps §8).
+ * The operation under the request's key that has no outcome yet, as far as memory tells (gaps §8).
  */
 export const earlierChange = (
   deps: Pick<CommandDeps, 'identities' | 'inFlight' | 'paymentLog'>,

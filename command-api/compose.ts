@@ -1,7 +1,3 @@
-/**
- * The command side put together over its engines, for the embedded process and for a process of its
- * own: provider, payment log, recovery, the POST routes and the routes of operators.
- */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -16,21 +12,14 @@ import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/queues.ts';
 import type { StartTimer } from '../shared/runtime/timer.ts';
-import { isTracing } from '../shared/runtime/tracing.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import { createInFlight, type InFlight } from './in-flight.ts';
+import { createInFlight } from './in-flight.ts';
 import { recordMetrics, watchMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
-import {
-  forOwnOperations,
-  noteRejections,
-  type ResilientProvider,
-  resilient,
-  tracedProvider,
-} from './provider/resilience.ts';
+import { forOwnOperations, noteRejections, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
@@ -38,7 +27,7 @@ import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
-import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
+import { createUnresolved } from './recovery/unresolved.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { readableDeliveries, type WebhookDeps } from './webhooks/endpoint-requests.ts';
@@ -58,40 +47,10 @@ export type CommandSideOptions = {
   provider: Provider;
   metrics: Metrics;
   log: Log;
-  /** Wall clock in milliseconds; tests set it. */
   nowMs?: () => number;
 };
 
-export type CommandSide = {
-  provider: ResilientProvider;
-  inFlight: InFlight;
-  unresolved: Unresolved;
-  /** Whether the provider holds what the log does not. */
-  providerAhead: Pick<ProviderAhead, 'now' | 'isComparing'>;
-  /**
-   * Starts all that works without a request: the sweep, which first waits for `ready`
-   * (recovery/sweep.ts), reconciling, asking about old authorizations, and the comparison with the
-   * provider's ledger, which it awaits for a moment. Before the first request.
-   */
-  start(ready?: Promise<unknown>): Promise<void>;
-  /** The parts of `start` that tests start alone. */
-  startSweep(ready?: Promise<unknown>): void;
-  followTail(): LogTail | undefined;
-  watchAuthorizations(startTimer?: StartTimer): void;
-  register(app: FastifyInstance, authHooks: AuthHooks): void;
-  /**
-   * Begins nothing more that no request waits for, and bounds what requests wait for. Before the
-   * server is closed.
-   */
-  beginStop(): void;
-  /**
-   * Waits for what has begun and closes the provider. After the server is closed. What takes longer
-   * than the process has left has its intent, and is found again at the next start.
-   */
-  stop(): Promise<void>;
-};
-
-/** Payments that were changed last: more of them would be garbage that is collected late (ADR-0112). */
+/** The payments changed last; more of them would be garbage that is collected late (ADR-0112). */
 const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
@@ -112,12 +71,6 @@ const rulesOf =
       uniqueReferences: merchantReference === 'unique',
     };
   };
-
-/** With spans around its calls where this process makes any. */
-const spansAround = (provider: Provider, { provider: { url }, stripe }: Config): Provider => {
-  const address = stripe?.url ?? url;
-  return isTracing() ? tracedProvider(provider, address && new URL(address).hostname) : provider;
-};
 
 const createDeps = (
   options: CommandSideOptions,
@@ -149,13 +102,14 @@ const createDeps = (
   };
 };
 
-/** Nothing runs yet but what a request or `start` begins. */
-export const openCommandSide = (options: CommandSideOptions): CommandSide => {
+export const openCommandSide = (options: CommandSideOptions) => {
   const { config, store, readModels, metrics, log } = options;
   const recorded = recordMetrics(metrics);
   const { onCall, onRejection, onCommand, onCardLikeText } = recorded;
   const onReason = noteRejections({ onRejection, logger: log, nowMs: () => performance.now() });
-  const own = resilient(spansAround(options.provider, config), { onCall, onReason });
+  const url = config.stripe?.url ?? config.provider.url;
+  const address = url === undefined ? undefined : new URL(url).hostname;
+  const own = resilient(options.provider, { address, onCall, onReason });
   const { names: providers } = config.provider;
   const provider = forOwnOperations(own, providers);
   const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
@@ -177,29 +131,37 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;
   const ask = onNotice(deps);
   provider.onNotice((paymentId) => void ask(paymentId));
-  const side: CommandSide = {
+  const startSweeping = (ready?: Promise<unknown>): void => {
+    sweep ??= startSweep({ store, readModels, unresolved, logger: log, ready });
+  };
+  const followTail = (): LogTail | undefined => {
+    if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
+    return tail;
+  };
+  const watchAuthorizations = (startTimer?: StartTimer): void => {
+    old ??= watchOldAuthorizations({ deps, readModels, startTimer });
+  };
+  return {
     provider,
     inFlight,
     unresolved,
     providerAhead,
-    start: async (ready) => {
-      watchMetrics(metrics, { provider, providerAhead, unresolved, tail: side.followTail() });
+    /**
+     * Before the first request: starts all that works without one. The first sweep waits for `ready`;
+     * the comparison with the provider's ledger is waited for a moment.
+     */
+    start: async (ready?: Promise<unknown>): Promise<void> => {
+      watchMetrics(metrics, { provider, providerAhead, unresolved, tail: followTail() });
       reconciling.start();
-      side.watchAuthorizations();
-      side.startSweep(ready);
+      watchAuthorizations();
+      startSweeping(ready);
       await providerAhead.start();
     },
-    startSweep: (ready) => {
-      sweep ??= startSweep({ store, readModels, unresolved, logger: log, ready });
-    },
-    followTail: () => {
-      if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
-      return tail;
-    },
-    watchAuthorizations: (startTimer) => {
-      old ??= watchOldAuthorizations({ deps, readModels, startTimer });
-    },
-    register: (app, authHooks) => {
+    // Parts of `start`, which tests start alone.
+    startSweep: startSweeping,
+    followTail,
+    watchAuthorizations,
+    register: (app: FastifyInstance, authHooks: AuthHooks): void => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
@@ -220,12 +182,12 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         onCommand,
         onOtherCard: ({ merchantId, requestId }) => {
           onCardLikeText();
-          // The metric has no label for the merchant.
           log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
         },
       });
     },
-    beginStop: () => {
+    /** Before the server is closed: begins nothing more that no request waits for, and bounds waits. */
+    beginStop: (): void => {
       sweep?.stop();
       tail?.stop();
       reconciling.stop();
@@ -238,12 +200,17 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         for (const { spend } of waiting) spend?.();
       }, RESPONSES_MS_MAX).unref();
     },
-    stop: async () => {
+    /**
+     * After the server is closed. What takes longer than the process has left has its intent, and is
+     * found again at the next start.
+     */
+    stop: async (): Promise<void> => {
       const passedMs = performance.now() - (stoppingSinceMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
       await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
       await provider.close();
     },
   };
-  return side;
 };
+
+export type CommandSide = ReturnType<typeof openCommandSide>;

@@ -3,7 +3,14 @@
  * equal create that is unresolved, or a new payment), and gives a new one to operate.ts (gaps §6 to
  * §8). A payment's create has one operation id, that of its intent.
  */
-import { CardSecret, type TokenInput } from '../shared/payment/card.ts';
+import {
+  brandOf,
+  type CardInput,
+  CardSecret,
+  maskCard,
+  maskToken,
+  type TokenInput,
+} from '../shared/payment/card.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import {
@@ -13,7 +20,6 @@ import {
   type Recognised,
 } from '../shared/payment/payment-state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
-import { comparableCreate, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -31,23 +37,20 @@ import {
   rejection,
   replayed,
   responseTo,
+  tokenNotDescribed,
 } from './responses.ts';
 
-/** What one request asks for. The card secret lives in `call`, no longer than the request's command. */
+type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
+
+/** The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {
   sender: Sender;
-  /** The command, without its card and the ids that a new payment gets. */
   command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
-  /** The card as it is kept; a token until its provider has described it. */
   shown: ShownCard | TokenInput;
   call: CallDetails;
   budget: Budget;
 };
 
-/**
- * Creates a payment, joins an equal unresolved create, or answers a repeat under a key.
- * Throws BudgetSpent when the request's budget ends first, and what the event store throws.
- */
 export const createPayment = (
   deps: CommandDeps,
   sender: Sender,
@@ -81,10 +84,7 @@ export const createPayment = (
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
 };
 
-/**
- * Joins equal creates that are unresolved, one after the other, before it makes a new payment; again
- * where another create took the reference in between.
- */
+/** Joins equal creates that are unresolved, one after the other, before it makes a new payment. */
 const createOrJoin = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
   const { command, budget } = attempt;
   const { merchantReference } = command.details;
@@ -124,7 +124,6 @@ const joinUnresolved = (
       : responseTo(payment, createOf(payment.state));
   });
 
-/** One repeat at a time: the first finds or makes the payment, the others find it. */
 const createUnderKey = (
   deps: CommandDeps,
   attempt: Attempt,
@@ -134,44 +133,34 @@ const createUnderKey = (
   const { identities, queues } = deps;
   const keyHash = identities.keyHashOf(sender.merchantId, 'create', '', key);
   const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
-  const idsUnder = (by: Identities, n: number): CreateIds =>
-    createIdsUnder(by, sender.merchantId, key, n);
   const { previous } = identities;
+  const idsUnder = (by: Identities, n: number) => createIdsUnder(by, sender.merchantId, key, n);
+  // One repeat at a time: the first finds or makes the payment, the others find it.
   return queues.run(`create ${idsUnder(identities, 1).paymentId}`, async () => {
-    // A payment of the time before the rotation has an id by the older secret.
-    let tried = previous && (await lastOf(deps, keyed, (n) => idsUnder(previous, n).paymentId));
-    for (let n = 1; budget.leftMs() > 0; n++) {
-      if (tried !== undefined && 'response' in tried) break;
-      const ids = idsUnder(identities, n);
-      tried = await createOrRepeat(deps, keyed, ids, tried?.free);
-      if ('response' in tried && metEarlierFence(deps, tried.response, n))
-        tried = (await repeatOf(deps, keyed, ids.paymentId)) ?? tried;
+    let before: LoadedPayment | undefined;
+    // The older secret's ids are for payments from before the rotation; it makes no new ones.
+    for (const by of previous === undefined ? [identities] : [previous, identities]) {
+      for (let n = 1; ; n++) {
+        if (budget.leftMs() === 0) throw new BudgetSpent();
+        const ids = idsUnder(by, n);
+        let tried =
+          by === previous
+            ? await repeatOf(deps, keyed, ids.paymentId)
+            : await createOrRepeat(deps, keyed, ids, before);
+        if (tried === undefined) break;
+        if ('response' in tried && metEarlierFence(deps, tried.response, n))
+          tried = (await repeatOf(deps, keyed, ids.paymentId)) ?? tried;
+        if ('response' in tried) return tried.response;
+        before = tried.free;
+      }
     }
-    if (tried !== undefined && 'response' in tried) return tried.response;
     throw new BudgetSpent();
   });
-};
-
-/** The response by a payment that has the key already, else the last payment that left it free. */
-const lastOf = async (
-  deps: CommandDeps,
-  attempt: Attempt,
-  idOf: (n: number) => string,
-): Promise<Tried | undefined> => {
-  let last: Tried | undefined;
-  for (let n = 1; attempt.budget.leftMs() > 0; n++) {
-    const tried = await repeatOf(deps, attempt, idOf(n));
-    if (tried === undefined) return last;
-    if ('response' in tried) return tried;
-    last = tried;
-  }
-  throw new BudgetSpent();
 };
 
 /** `free`: the payment whose create was proven never carried out, so that the next id is free. */
 type Tried = { response: CommandResponse } | { free: LoadedPayment };
 
-/** `before` is the payment of the attempt before this one, where there was one. */
 const createOrRepeat = async (
   deps: CommandDeps,
   attempt: Attempt,
@@ -186,7 +175,6 @@ const createOrRepeat = async (
   return response === undefined ? createOrRepeat(deps, attempt, ids, before) : { response };
 };
 
-/** Undefined where no such payment exists. */
 const repeatOf = async (
   deps: CommandDeps,
   { command, budget }: Attempt,
@@ -229,7 +217,7 @@ const createUnique = async (
   command: CreateCommand,
   reference: string,
 ): Promise<CommandResponse | undefined> => {
-  // What the rules refuse claims nothing.
+  // A create that the rules refuse claims nothing.
   const decision = decide(undefined, command);
   if (decision.kind === 'refused') return rejection(decision.code, decision.details);
   const { sender, budget } = request;
@@ -239,38 +227,78 @@ const createUnique = async (
   return operate(deps, { ...request, mayGoOn });
 };
 
-/**
- * The create that an earlier request with the same key has begun and that has no outcome yet, by what
- * this process has in memory; undefined where there is none, and without a key (gaps §8).
- */
+/** The create under the request's key that has no outcome yet, as far as memory tells (gaps §8). */
 export const earlierCreate = (
-  deps: CommandDeps,
+  { identities, inFlight, paymentLog }: CommandDeps,
   { merchantId }: Sender,
   key: string | undefined,
 ): EarlierOperation | undefined => {
   if (key === undefined) return undefined;
-  const { previous } = deps.identities;
-  return (
-    createUnder(deps, deps.identities, merchantId, key) ??
-    (previous && createUnder(deps, previous, merchantId, key))
-  );
+  for (const by of [identities, identities.previous]) {
+    for (let n = 1; by !== undefined; n++) {
+      const { paymentId, operationId } = createIdsUnder(by, merchantId, key, n);
+      // Also before its intent is stored.
+      if (inFlight.isLive(operationId)) return { paymentId, mayRun: true };
+      const payment = paymentLog.peek(paymentId);
+      if (payment === undefined) break;
+      const create = createOf(payment.state);
+      if (isFree(create)) continue;
+      if (create.ended !== undefined) break;
+      return { paymentId, mayRun: inFlight.mayRun(payment, create) };
+    }
+  }
+  return undefined;
 };
 
-const createUnder = (
-  { inFlight, paymentLog }: CommandDeps,
-  by: Identities,
+const shownCardOf = (card: CardInput): ShownCard => {
+  const numberBrand = brandOf(card.number);
+  return { card: maskCard(card, numberBrand), numberBrand };
+};
+
+/** A token is described only for a new payment (gaps §14): a repeat is recognised without it. */
+const describeToken = async (
+  { provider }: Pick<CommandDeps, 'provider'>,
+  given: TokenInput,
   merchantId: string,
-  key: string,
-): EarlierOperation | undefined => {
-  for (let attempt = 1; ; attempt += 1) {
-    const { paymentId, operationId } = createIdsUnder(by, merchantId, key, attempt);
-    // Also before its intent is stored.
-    if (inFlight.isLive(operationId)) return { paymentId, mayRun: true };
-    const payment = paymentLog.peek(paymentId);
-    if (payment === undefined) return undefined;
-    const create = createOf(payment.state);
-    if (isFree(create)) continue;
-    if (create.ended !== undefined) return undefined;
-    return { paymentId, mayRun: inFlight.mayRun(payment, create) };
+): Promise<ShownCard | { response: CommandResponse }> => {
+  const described = await provider.describeToken(given.token, merchantId);
+  switch (described.outcome) {
+    case 'DESCRIBED':
+      return { card: maskToken(described, given), numberBrand: described.brand };
+    case 'NOT_FOUND':
+      return {
+        response: rejection('INVALID_REQUEST', ['paymentMethod.card.token is not known']),
+      };
+    case 'UNKNOWN':
+      return { response: tokenNotDescribed() };
   }
 };
+
+/** Only fields that tell cards apart without giving one away; a token's keyed hash. */
+const comparableCard = (
+  { fingerprintOf }: Pick<Identities, 'fingerprintOf'>,
+  brand: string | null,
+  shown: ShownCard | TokenInput,
+) => {
+  if ('token' in shown) {
+    const { holderName, token } = shown;
+    return { brand, holderName, tokenHash: fingerprintOf({ token }) };
+  }
+  const { bin, last4, holderName, expiryMonth, expiryYear } = shown.card;
+  return { bin, brand, expiryMonth, expiryYear, holderName, last4 };
+};
+
+/** Two creates with equal fields are the same request (gaps §8, §14). */
+export const comparableCreate = (
+  identities: Pick<Identities, 'fingerprintOf'>,
+  merchantId: string,
+  { amountMinor: amount, currency, captureNow, details, card }: CreateRequest,
+  shown: ShownCard | TokenInput,
+) => ({
+  merchantId,
+  amount,
+  currency,
+  captureNow,
+  details,
+  card: comparableCard(identities, card.brand ?? null, shown),
+});

@@ -1,4 +1,3 @@
-/** What the commands of the command side are given to work with, and who sent them. */
 import type { FastifyReply } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
@@ -19,11 +18,9 @@ export type CommandDeps = AskDeps & {
   rulesOf(merchantId: string): MerchantRules;
   /** The names of the provider that is set (ADR-0247). */
   providers: readonly string[];
-  /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
 };
 
-/** As the token of a request says, and which request it was. */
 export type Sender = { merchantId: string; actor: string; requestId: string };
 
 export const senderOf = (

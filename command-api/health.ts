@@ -1,4 +1,3 @@
-/** The provider as `/health/ready` shows it. */
 import type { EngineState } from '../shared/http/server/health.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { CommandSide } from './compose.ts';
@@ -14,22 +13,22 @@ export const providerState = (
 ): EngineState => {
   const ahead = providerAhead.now();
   const mode = stripe === undefined ? {} : { stripe: stripe.live ? 'live' : 'test' };
+  if (ahead !== undefined)
+    return {
+      ...mode,
+      state: 'ahead of the log',
+      reason: readOnlyReason(ahead.operations),
+      missingInLog: ahead.operations,
+    };
   const { atOtherProvider } = unresolved.metrics();
-  if (ahead === undefined && atOtherProvider > 0)
+  if (atOtherProvider > 0)
     return {
       ...mode,
       state: 'not the earlier one',
       reason: elsewhereReason(atOtherProvider, names[0]),
       unresolvedAtOther: atOtherProvider,
     };
-  if (ahead === undefined)
-    return { state: provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
-  return {
-    ...mode,
-    state: 'ahead of the log',
-    reason: readOnlyReason(ahead.operations),
-    missingInLog: ahead.operations,
-  };
+  return { state: provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
 };
 
 const elsewhereReason = (operations: number, name = ''): string =>
@@ -41,7 +40,6 @@ const readOnlyReason = (operations: number): string =>
 const COMPARING =
   "the provider's ledger is still compared with the event log; merchants can only read until it is";
 
-/** The line of the banner; empty where the provider is known not to be ahead. */
 export const readOnlyWarnings = ({
   providerAhead,
 }: Pick<CommandSide, 'providerAhead'>): string[] => {

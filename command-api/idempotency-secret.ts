@@ -1,7 +1,7 @@
 /**
- * The check value of the idempotency secret (gaps §8): it stands in the event store, and a
- * process with another secret appends nothing, for it would charge repeats again. The secret may be
- * changed where the one before it is named too (ADR-0105); each change is an event.
+ * The event store keeps a check value of the idempotency secret (gaps §8): a process with another
+ * secret appends nothing, for it would charge repeats again. A secret is changed by naming the one
+ * before it too (ADR-0105); each change is an event.
  */
 import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
@@ -10,7 +10,6 @@ import { auditStreamOf } from '../shared/payment/audit-events.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import type { Identities } from './idempotency.ts';
 
-/** The event store was written with another idempotency secret. The message is for the operator. */
 export class SecretRefused extends Error {
   override name = 'SecretRefused';
 }
@@ -22,7 +21,6 @@ type SecretStore = Pick<EventStore, 'claimMeta' | 'readStream' | 'append'>;
 const checkOf = ({ event }: RecordedEvent): string[] =>
   event.type === 'IdempotencySecretChanged' ? [event.data.check] : [];
 
-/** The check values of the secrets that the events were written with, and where the last stands. */
 const knownTo = async (store: SecretStore, own: string) => {
   const first = await store.claimMeta('idempotency-check', own);
   const changes = await store.readStream(STREAM);
@@ -31,8 +29,8 @@ const knownTo = async (store: SecretStore, own: string) => {
 };
 
 /**
- * Once the secret was changed, another text in the older one's place would let repeats of what was
- * sent before be charged again, and nobody would see it. None at all is the operator's choice.
+ * With another text in the older one's place, repeats of what was sent before would be charged
+ * again. None at all is the operator's choice.
  */
 const refuseForeign = (own: string, older: readonly string[], previous?: string): void => {
   if (previous === undefined || older.length === 0) return;
@@ -42,7 +40,6 @@ const refuseForeign = (own: string, older: readonly string[], previous?: string)
   );
 };
 
-/** Throws RevisionConflict where another process changed it at the same moment. */
 const recordChange = async (
   store: SecretStore,
   last: RecordedEvent | undefined,
@@ -54,7 +51,6 @@ const recordChange = async (
   await store.append(STREAM, expectedAfter(last), [{ id, time: timeAfter(last), event, context }]);
 };
 
-/** How often a change that another process made at the same moment is looked at again. */
 const LOOKS_MAX = 5;
 
 const checkSecret = async (store: SecretStore, identities: Identities): Promise<void> => {
@@ -76,9 +72,8 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
 };
 
 /**
- * The store, appended to only once the secret has been checked. Throws SecretRefused at once where
- * the store answers; where it is out of reach, the check is made before the first append, and
- * `onRefused` is called when it fails.
+ * Checks the secret now, or before the first append where the store is out of reach. Throws
+ * SecretRefused, or calls `onRefused` then.
  */
 export const withCheckedSecret = async (
   store: EventStore,

@@ -1,6 +1,6 @@
 /**
- * What makes a repeated request recognisable (gaps §8): keyed hashes, which cannot be turned back into
- * what they were made from. With another secret in a process, repeats would be charged again.
+ * Recognises a repeated request (gaps §8) by keyed hashes, which cannot be turned back into what
+ * they were made from. A process with another secret would charge repeats again.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
 import type { RequestIdentity } from '../shared/payment/event-fields.ts';
@@ -9,11 +9,10 @@ import { canonicalJson } from '../shared/runtime/canonical-json.ts';
 import { crockford } from '../shared/runtime/ids.ts';
 
 export type Identities = {
-  /** The paymentId of the n-th attempt (from 1) under a merchant's key. */
   paymentIdOf(merchantId: string, key: string, attempt: number): string;
   /**
-   * The operation id of the n-th attempt (from 1) under a merchant's key (gaps §17): a log that was
-   * put back to an older state gives a repeat the id that the provider knows already.
+   * Derived (gaps §17): a log that was put back to an older state gives a repeat the id that the
+   * provider knows already. `attempt` counts from 1.
    */
   operationIdOf(
     merchantId: string,
@@ -22,19 +21,16 @@ export type Identities = {
     key: string,
     attempt: number,
   ): string;
-  /** The hash under which an operation's key stands in its intent. */
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
-  /** Names the stream of a merchant's reference. */
   referenceHashOf(merchantId: string, reference: string): string;
-  /** Of a request's canonical JSON, which must hold neither card number nor CVV. */
+  /** Over a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
-  /** Stands in the event store. */
   checkValue(): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
   previous?: Identities;
 };
 
-/** What a request is recognised by, under the current secret and under the older one. */
+/** Under the current secret and under the older one. */
 export const recognisedBy = (
   identities: Identities,
   under: (by: Identities) => RequestIdentity,
@@ -45,7 +41,6 @@ export const recognisedBy = (
 
 export type CreateIds = { paymentId: string; operationId: string };
 
-/** The ids of the n-th attempt (from 1) to create a payment under a merchant's key. */
 export const createIdsUnder = (
   by: Identities,
   merchantId: string,
@@ -59,7 +54,6 @@ export const createIdsUnder = (
 
 const ID_CHARACTERS = 26;
 
-/** The first secret makes the hashes of new requests; those of the older one are recognised. */
 export const createIdentities = ([secret, ...older]: readonly [
   string,
   ...string[],

@@ -1,8 +1,7 @@
 /**
- * What may still be running on a payment. In flight is not unresolved (gaps §7): nobody asks the
- * provider about a call that may still be running, and nobody fences it. A call of this process
- * holds its payment's queue; another process's call is waited for until its intent is so old that
- * the call must have ended.
+ * Calls that may still run on a payment. In flight is not unresolved (gaps §7): no process asks the
+ * provider about such a call, or fences it. A call of this process holds its payment's queue;
+ * another process's call is waited for by the age of its intent.
  */
 import { type Operation, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
@@ -13,29 +12,6 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 
-export type InFlight = {
-  /** This process begins to carry the operation out. */
-  begin(operationId: string): void;
-  /** With an outcome or without. */
-  end(operationId: string): void;
-  /** The operation's intent has just been stored by another process, or by this one. */
-  sawIntent(operationId: string): void;
-  /** This process saw the call end without an outcome, and waits for it no more. */
-  sawEnd(paymentId: string, operationId: string): void;
-  /** Drops what `sawEnd` has noted of a payment. */
-  forget(paymentId: string): void;
-  /** Milliseconds until the operation's call can no longer be running in another process. */
-  leftMsOf(payment: WithEvents, operation: Operation): number;
-  /** Milliseconds until no call of another process can be running on the payment. */
-  leftMs(payment: WithEvents | undefined): number;
-  /** True while this process carries the operation out. */
-  isLive(operationId: string): boolean;
-  /** True while the operation's call may be running, here or elsewhere. */
-  mayRun(payment: WithEvents, operation: Operation): boolean;
-  /** True when the operation's call would begin so late that others no longer wait for it. */
-  isTooLate(payment: WithEvents, operation: Operation): boolean;
-};
-
 /** Extra time that others allow after the provider's timeout, for the append and the bulkhead's queue. */
 const IN_FLIGHT_MARGIN_MS = 2_000;
 /** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
@@ -43,7 +19,6 @@ const CALL_BEGINS_WITHIN_MS = 1_000;
 /** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
 const FIRST_SEEN_MAX = 10_000;
 
-/** The time of an operation's intent, RFC 3339. */
 export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation): string => {
   const intent = events[requestedAt];
   if (intent === undefined) throw new Error('an operation without its intent');
@@ -51,20 +26,19 @@ export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation)
 };
 
 export const createInFlight = (options: {
-  /** Where no other process appends, no earlier call of this one can be running after a start. */
+  /** Without other processes no earlier call can run after a start. */
   sharedStore: boolean;
   providerTimeoutMs: number;
   nowMs: () => number;
-}): InFlight => {
+}) => {
   const { sharedStore, nowMs } = options;
-  /** How old an intent of another process has to be before its call must have ended. */
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
-  /** Operations whose call this process has seen end without an outcome, by payment. */
+  /** By payment: operations whose call ended here without an outcome. */
   const ended = new Map<string, Set<string>>();
   /**
-   * When an operation was first seen here, by a clock that only goes forward: one whose intent came
-   * while this process followed the log, or lies in the future of our clock.
+   * Times of a clock that only goes forward, for intents that came while this process followed the
+   * log or that lie in the future of its wall clock.
    */
   const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
@@ -77,41 +51,44 @@ export const createInFlight = (options: {
   const ageMsOf = (payment: WithEvents, operation: Operation): number =>
     nowMs() - Date.parse(intentTimeOf(payment, operation));
 
-  const leftMsOf: InFlight['leftMsOf'] = (payment, operation) => {
+  const leftMsOf = (payment: WithEvents, operation: Operation): number => {
     const { operationId } = operation;
     if (!sharedStore || ended.get(payment.state.paymentId)?.has(operationId)) return 0;
     const leftMs = inFlightMsMax - ageMsOf(payment, operation);
-    // The clock of the intent's process may be wrong, so its time counts only where nothing else is known.
+    // Another process's clock may be wrong: its time counts where nothing else is known.
     const isSeen = leftMs > inFlightMsMax || firstSeen.get(operationId) !== undefined;
     return Math.max(0, isSeen ? see(operationId) + inFlightMsMax - performance.now() : leftMs);
   };
 
   return {
-    begin: (operationId) => void live.add(operationId),
-    end: (operationId) => void live.delete(operationId),
-    sawIntent: (operationId) => {
+    begin: (operationId: string): void => void live.add(operationId),
+    end: (operationId: string): void => void live.delete(operationId),
+    sawIntent: (operationId: string): void => {
       if (sharedStore) see(operationId);
     },
-    sawEnd: (paymentId, operationId) =>
+    /** This process saw the call end without an outcome, and waits for it no more. */
+    sawEnd: (paymentId: string, operationId: string): void =>
       void ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId)),
-    forget: (paymentId) => void ended.delete(paymentId),
+    forget: (paymentId: string): void => void ended.delete(paymentId),
     leftMsOf,
-    leftMs: (payment) =>
+    leftMs: (payment: WithEvents | undefined): number =>
       payment === undefined
         ? 0
         : Math.max(0, ...unresolvedOperations(payment.state).map((one) => leftMsOf(payment, one))),
-    isLive: (operationId) => live.has(operationId),
-    mayRun: (payment, operation) =>
+    isLive: (operationId: string): boolean => live.has(operationId),
+    mayRun: (payment: WithEvents, operation: Operation): boolean =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
-    isTooLate: (payment, operation) =>
+    /** The call would begin so late that other processes no longer wait for it. */
+    isTooLate: (payment: WithEvents, operation: Operation): boolean =>
       sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,
   };
 };
 
+export type InFlight = ReturnType<typeof createInFlight>;
+
 const PAUSE_MS_MIN = 20;
 const PAUSE_MS_MAX = 250;
 
-/** The pauses of a request that waits for another process: growing, jittered, within the budget. */
 export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) => {
   let pauseMs = PAUSE_MS_MIN;
   return async (atMostMs = PAUSE_MS_MAX) => {
@@ -123,9 +100,8 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
 };
 
 /**
- * The payment, if it exists, once no other process's call can be running on it: an operation that
- * has no outcome then is unresolved. Call it in the payment's queue, where no call of this process
- * runs. Throws BudgetSpent.
+ * Waits until no other process's call can run on the payment: an operation without an outcome is
+ * unresolved then. Call it in the payment's queue. Throws BudgetSpent.
  */
 export const waitForInFlight = async (
   { paymentLog, inFlight }: { paymentLog: Pick<PaymentLog, 'load'>; inFlight: InFlight },

@@ -1,4 +1,3 @@
-/** A payment as this process has it: its events, and what they add up to. */
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { Operation, PaymentState } from '../shared/payment/payment-state.ts';
@@ -9,7 +8,6 @@ export type LoadedPayment = {
   state: PaymentState;
 };
 
-/** The payment with further events. Throws Error while it has none at all. */
 export const after = (
   payment: LoadedPayment | undefined,
   appended: readonly RecordedPaymentEvent[],
@@ -23,7 +21,6 @@ export const after = (
 const operationIn = (state: PaymentState | undefined, operationId: string): Operation | undefined =>
   state?.operations.find((one) => one.operationId === operationId);
 
-/** The operation as the payment knows it now. Throws Error where it has no such operation. */
 export const operationOf = (
   { state }: Pick<LoadedPayment, 'state'>,
   operationId: string,
@@ -38,8 +35,8 @@ export const knows = (payment: LoadedPayment | undefined, operationId: string): 
   operationIn(payment?.state, operationId) !== undefined;
 
 /**
- * Whether one of these appends stored the operation's intent. Under a key the operation id is derived
- * (gaps §17), so another process may have begun the very same operation: its call is its own.
+ * True where one of these appends stored the intent. Under a key the operation id is derived (gaps
+ * §17), so another process may have begun the very same operation, with a call of its own.
  */
 export const isIntentOf = (
   { events, state }: LoadedPayment,
@@ -50,6 +47,6 @@ export const isIntentOf = (
   return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
 };
 
-/** The error for a payment that was seen, and that the log no longer has. */
+/** For a payment that was seen, and that the log no longer has. */
 export const notInLog = (paymentId: string): StreamNotWhole =>
   new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);

@@ -27,16 +27,17 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const opened = await openEventStore({ ...drivers, metrics });
   const readModels = await openReadModels(drivers, secretsOf(config));
   const identities = createIdentities(secretsOf(config));
+  const store = await withCheckedSecret(opened.store, identities, onFatal);
   const deliveries = await openDeliveries(drivers);
   const { secret = '', allowedNetworks } = config.webhooks;
   const commands = openCommandSide({
     config,
     webhooks: {
       deliveries,
-      secret: await openWebhookSecret(opened.store, secret),
+      secret: await openWebhookSecret(store, secret),
       kindOf: addressKinds(allowedNetworks),
     },
-    store: await withCheckedSecret(opened.store, identities, onFatal),
+    store,
     sharedStore: true,
     readModels,
     identities,
@@ -67,12 +68,12 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   return {
     app,
     warnings: readOnlyWarnings(commands),
-    giveUp: () => opened.store.close(),
+    giveUp: () => store.close(),
     stop: async () => {
       commands.beginStop();
       await closeGracefully(app);
       await commands.stop();
-      await opened.store.close();
+      await store.close();
       await readModels.close();
       await deliveries.close();
     },

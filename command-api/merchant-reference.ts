@@ -1,13 +1,11 @@
 /**
  * A merchantReference that names one payment (gaps §8, `MERCHANT_REFERENCE=unique`), over races and
- * over several processes. Each reference has a stream, named by a keyed hash, to which each claimant
- * appends its payment at the exact revision it has read. A create claims the reference, is appended,
- * reads the claims again, and goes to the provider only while the last one is its own.
- *
- * Why two creates never both go to the provider: the later claimant looks at the earlier one's
- * payment after its own claim is durable. Either that payment exists by then, and the later create
- * yields, or it is appended afterwards, and its create then finds that the last claim is another's.
- * So every payment that ever claimed is looked at, not the last one alone.
+ * processes. Each reference has a stream, named by a keyed hash, to which a claimant appends its
+ * payment at the exact revision it has read. A create claims, is appended, reads the claims again,
+ * and goes to the provider only while the last one is its own. Two never do: the later claimant
+ * looks at the earlier one's payment after its own claim is durable. Either that payment exists by
+ * then, and the later create yields, or it is appended afterwards, and its create finds another's
+ * claim last. So every payment that ever claimed is looked at.
  */
 import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
@@ -31,18 +29,15 @@ import {
   unknownOutcome,
 } from './responses.ts';
 
-/** How long a claimant has from its claim to its PaymentCreated; then its claim no longer counts. */
+/** From a claim to its PaymentCreated; after that the claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;
 
-/** All claims of one reference, the oldest first; those of the stream by the older secret before them. */
 type Claims = {
-  /** The stream that new claims go to, with its events. */
   stream: string;
   events: readonly RecordedEvent[];
   paymentIds: string[];
   /** The event id of the last one: the same payment can be claimed for by its own repeat. */
   lastId: string | undefined;
-  /** How long ago the last one was made, by this process's clock. */
   lastAgeMs: number;
 };
 
@@ -87,10 +82,7 @@ const claim = async (
   return id;
 };
 
-/**
- * Claims a reference for a create that is not appended yet: the id of its claim, or the response by
- * the payment that has the reference. Throws BudgetSpent.
- */
+/** The claim's id, or the response by the payment that has the reference. Throws BudgetSpent. */
 export const claimReference = async (
   deps: CommandDeps,
   sender: Sender,
@@ -121,7 +113,6 @@ export const claimReference = async (
   }
 };
 
-/** Whether this claim is still the last one. Throws what the event store throws. */
 export const stillClaims = async (
   deps: CommandDeps,
   { merchantId }: CreateCommand,
@@ -129,7 +120,6 @@ export const stillClaims = async (
   claimId: string,
 ): Promise<boolean> => (await readClaims(deps, merchantId, reference)).lastId === claimId;
 
-/** Undefined when no payment holds the reference. */
 const judge = async (
   deps: CommandDeps,
   claims: Claims,
@@ -147,7 +137,7 @@ const judge = async (
   return undefined;
 };
 
-/** The payment, if it exists, after its create has ended, as far as that can be known. */
+/** After its create has ended, as far as that can be known. */
 const ended = async (
   { paymentLog, unresolved }: CommandDeps,
   id: string,
@@ -157,7 +147,7 @@ const ended = async (
   if (known?.state.status === 'FAILED') return known;
   const payment = await paymentLog.load(id, 'store');
   if (payment?.state.status !== 'PENDING') return payment;
-  // The create of a PENDING payment no longer waits for a reference, so the two never wait for each other.
+  // A PENDING payment's create no longer waits for a reference: the two never wait for each other.
   return unresolved.resolveInTurn(id, budget);
 };
 

@@ -1,4 +1,3 @@
-/** The metrics of the command side. */
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { REJECTIONS, type ResilientProvider } from './provider/resilience.ts';
@@ -7,7 +6,6 @@ import type { LogTail } from './recovery/log-tail.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
 import type { CommandResponse } from './responses.ts';
 
-/** What the command side calls as it works. */
 export const recordMetrics = (metrics: Metrics) => {
   // An alert on the increase of a counter that begins at 1 would miss the first rejection.
   for (const reason of REJECTIONS) metrics.providerRejections.inc({ reason }, 0);
@@ -27,7 +25,6 @@ export const recordMetrics = (metrics: Metrics) => {
   };
 };
 
-/** Reads the state of the provider and what is unresolved at each scrape. */
 export const watchMetrics = (
   metrics: Metrics,
   side: {

@@ -1,10 +1,8 @@
-/** The provider that the settings name, where it is another one than the simulator. */
 import type { Config } from '../shared/runtime/config.ts';
 import { httpProvider } from './provider/http/provider.ts';
 import type { Provider } from './provider/port.ts';
 import { stripeProvider } from './provider/stripe/provider.ts';
 
-/** A merchant's own account, with its name for the log. */
 const accountsOf = (merchants: NonNullable<Config['stripe']>['merchants']) =>
   new Map(
     [...merchants].map(([merchantId, { secretKey, account }]) => [

@@ -20,7 +20,6 @@ import {
   unknownOutcome,
 } from './responses.ts';
 
-/** One operation to be begun on a payment. */
 export type OperationRequest = {
   paymentId: string;
   command: CreateCommand | ChangeCommand;
@@ -33,17 +32,15 @@ export type OperationRequest = {
 
 /** How far an operation has come: what recovery has to know where the road ends early. */
 type Progress = {
-  /** The append of the intent has begun, and it is not known whether the intent is stored. */
   intentUnknown?: boolean;
-  /** The payment with the intent, later with what the provider opened, and with the outcome. */
+  /** With the intent, later with what the provider opened, and with the outcome. */
   payment?: LoadedPayment;
 };
 
 /**
- * Carries an operation out and responds. Runs in the payment's queue and goes on to its end whether
- * or not the request still waits. Undefined where another request was faster, or where the operation
- * may not go on: look at the payment again. Throws BudgetSpent, and what the event store throws
- * before the intent is durable.
+ * Runs in the payment's queue and goes on to its end whether or not the request still waits.
+ * Undefined where another request was faster, or the operation may not go on: look at the payment
+ * again. Throws BudgetSpent, and what the event store throws before the intent is durable.
  */
 export const operate = async (
   deps: CommandDeps,
@@ -60,7 +57,7 @@ export const operate = async (
   }
 };
 
-/** Also where the intent may be stored: without an outcome it would bar the payment (gaps §7). */
+/** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
 const noteIn = (
   unresolved: CommandDeps['unresolved'],
   { paymentId, command: { kind, operationId } }: OperationRequest,
@@ -89,7 +86,6 @@ const carryOut = async (
   const operation = operationOf(payment, command.operationId);
   const early = await endEarly(deps, request, progress, payment, operation);
   if (early !== undefined) return early.response;
-  // The append took so long that another process has recorded an outcome already.
   if (operation.ended !== undefined) return responseTo(payment, operation);
   const outcome = await callProvider(deps, request, progress, payment, operation);
   return outcome.outcome === 'UNKNOWN'
@@ -97,7 +93,7 @@ const carryOut = async (
     : record(deps, request, progress, progress.payment, outcome);
 };
 
-/** Decides and appends the intent. No call follows an intent that may not be stored. */
+/** No call follows an intent that may not be stored. */
 const appendIntent = async (
   { paymentLog, inFlight }: CommandDeps,
   { paymentId, command, sender, budget }: OperationRequest,
@@ -120,7 +116,6 @@ const appendIntent = async (
   }
 };
 
-/** Undefined where the payment has to be looked at again. */
 const responseWithoutIntent = (
   { inFlight }: CommandDeps,
   paymentId: string,
@@ -142,9 +137,8 @@ const responseWithoutIntent = (
 };
 
 /**
- * Ends the operation before its provider call where it may not go on, or where that is not known: then
- * nothing is sent, and its outcome is left to recovery. Undefined where it goes on. Never throws: the
- * response has to name the payment.
+ * Undefined where it goes on to the call. Else nothing is sent, and recovery ends what is not
+ * known. Never throws: the response has to name the payment.
  */
 const endEarly = async (
   deps: CommandDeps,
@@ -172,23 +166,24 @@ const endEarly = async (
 };
 
 /**
- * Whether a call that was not sent proves that nothing was carried out. An id under a key is derived, so
- * a log that was lost may have sent it before: then only the provider's word decides (gaps §7, §17).
+ * True where NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost
+ * log may have sent it before: then only the provider's word decides (gaps §7, §17).
  */
 const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
   identity.keyHash === undefined || isLevel();
 
-/** An attempt under a key goes on to the next one by itself as long as its number is below this. */
+/** Attempts under one key that follow each other by themselves. */
 const ATTEMPTS_MAX = 16;
 
-/** Whether the `attempt` (from 1; 0 without a key) met a fence of the lost log's: the next one is due (gaps §8). */
+/**
+ * True where the attempt met a fence of the lost log's: the next one is due (gaps §8). 0: no key.
+ */
 export const metEarlierFence = (
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
   { outcome }: CommandResponse,
   attempt: number,
 ): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
 
-/** What has its outcome now, in the provider's words. */
 type Ended = Exclude<ProviderOutcome, Unknown>;
 
 /** The one call that may move money. Never throws. */
@@ -205,12 +200,12 @@ const callProvider = async (
     const command = { kind: 'open', operationId, reference } as const;
     const kept = await deps.paymentLog.record(payment, command);
     const { ended, reference: own } = operationOf(kept, operationId);
-    // What was opened may not be used, so no money may move on it.
+    // The opened reference may not be used, so no money may move on it.
     if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
     progress.payment = kept;
   };
-  // A spent budget: the client has its response, and may have sent the request again. Too late: another
-  // process may take the call for ended before it would end.
+  // With a spent budget the client may have sent the request again; a late call another process may
+  // take for ended.
   const outcome: ProviderOutcome =
     budget.spent === true || deps.inFlight.isTooLate(payment, operation)
       ? { outcome: 'NOT_SENT' }
@@ -249,7 +244,7 @@ const record = async (
   }
 };
 
-/** A decline is the shopper's bank's to say: neither a fault nor a reason for the circuit breaker. */
+/** Neither a fault nor a reason for the circuit breaker: the shopper's bank decides. */
 const logDecline = (
   { logger }: CommandDeps,
   paymentId: string,

@@ -41,23 +41,20 @@ import {
 } from './loaded-payment.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
 
-/** Everything that leads to events of a payment. */
 type AnyCommand = Command | ResolutionCommand | LaterCommand;
 
 export type Executed =
   /** Appended; or nothing to append, for the operation was known already. */
   | { kind: 'done'; payment: LoadedPayment }
-  /** `payment` is undefined for a create that the rules reject: nothing exists yet. */
   | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment | undefined });
 
 export type PaymentLog = {
   /**
-   * Reads the stream, or takes what this process last saw of it where the cache will do; undefined
-   * where no such payment exists. Throws UnreadableStream and StoreUnavailable, and StreamNotWhole
-   * where the store no longer has what this process saw.
+   * From the cache where it will do. Undefined where no such payment exists. Throws
+   * UnreadableStream, StoreUnavailable, and StreamNotWhole where the store no longer has what this
+   * process saw.
    */
   load(paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment | undefined>;
-  /** What this process last saw of the payment; undefined where it is not in the cache. */
   peek(paymentId: string): LoadedPayment | undefined;
   /**
    * Decides and appends. A rejection is only given from a state just read. Throws BudgetSpent when
@@ -72,9 +69,9 @@ export type PaymentLog = {
   ): Promise<Executed>;
   /**
    * Records what came of an operation, in the context of its intent and of `by`; where another
-   * process was faster, its outcome stays. A fence that was judged on `payment` is not recorded where
-   * the provider has opened something since: the operation has no outcome then. Call it in the
-   * payment's queue. Returns the payment as it is afterwards. Throws what the event store throws.
+   * process was faster, its outcome stays. A fence that was judged on `payment` is not recorded
+   * where the provider has opened something since. Call it in the payment's queue. Returns the
+   * payment as it is afterwards. Throws what the event store throws.
    */
   record(
     payment: LoadedPayment,
@@ -85,21 +82,19 @@ export type PaymentLog = {
 
 export type PaymentLogOptions = {
   store: EventStore;
-  /** Wall clock in milliseconds; what it says is only ever stored as an event's time. */
+  /** Wall clock; only ever stored as an event's time. */
   nowMs: () => number;
   onAppended: (events: readonly RecordedPaymentEvent[]) => void;
   onConflict: () => void;
-  /** How many payments are kept in memory, and about how many bytes they may take together. */
   cachedPaymentsMax: number;
   cachedBytesMax: number;
 };
 
 export const BY_RECOVERY = { actor: 'recovery' };
 
-/** How long the store may take to accept an outcome; the request's own budget does not bound it. */
+/** The request's own budget does not bound an outcome. */
 export const RECORD_BUDGET_MS = 10_000;
 
-/** So that a store in trouble is not flooded. */
 const APPEND_PAUSE_MS = 50;
 
 const decided = (state: PaymentState | undefined, command: AnyCommand): Decision => {
@@ -114,11 +109,10 @@ const decided = (state: PaymentState | undefined, command: AnyCommand): Decision
   }
 };
 
-/** Commands about what the payment has already. */
 const isOnKnownOperation = ({ kind }: AnyCommand): boolean =>
   ['open', 'record', 'resolve', 'confirm', 'later'].includes(kind);
 
-/** The decided events as they are stored; a payment's time never goes back. */
+/** A payment's time never goes back. */
 const newEvents = (
   payment: LoadedPayment | undefined,
   decided: readonly PaymentEvent[],
@@ -227,7 +221,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     const { reference: judgedReference } = operationOf(payment, operationId);
     const judged = command.kind === 'record' ? { ...command, judgedReference } : command;
     const { paymentId } = payment.state;
-    // Where more operations run at once than payments are kept, theirs are not read again for it.
+    // With more operations at once than payments are kept, it would have to be read again.
     remember(paymentId, payment);
     const recorded = await execute(paymentId, judged, context, startBudget(RECORD_BUDGET_MS));
     if (recorded.kind !== 'done')

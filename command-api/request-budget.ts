@@ -1,14 +1,11 @@
 /** The time one request may take, waits included (gaps §11, `REQUEST_BUDGET_MS`). */
 export type Budget = {
-  /** Milliseconds that are left; 0 when it is spent. */
   leftMs(): number;
-  /** The payment on which this request's own intent is durable, once it is. */
+  /** Where this request's own intent is durable. */
   begunOn?: string | undefined;
-  /** True while this request's own intent is being appended. */
   appending?: boolean;
   /** The request has its response, without its outcome: no provider call may begin for it. */
   spent?: true;
-  /** Ends the request's wait for its command, while it waits. */
   spend?: (() => void) | undefined;
 };
 
@@ -17,7 +14,6 @@ export class BudgetSpent extends Error {
   override name = 'BudgetSpent';
 }
 
-/** `startMs` is a time of the monotonic clock. */
 export const startBudget = (totalMs: number, startMs: number = performance.now()): Budget => {
   const end = startMs + totalMs;
   const budget: Budget = {
@@ -27,10 +23,8 @@ export const startBudget = (totalMs: number, startMs: number = performance.now()
   return budget;
 };
 
-/** The budgets of the requests that wait for their command. */
 export type Waiting = Set<Budget>;
 
-/** The task's result, or BudgetSpent; the task itself is not stopped. */
 export const withinBudget = async <T>(
   task: Promise<T>,
   budget: Budget,

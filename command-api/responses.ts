@@ -22,12 +22,10 @@ import { type Budget, BudgetSpent, type Waiting, withinBudget } from './request-
 
 export type CommandResponse = {
   status: number;
-  /** The JSON text of the body. */
   body: string;
   headers?: Record<string, string>;
-  /** The revision that a reader of the payment has to find; absent when nothing is stored. */
+  /** Absent when nothing is stored. */
   seen?: { paymentId: string; revision: number };
-  /** One word for the metrics. */
   outcome: 'approved' | 'declined' | 'refused' | 'unknown' | 'not_sent' | 'unavailable';
 };
 
@@ -36,25 +34,21 @@ const errorResponse = (code: ErrorCode, details: string[]) => ({
   body: errorBody(code, details, new Date().toISOString()),
 });
 
-/** A rejection that stored nothing. */
 export const rejection = (code: ErrorCode, details: string[]): CommandResponse => ({
   ...errorResponse(code, details),
   outcome: 'refused',
 });
 
-/** What `details` say where the Idempotency-Key stands for another request already (gaps §8). */
 export const KEY_REUSED = 'the Idempotency-Key was used for another request; use a new key';
 
 export const keyReused = (): CommandResponse => rejection('IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
 
-/** A rejection that a later attempt may not meet. */
 const tryLater = (
   code: 'PROVIDER_UNAVAILABLE' | 'SERVICE_UNAVAILABLE' | 'IDEMPOTENCY_IN_PROGRESS',
   detail: string,
   headers: Record<string, string> = RETRY_LATER,
 ): CommandResponse => ({ ...errorResponse(code, [detail]), headers, outcome: 'unavailable' });
 
-/** The provider could not say which card a token stands for. */
 export const tokenNotDescribed = (): CommandResponse =>
   tryLater(
     'PROVIDER_UNAVAILABLE',
@@ -72,7 +66,6 @@ export const atOtherProvider = (): CommandResponse =>
     OTHER_PROVIDER_RETRY,
   );
 
-/** The intent is durable, and the response names its payment. */
 const unknownOn = (paymentId: string, detail: string): CommandResponse => ({
   ...errorResponse('PROVIDER_UNAVAILABLE', [`paymentId ${paymentId}`, detail]),
   headers: { ...RETRY_LATER, location: `/api/v1/payments/${paymentId}` },
@@ -86,7 +79,7 @@ export const unknownOutcome = (paymentId: string): CommandResponse =>
     'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
   );
 
-/** Nobody can say yet what an earlier log sent under the key, so no further attempt is made. */
+/** An earlier log may have sent something under the key, so no further attempt is made. */
 export const earlierAttemptUnknown = (paymentId: string): CommandResponse =>
   unknownOn(
     paymentId,
@@ -118,7 +111,6 @@ const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel
   return readModel;
 };
 
-/** The payment as it is. */
 export const approved = (readModel: PaymentReadModel): CommandResponse => ({
   status: 200,
   body: bodyOf(readModel),
@@ -126,7 +118,6 @@ export const approved = (readModel: PaymentReadModel): CommandResponse => ({
   outcome: 'approved',
 });
 
-/** The response to an operation: its stored outcome, or that there is none yet. */
 export const responseTo = (payment: LoadedPayment, operation: Operation): CommandResponse => {
   const { paymentId } = payment.state;
   const last = payment.events.length - 1;
@@ -173,10 +164,9 @@ export type RespondDeps = {
 /** A GET folds the stream where that was too short. */
 const READ_MODELS_WAIT_MS = 500;
 
-/** An operation that an earlier request with the same key has begun, and that has no outcome yet. */
+/** Begun by an earlier request with the same key, and without an outcome yet. */
 export type EarlierOperation = {
   paymentId: string;
-  /** Its call may still be running, here or in another process; else it is unresolved. */
   mayRun: boolean;
 };
 
@@ -184,13 +174,12 @@ type Running = {
   command: string;
   budget: Budget;
   task: Promise<CommandResponse>;
-  /** Called when the budget is spent before the command had its turn. */
   earlier(): EarlierOperation | undefined;
 };
 
 /**
- * Responds with what the command came to, once the read models show it, or with why it is not known
- * when the budget is spent. Throws what the command throws otherwise.
+ * Once the read models show it, or with why it is not known when the budget is spent. Throws what
+ * the command throws otherwise.
  */
 export const respondInBudget = async (
   api: RespondDeps,
@@ -220,7 +209,6 @@ const storedOrNot = (): CommandResponse =>
     'it is not known whether anything was stored; nothing was sent to the provider',
   );
 
-/** The budget was spent before the command had its turn, by what its key was used for before. */
 const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
   if (earlier === undefined)
     return tryLater('SERVICE_UNAVAILABLE', 'the turn of this request did not come in time');
@@ -229,7 +217,6 @@ const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
     : unknownOutcome(earlier.paymentId);
 };
 
-/** The command's response, or why there is none yet. Any other error is app.ts's to reject with. */
 const responseOf = async (
   { task, budget, earlier }: Running,
   waiting: Waiting,

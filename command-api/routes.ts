@@ -33,14 +33,17 @@ import {
   type ReconcileDeps,
   type ReconcilePaymentDeps,
 } from './reconcile/routes.ts';
+import { PaymentRequest } from './request/payment-request.ts';
 import {
   CaptureRequest,
+  type ChangeContent,
   parseCapture,
   parseRefund,
   RefundRequest,
-} from './request/change-request.ts';
-import { PaymentRequest } from './request/payment-request.ts';
-import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
+  readChange,
+  readCreate,
+  readVoid,
+} from './request/read-request.ts';
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
 import type { WebhookDeps } from './webhooks/endpoint-requests.ts';
@@ -48,12 +51,10 @@ import { WEBHOOK_OPERATOR_ROUTES } from './webhooks/operator-routes.ts';
 import { WEBHOOK_ROUTES } from './webhooks/routes.ts';
 import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './webhooks/stripe.ts';
 
-/** What the routes for merchants work with. */
 export type CommandApi = RespondDeps & {
   readModels: Pick<ReadModelsReader, 'get'>;
   commands: CommandDeps;
   requestBudgetMs: number;
-  /** Called for a request with a text that is kept and looks like the number of another card. */
   onOtherCard(sender: Sender): void;
   providerAhead: Pick<ProviderAhead, 'readOnly'>;
 };
@@ -142,7 +143,6 @@ const PAYMENT_ROUTES = {
   }),
 } satisfies Partial<RoutesOf<'command-api', CommandApi>>;
 
-/** Every route of the command API. */
 export const COMMAND_ROUTES: RoutesOf<
   'command-api',
   CommandApi &
@@ -211,8 +211,8 @@ const changeFor = async (
 };
 
 /**
- * The merchant's payment; another merchant's does not exist for it, in the same words. Throws
- * StreamNotWhole where the read models know the payment and the log does not have it whole.
+ * Another merchant's payment does not exist, in the same words. Throws StreamNotWhole where the
+ * read models know the payment and the log does not have it whole.
  */
 const ownPayment = async (
   { commands, readModels }: CommandApi,
@@ -228,7 +228,6 @@ const ownPayment = async (
   return undefined;
 };
 
-/** Whether the read models have the merchant's payment; false where they cannot be read. */
 const isKnown = async (
   { get }: CommandApi['readModels'],
   paymentId: string,

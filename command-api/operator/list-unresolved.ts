@@ -1,7 +1,6 @@
 /**
- * The unresolved operations for operators: those that this process asks about, and those of other
- * processes that the read models list. An operation whose call may still run is not unresolved
- * (gaps §7).
+ * Those that this process asks about, and those of other processes that the read models list. An
+ * operation whose call may still run is not unresolved (gaps §7).
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
@@ -17,7 +16,7 @@ type UnresolvedDeps = {
 
 const LISTED_MAX = 1_000;
 
-/** The oldest first, at most 1,000; of one merchant, or of all by `*`. */
+/** The oldest first; of one merchant, or of all by `*`. */
 export const listUnresolved = async (
   deps: UnresolvedDeps,
   readModels: Pick<ReadModelsReader, 'unresolved'>,
@@ -27,7 +26,7 @@ export const listUnresolved = async (
     merchantId === '*' || merchantId === one.merchantId;
   const own = deps.unresolved.list().filter(isTheirs);
   const known = new Set(own.map(({ paymentId }) => paymentId));
-  // While the read models are unavailable the list holds only what this process knows.
+  // Without the read models it holds only what this process knows.
   const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
   const others: UnresolvedOperation[] = [];
   for (const one of listed) {
@@ -37,27 +36,17 @@ export const listUnresolved = async (
   return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };
 
-/**
- * Undefined for an unreadable stream: its payment is parked, and `payments parked list` names it.
- */
-const readable = async ({ paymentLog }: UnresolvedDeps, paymentId: string) => {
-  try {
-    return await paymentLog.load(paymentId, 'store');
-  } catch (error) {
-    if (error instanceof UnreadableStream) return undefined;
-    throw error;
-  }
-};
-
 const readUnresolved = async (
-  deps: UnresolvedDeps,
+  { paymentLog, inFlight, providers }: UnresolvedDeps,
   paymentId: string,
 ): Promise<UnresolvedOperation[]> => {
-  const payment = await readable(deps, paymentId);
-  if (payment === undefined) return [];
-  return knownOperations(payment, deps.inFlight, deps.providers).map((operation) => ({
-    ...operation,
-    attempts: 0,
-    nextAttemptAt: null,
-  }));
+  try {
+    const payment = await paymentLog.load(paymentId, 'store');
+    const known = payment === undefined ? [] : knownOperations(payment, inFlight, providers);
+    return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
+  } catch (error) {
+    // Its payment is parked, and `payments parked list` names it.
+    if (error instanceof UnreadableStream) return [];
+    throw error;
+  }
 };

@@ -1,8 +1,7 @@
 /**
- * Resolving by hand (gaps §16, ADR-0098): where the provider gives no outcome, one operator's word
- * is stored as a request, and a second one's equal word within a day records it. The provider is
- * asked each time, and its definite outcome goes first. Two operators end a contradiction the same
- * way.
+ * Resolving by hand (gaps §16, ADR-0098): one operator's word is stored as a request, and a second
+ * one's equal word within a day records it. The provider is asked each time, and its definite
+ * outcome goes first. Two operators end a contradiction the same way.
  */
 import { contextOf } from '../../shared/http/event-context.ts';
 import type { ResolveCommand } from '../../shared/payment/commands.ts';
@@ -25,17 +24,25 @@ type Resolution = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'> 
 
 export type Resolved =
   | {
-      /** `requested`: another operator has to approve. */
       kind: 'requested' | 'resolved';
       operation: Operation;
       status: PaymentState['status'];
       revision: number;
     }
   | { kind: 'unknown payment' }
-  /** `retryAfterSeconds` where a later request may be accepted. */
   | { kind: 'rejected'; why: string; retryAfterSeconds?: number };
 
-const rejected = (why: string): Resolved => ({ kind: 'rejected', why });
+const rejected = (why: string, retryAfterSeconds?: number): Resolved => ({
+  kind: 'rejected',
+  why,
+  ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+});
+
+const STILL_RUNS = 'its call to the provider may still run; try again when it must have ended';
+const STILL_AT_WORK = rejected(
+  'the provider says that it still works on it, so that money may yet move; try again later',
+  60,
+);
 
 const WORDS = {
   APPROVED: 'approved',
@@ -44,7 +51,6 @@ const WORDS = {
   FENCED: 'never carried out',
 } as const;
 
-/** Takes one operator's word for one operation. Throws what the event store throws. */
 export const resolveByHand = async (
   deps: CommandDeps,
   operator: Sender,
@@ -57,7 +63,7 @@ export const resolveByHand = async (
     const operation = meantOf(payment, resolution);
     if (typeof operation === 'string') return rejected(operation);
     const leftMs = deps.inFlight.leftMs(payment);
-    if (leftMs > 0) return stillRuns(leftMs);
+    if (leftMs > 0) return rejected(STILL_RUNS, Math.ceil(leftMs / 1000));
     const instead = await outcomeInstead(deps, payment, operation, resolution);
     if (instead !== undefined) return instead;
     const { operationId } = operation;
@@ -65,7 +71,6 @@ export const resolveByHand = async (
     const said = { outcome, evidence, withoutFence, actor: operator.actor, atMs: deps.nowMs() };
     const command = { kind: 'resolve', operationId, ...said } as const;
     const after = await deps.paymentLog.record(payment, command, contextOf(operator));
-    // The provider is asked on: the retry schedule begins anew (recovery/ask.ts).
     const { confirmation } = operationOf(after, operationId);
     if (confirmation === 'UNCONFIRMED') deps.unresolved.add(paymentId, operationId, after);
     else deps.unresolved.update(paymentId, after);
@@ -73,21 +78,6 @@ export const resolveByHand = async (
   });
 };
 
-const stillRuns = (leftMs: number): Resolved => ({
-  kind: 'rejected',
-  why: 'its call to the provider may still run; try again when it must have ended',
-  retryAfterSeconds: Math.ceil(leftMs / 1000),
-});
-
-const AT_WORK_RETRY_SECONDS = 60;
-
-const stillAtWork = (): Resolved => ({
-  kind: 'rejected',
-  why: 'the provider says that it still works on it, so that money may yet move; try again later',
-  retryAfterSeconds: AT_WORK_RETRY_SECONDS,
-});
-
-/** The operation that the request means, or why it means none. */
 const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
   const contradicted = unconfirmedOperations(state).filter(
     ({ confirmation }) => confirmation === 'CONTRADICTED',
@@ -106,7 +96,7 @@ const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operati
 const NO_FENCE =
   'the provider does not promise that it will never carry the operation out, so declined needs "withoutFence": true (--without-fence): only where you know of another way that no money moves';
 
-/** The response in place of taking the word; undefined where the word is taken. */
+/** Undefined where the word is taken. */
 const outcomeInstead = async (
   deps: CommandDeps,
   payment: LoadedPayment,
@@ -128,13 +118,13 @@ const outcomeInstead = async (
       ? rejected(`the provider agrees with the ${kind} by now, and that is recorded`)
       : undefined;
   }
-  if (outcome === 'at work') return stillAtWork();
+  if (outcome === 'at work') return STILL_AT_WORK;
   if (outcome === undefined)
     return word === 'DECLINED' && !withoutFence ? rejected(NO_FENCE) : undefined;
   const command = { kind: 'record', operationId, ...outcome } as const;
   const recorded = await deps.paymentLog.record(payment, command, BY_RECOVERY);
   deps.unresolved.update(payment.state.paymentId, recorded);
-  if (operationOf(recorded, operationId).ended === undefined) return stillAtWork();
+  if (operationOf(recorded, operationId).ended === undefined) return STILL_AT_WORK;
   return rejected(
     `the provider has answered for the ${kind} itself, and that is recorded: ${WORDS[outcome.outcome]}`,
   );

@@ -14,13 +14,7 @@ import type { Operation } from '../../shared/payment/payment-state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { type CommandDeps, senderOf } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
-import {
-  Resolution,
-  ResolutionRequested,
-  ResolveRequest,
-  requestBody,
-  UnresolvedList,
-} from './contract.ts';
+import * as contract from './contract.ts';
 import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
 import { ServiceSettings } from './settings.ts';
@@ -33,7 +27,7 @@ export type OperatorDeps = {
 
 const readResolve = (request: FastifyRequest) => {
   const json: Read<unknown> = readJson(request);
-  return json.ok ? readBy(ResolveRequest, json.value) : json;
+  return json.ok ? readBy(contract.ResolveRequest, json.value) : json;
 };
 
 const route = routeWith<OperatorDeps>();
@@ -46,7 +40,7 @@ export const OPERATOR_ROUTES = {
   }),
   listUnresolved: route({
     request: {},
-    responses: okJson(UnresolvedList),
+    responses: okJson(contract.UnresolvedList),
     handle: async ({ commands, readModels }, { principal }, reply) => {
       const listed = await listUnresolved(commands, readModels, principal.merchantId);
       const bodies = listed.map(listedBody);
@@ -63,16 +57,16 @@ export const OPERATOR_ROUTES = {
       person: true,
       paymentId: 'INVALID_PAYMENT_ID',
       read: readResolve,
-      body: { schema: ResolveRequest, required: true },
+      body: { schema: contract.ResolveRequest, required: true },
     },
     responses: {
       200: {
         description: 'Another operator had requested the same: it is recorded.',
-        content: asJson(Resolution),
+        content: asJson(contract.Resolution),
       },
       202: {
         description: 'Stored; nothing is recorded until another operator requests the same.',
-        content: asJson(ResolutionRequested),
+        content: asJson(contract.ResolutionRequested),
       },
       422: { description: 'There is nothing to resolve, or something better can be had.' },
     },
@@ -93,7 +87,7 @@ export const OPERATOR_ROUTES = {
 
 const listedBody = ({ request, ...operation }: UnresolvedOperation) => ({
   ...operation,
-  ...(request && { request: requestBody(request) }),
+  ...(request && { request: contract.requestBody(request) }),
 });
 
 const OUTCOMES = { approved: 'APPROVED', declined: 'DECLINED' } as const;
@@ -129,5 +123,5 @@ const bodyOf = (paymentId: string, { operation, status, revision }: Taken) => {
 const waitingOf = ({ operation: { resolutionRequest } }: Taken): object => {
   if (resolutionRequest === undefined) throw new Error('requested, and no request is there');
   const { outcome } = resolutionRequest;
-  return { outcome, request: requestBody(resolutionRequest) };
+  return { outcome, request: contract.requestBody(resolutionRequest) };
 };

@@ -1,8 +1,7 @@
 /**
  * The provider holds operations that a restored log lacks (gaps §17, ADR-0104). The ledger's end is
  * compared at start; while the provider is ahead merchants can only read, until an operator
- * acknowledges it. An intent is durable before its call, so another process's call is in the log
- * already.
+ * acknowledges it. Another process's call is in the log already: its intent is durable before.
  */
 import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -14,61 +13,34 @@ import { isOtherProvider } from '../../shared/payment/payment-state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';
 
-/** As far as the last page of the ledger shows; `operations` is at least one. */
-export type Ahead = {
+type Ahead = {
   operations: number;
   cursor: string;
 };
 
 export type ReadOnly = 'ahead' | 'comparing';
 
-export type ProviderAhead = {
-  now(): Ahead | undefined;
-  /** Until the first comparison ends, nothing that moves money is served. */
-  isComparing(): boolean;
-  /**
-   * Nothing was missing, and no operator opened the log: no lost log can have sent an id (gaps §7).
-   */
-  isLevel(): boolean;
-  /** Undefined where money may move. Waits a moment for the first comparison, or a later one. */
-  readOnly(): Promise<ReadOnly | undefined>;
-  /** Resolves after the first comparison, or when the start can wait no longer. */
-  start(): Promise<void>;
-  /** Undefined where nothing had to be opened. Throws Error while the ledger cannot be read. */
-  acknowledge(context: EventContext): Promise<Ahead | undefined>;
-  stop(): void;
-};
-
-export type ProviderAheadOptions = {
-  store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
-  provider: Pick<Provider, 'ledgerEnd'>;
-  providers: readonly string[];
-  logger: Logger;
-};
-
 /** The start as a whole takes less than 1 s. */
 const START_MS_MAX = 300;
 const REQUEST_MS_MAX = 2_000;
 /** The ledger may be unreadable for good. */
 const LATER_REQUEST_MS_MAX = 300;
-/** Each request has its own timeout; this ends a comparison of many slow ones. */
 const COMPARISON_MS_MAX = 60_000;
 const AGAIN = { minMs: 500, maxMs: 30_000 };
-/** Another process may have been opened. */
 const AHEAD_MS = 1_000;
 
 const STREAM = auditStreamOf('provider-ahead');
 
 type Acknowledgements = {
-  /** Up to here this provider's ledger is acknowledged; null for nothing. */
   cursor: string | null;
   last: RecordedEvent | undefined;
 };
 
-/** Another provider's cursor means nothing in this ledger. Throws what the event store throws. */
+/** Another provider's cursor means nothing here. */
 const readAcknowledgements = async (
   store: Pick<EventStore, 'readStream'>,
   providers: readonly string[],
@@ -82,7 +54,6 @@ const readAcknowledgements = async (
   return { cursor: cursors.at(-1) ?? null, last: events.at(-1) };
 };
 
-/** Throws RevisionConflict where another acknowledgement came first. */
 const recordAcknowledgement = async (
   store: Pick<EventStore, 'append'>,
   { last }: Acknowledgements,
@@ -112,7 +83,7 @@ type Logged = Pick<EventStore, 'readStream' | 'lastRevision'>;
 
 type Compared = { ahead: Ahead | undefined; isLevel: boolean };
 
-/** Undefined for an unreadable or deleted stream: other alarms say so, and it is of this log. */
+/** Undefined for an unreadable or deleted stream: other alarms say so. */
 const operationsOf = async (store: Logged, paymentId: string): Promise<Set<string> | undefined> => {
   try {
     const stream = streamOf(paymentId);
@@ -129,7 +100,12 @@ const operationsOf = async (store: Logged, paymentId: string): Promise<Set<strin
 const inTime = (ms: number, work: Promise<void>): Promise<void> =>
   within(ms, work, () => new Error('late')).catch(() => undefined);
 
-export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhead => {
+export const createProviderAhead = (options: {
+  store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
+  provider: Pick<Provider, 'ledgerEnd'>;
+  providers: readonly string[];
+  logger: Logger;
+}) => {
   const { store, provider, providers, logger } = options;
   const [name] = providers;
   const stopping = new AbortController();
@@ -139,7 +115,6 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   let isLevel = false;
   /** Requests let pass before the ledger was compared. */
   let passed = 0;
-  let running: Promise<boolean> | undefined;
   let resting = new AbortController();
 
   const compare = async () => {
@@ -183,13 +158,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     }
   };
 
-  /** One at a time: later callers share its result. */
-  const compareOnce = (failures: number): Promise<boolean> => {
-    running ??= tryToCompare(failures).finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
+  const compareOnce = oneRunAtATime(tryToCompare);
 
   const compareForRequest = async (): Promise<void> => {
     if (await compareOnce(1)) resting.abort();
@@ -208,23 +177,27 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   };
 
   return {
-    now: () => ahead,
-    isComparing: () => first !== undefined,
-    isLevel: () => isLevel,
-    readOnly: async () => {
+    now: (): Ahead | undefined => ahead,
+    /** Until the first comparison ends, nothing that moves money is served. */
+    isComparing: (): boolean => first !== undefined,
+    /** Nothing was missing, and no operator opened the log: no lost log sent an id (gaps §7). */
+    isLevel: (): boolean => isLevel,
+    /** Undefined where money may move. Waits a moment for the first comparison, or a later one. */
+    readOnly: async (): Promise<ReadOnly | undefined> => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';
       if (!hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
       if (!hasCompared) passed += 1;
       return ahead === undefined ? undefined : 'ahead';
     },
-    start: () => {
+    start: (): Promise<void> => {
       first = new Promise<void>((resolve) => void compareUntilLevel(resolve)).then(() => {
         first = undefined;
       });
       return inTime(START_MS_MAX, first);
     },
-    acknowledge: async (context) => {
+    /** Undefined where nothing had to be opened. Throws Error while the ledger cannot be read. */
+    acknowledge: async (context: EventContext): Promise<Ahead | undefined> => {
       const found = await compare();
       if (found.ahead !== undefined)
         await recordAcknowledgement(
@@ -236,6 +209,8 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
       note({ ahead: undefined, isLevel: found.isLevel && found.ahead === undefined });
       return found.ahead;
     },
-    stop: () => stopping.abort(),
+    stop: (): void => stopping.abort(),
   };
 };
+
+export type ProviderAhead = ReturnType<typeof createProviderAhead>;

@@ -1,4 +1,4 @@
-/** `POST /ops/v1/reconcile/acknowledge` (gaps §17): an operator lets merchants move money again. */
+/** An operator lets merchants move money again (gaps §17). */
 import { z } from 'zod';
 import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';

@@ -16,9 +16,7 @@ export type CallDetails =
     }
   | ({ kind: 'CAPTURE' | 'VOID' | 'REFUND' } & Authorization);
 
-/**
- * The AUTHORIZE or SALE of a follow-up; the reference is the provider's, see PaymentProviderOpened.
- */
+/** For a follow-up; the reference is the provider's, see PaymentProviderOpened. */
 export type Authorization = {
   authorizationId: string;
   authorizationReference?: string | undefined;
@@ -41,10 +39,9 @@ export type Approved = Extract<FinalOutcomeDetails, { outcome: 'APPROVED' }>;
 /** The provider's own code is verbatim, at most 64 of `A-Za-z0-9_.-`, without a long digit run. */
 export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
 /**
- * Why nothing was carried out. Of these only `unreachable`, no connection, counts for the circuit
- * breaker, and none is a decline of the card. `not_opened`: the opened id could not be stored.
- * `too_late`: too little of the timeout was left. `fenced`: so no earlier call of this id was
- * carried out either.
+ * Of these only `unreachable`, no connection, counts for the circuit breaker, and none is a decline
+ * of the card. `not_opened`: the opened id could not be stored. `too_late`: too little of the
+ * timeout was left. `fenced`: so no earlier call of this id was carried out either.
  */
 export type NotSentReason =
   | 'unreachable'
@@ -57,7 +54,7 @@ export type NotSentReason =
   | 'fenced';
 /**
  * This call moved no money, and never will. `byProvider`: the provider said so. Without a reason
- * either it is `unreachable`. `account`: the merchant's own, for the log.
+ * either it is `unreachable`. `account`: the merchant's own.
  */
 export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & {
   byProvider?: true;
@@ -66,11 +63,11 @@ export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & {
 };
 /** The money may have moved. `reason` is one word for metrics and the log, or a NotSentReason. */
 export type Unknown = { outcome: 'UNKNOWN'; reason: string; account?: string };
-/** The reason where the provider says that it still works on it (202). */
+/** The provider still works on it (202). */
 export const AT_WORK = 'at_work';
-/** The reason where another provider was sent it, so that this one is not asked. */
+/** Another provider was sent it, so this one is not asked. */
 export const OTHER_PROVIDER = 'other_provider';
-/** The reason where the provider holds something else under this operation id. */
+/** The provider holds something else under this operation id. */
 export const MISMATCH = 'mismatch';
 export type Fenced = Extract<FinalOutcomeDetails, { outcome: 'FENCED' }>;
 /** Decides nothing: only the fence does. */
@@ -84,14 +81,13 @@ export type ProviderOutcome = Approved | Declined | NotSent | Unknown;
  */
 export type Opened = (reference: string) => Promise<void>;
 
-/** What an operation was for, so that a response about it can be checked against it. */
+/** A response is checked against it. */
 export type OperationQuestion = {
   operationId: string;
   paymentId: string;
   kind: ProviderOperationKind;
   amount: number;
   currency: string;
-  /** The time of its intent, RFC 3339. */
   requestedAt: string;
   /**
    * What `opened` has kept. A driver that opens first has moved no money without it, as long as the
@@ -113,10 +109,9 @@ export type PaymentQuestion = {
   OfMerchant &
   SentTo;
 
-/** As of now, in the order in which it came. */
+/** As of now, in order. */
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
 
-/** The merchant whose own secret signed a notice, and the account that it names. */
 export type NoticeOrigin = { merchantId?: string | undefined; account?: string | undefined };
 
 export type LedgerEntry = {

@@ -1,6 +1,6 @@
 /**
- * What stands around every provider (gaps §7): circuit breaker, bulkhead, metrics, spans, and the gate
- * to what another provider was sent. No call is sent twice; one that is held back is NOT_SENT.
+ * Around every provider (gaps §7): circuit breaker, bulkhead, metrics, spans, and a gate to what
+ * another provider was sent. No call is sent twice; one that is held back is NOT_SENT.
  */
 import {
   bulkhead,
@@ -27,12 +27,11 @@ import {
 } from './port.ts';
 
 type ResilienceOptions = {
-  /** After each call that was sent. */
+  /** The provider's host, for spans. */
+  address?: string | undefined;
   onCall?: (operation: string, outcome: string, seconds: number) => void;
-  /** After each outcome. `account`: the merchant's own. */
   onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
   halfOpenAfterMs?: number;
-  /** Calls at once, and calls that may wait for a place. */
   callsMax?: number;
   queueMax?: number;
   /** Below the 2 s that other processes grant an intent beyond the provider's timeout. */
@@ -48,6 +47,10 @@ export type ResilientProvider = Provider & {
 
 const FAILURES_TO_OPEN = 5;
 
+const SPANS: Readonly<Record<string, string>> = { LOOK_UP: 'look up', LATER: 'later results' };
+
+type Said = { outcome: string; reason?: string; account?: string };
+
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
 /** A rejection by the provider says nothing about the line to it. */
@@ -57,9 +60,7 @@ const couldNotBeSent = (response: unknown): boolean => {
   return (outcome.reason ?? 'unreachable') === 'unreachable';
 };
 
-/**
- * The library compares with the wall clock: set back by an hour, it would stay open for an hour.
- */
+/** The library's wall clock, set back by an hour, would keep it open for an hour. */
 const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unknown> => {
   const next = (): IBackoff<unknown> => {
     const until = nowMs() + openMs;
@@ -87,15 +88,27 @@ export const resilient = (
     breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
   });
 
-  const measured = async <T extends { outcome: string; reason?: string; account?: string }>(
+  const measured = async <T extends Said>(
     operation: string,
-    call: Promise<T>,
+    call: () => Promise<T>,
   ): Promise<T> => {
     const startedAt = performance.now();
-    const response = await call;
+    const response = await call();
     onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
     onReason(operation, response.reason, response.account);
     return response;
+  };
+
+  /** A call that moves money or asks about it has a span. */
+  const traced = <T extends Said>(operation: string, call: () => Promise<T>): Promise<T> => {
+    const name = `provider ${SPANS[operation] ?? operation.toLowerCase()}`;
+    const attributes = { 'server.address': options.address };
+    const span = () =>
+      withSpan({ name, kind: 'client', attributes }, call, ({ outcome }) => ({
+        'payments.outcome': outcome,
+        'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
+      }));
+    return measured(operation, span);
   };
 
   const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
@@ -111,7 +124,7 @@ export const resilient = (
     let sent = false;
     const send = (): Promise<ProviderOutcome> => {
       sent = true;
-      return measured(operation.kind, provider.execute(operation, opened));
+      return traced(operation.kind, () => provider.execute(operation, opened));
     };
     const waiting = new AbortController();
     const gaveUp = Promise.withResolvers<ProviderOutcome>();
@@ -137,12 +150,11 @@ export const resilient = (
   return {
     ...provider,
     execute,
-    describeToken: (token, merchantId) =>
-      measured('DESCRIBE', provider.describeToken(token, merchantId)),
-    lookUp: (question) => measured('LOOK_UP', provider.lookUp(question)),
-    fence: (question) => measured('FENCE', provider.fence(question)),
-    laterResults: (question) => measured('LATER', provider.laterResults(question)),
-    paymentOf: (reference, origin) => measured('NOTICE', provider.paymentOf(reference, origin)),
+    describeToken: (...token) => traced('DESCRIBE', () => provider.describeToken(...token)),
+    lookUp: (question) => traced('LOOK_UP', () => provider.lookUp(question)),
+    fence: (question) => traced('FENCE', () => provider.fence(question)),
+    laterResults: (question) => traced('LATER', () => provider.laterResults(question)),
+    paymentOf: (...notice) => measured('NOTICE', () => provider.paymentOf(...notice)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,
   };
 };
@@ -165,8 +177,8 @@ const LOGGED_EVERY_MS = 60_000;
 const ACCOUNTS_MAX = 10_000;
 
 /**
- * Rejections because of this installation or its account, not of a card. An operator has to act, so
- * each is counted, and logged for each account at most once a minute.
+ * An operator has to act on a rejection of this installation or its account. Each is counted, and
+ * logged for each account at most once a minute.
  */
 export const noteRejections = (options: {
   onRejection: (reason: Rejection) => void;
@@ -184,35 +196,6 @@ export const noteRejections = (options: {
     if (last !== undefined && nowMs() - last < LOGGED_EVERY_MS) return;
     loggedAtMs.set(about, nowMs());
     logger.error({ operation, reason, ...(account !== undefined && { account }) }, LINES[reason]);
-  };
-};
-
-/** A span for each call that moves money or asks about it; `address` is the provider's host. */
-export const tracedProvider = (provider: Provider, address: string | undefined): Provider => {
-  const traced = <T extends { outcome: string }>(
-    operation: string,
-    work: () => Promise<T>,
-  ): Promise<T> =>
-    withSpan(
-      {
-        name: `provider ${operation}`,
-        kind: 'client',
-        attributes: { 'server.address': address },
-      },
-      work,
-      ({ outcome }) => ({
-        'payments.outcome': outcome,
-        'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
-      }),
-    );
-  return {
-    ...provider,
-    execute: (operation, opened) =>
-      traced(operation.kind.toLowerCase(), () => provider.execute(operation, opened)),
-    describeToken: (...request) => traced('describe', () => provider.describeToken(...request)),
-    lookUp: (question) => traced('look up', () => provider.lookUp(question)),
-    fence: (question) => traced('fence', () => provider.fence(question)),
-    laterResults: (question) => traced('later results', () => provider.laterResults(question)),
   };
 };
 

@@ -15,7 +15,6 @@ type TransportRequest = {
   bytesMax: number;
 };
 
-/** `body` is the parsed JSON, undefined where it is none. */
 export type RawResponse = {
   status: number;
   headers: Dispatcher.ResponseData['headers'];
@@ -106,9 +105,7 @@ const neverConnected = (failure: ConnectFailure): boolean => {
   );
 };
 
-/**
- * undici's own connect time-out is up to a second late; it stays behind ours to give up the socket.
- */
+/** undici's own is up to a second late; it stays behind ours to give up the socket. */
 const connectWithin = (timeoutMs: number): buildConnector.connector => {
   const connect = buildConnector({ timeout: timeoutMs });
   return (target, done) => {

@@ -1,7 +1,6 @@
 /**
- * Both sides of a reconciliation as far as they have been read. A compared operation is forgotten,
- * and one that was never carried out is not kept, so memory holds what waits for a counterpart,
- * which is bounded (A5).
+ * Both sides of a reconciliation as far as they have been read. A compared operation is forgotten:
+ * memory holds what waits for a counterpart, which is bounded (A5).
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
@@ -50,25 +49,19 @@ const createFindings = () => {
   };
 };
 
-/**
- * `providers`: the names of the provider whose ledger it is; undefined: everything was sent to it.
- */
+/** `providers` undefined: everything was sent to the provider whose ledger it is. */
 export const createBooks = (
   { stored }: Pick<EventStore, 'stored'>,
   providers: readonly string[] | undefined,
 ) => {
-  /** Of the log: without an outcome, or not shown by the ledger yet. */
   const logged = new Map<string, Logged>();
-  /** Of the ledger: not shown by the log yet. */
   const entries = new Map<string, LedgerEntry>();
   const findings = createFindings();
   const sumsOf = sumsCheck(stored);
 
-  /** Another provider was sent it (ADR-0247). */
   const isElsewhere = (provider: string | undefined): boolean =>
     providers !== undefined && isOtherProvider(provider, providers);
 
-  /** This provider's ledger has to have an entry. */
   const hasEntry = (own: Logged): boolean => isAtProvider(own) && !isElsewhere(own.provider);
 
   const compare = (own: Logged, entry: LedgerEntry): void => {
@@ -78,7 +71,7 @@ export const createBooks = (
     if (kind !== undefined) findings.differ(differenceOf(kind, own, entry));
   };
 
-  /** As compare, but a refund that may have bounced waits for its whole stream. */
+  /** A refund that may have bounced waits for its whole stream. */
   const compareSoFar = (own: Logged, entry: LedgerEntry): void => {
     if (mayHaveBounced(own, entry)) {
       logged.delete(own.operationId);

@@ -56,7 +56,6 @@ export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'>
 const FINDINGS = [
   'AGREES',
   'DIFFERS',
-  /** No outcome in the log, and no entry at the provider so far. */
   'OPEN',
   /** Declined in the log, and no entry: not every provider keeps one. */
   'NO_ENTRY',

@@ -1,4 +1,3 @@
-/** One operation in the log and in the provider's ledger, and what differs between them. */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
 import { isLater, isNote } from '../../shared/payment/transitions.ts';
@@ -12,15 +11,12 @@ export type Logged = {
   /** Minor units: the intent's, or the first other amount among its events. */
   amount: number;
   currency: string;
-  /** Of the intent. */
   revision: number;
   provider?: string;
   /** A refund made elsewhere; its payment's create says at which provider. */
   isObserved?: true;
   outcome?: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
-  /** A sale's second event, PaymentCaptured, has been read. */
   captured?: true;
-  /** Approved, and bounced later. */
   failedLater?: true;
   /** Why an amount of its events is impossible. */
   reason?: string;
@@ -37,11 +33,9 @@ export const DIFFERENCE_KINDS = [
   'OUTCOME_DIFFERS',
   /** Also an amount that is impossible. */
   'AMOUNT_DIFFERS',
-  /** Another kind, or another payment. */
   'OPERATION_DIFFERS',
 ] as const;
 
-/** A side that does not know the operation is left out. */
 export type Difference = {
   kind: (typeof DIFFERENCE_KINDS)[number];
   operationId: string;
@@ -68,11 +62,10 @@ const outcomeOf = ({ type, data }: PaymentEvent): Logged['outcome'] => {
   return 'outcome' in data ? data.outcome : undefined;
 };
 
-/** The ledger's id of an event's operation; of a refund made elsewhere it is the provider's own. */
+/** The provider's own for a refund made elsewhere. */
 export const ledgerIdOf = ({ type, data }: PaymentEvent): string =>
   type === 'PaymentRefundObserved' ? data.refundId : data.operationId;
 
-/** The operation after one more event; undefined without its intent. */
 export const loggedAfter = (
   own: Logged | undefined,
   { event, revision, stream }: RecordedPaymentEvent,
@@ -97,14 +90,13 @@ export const loggedAfter = (
   return { ...own, ...sum, outcome, ...(isCapture ? { captured: true } : {}) };
 };
 
-/** The provider's ledger has an entry. */
 export const isAtProvider = ({ outcome }: Logged): boolean =>
   outcome === 'APPROVED' || outcome === 'DECLINED';
 
 const lacksCapture = ({ kind, outcome, captured }: Logged): boolean =>
   kind === 'SALE' && outcome === 'APPROVED' && captured === undefined;
 
-/** No event of it follows: a sale ends with two events, any other operation with one. */
+/** A sale ends with two events, any other operation with one. */
 export const isWhole = (own: Logged): boolean => own.outcome !== undefined && !lacksCapture(own);
 
 /** Approved in the log, declined at the provider: the refund may have bounced since. */

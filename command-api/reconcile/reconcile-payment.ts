@@ -1,7 +1,4 @@
-/**
- * Asks the provider about each operation of one payment; fences, records and changes nothing
- * (ADR-0062).
- */
+/** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
@@ -65,7 +62,6 @@ export const judge = (operation: Operation, found: LookedUp): Judged => {
   );
 };
 
-/** Operations that the provider has not answered in time are left out. */
 const lookUpAll = async (
   provider: Pick<Provider, 'lookUp'>,
   payment: LoadedPayment,
@@ -83,7 +79,6 @@ const lookUpAll = async (
   return found;
 };
 
-/** Asks about the last `limit` operations. Never throws. */
 export const reconcilePayment = async (
   provider: Pick<Provider, 'lookUp'>,
   payment: LoadedPayment,

@@ -1,8 +1,7 @@
 /**
- * The provider's ledger against the log, operation by operation. Both are read once and in step, so
- * that little waits for its counterpart. An intent is durable before its call: so the log is read
- * past the end of the ledger, then the ledger past the end of the log, and an operation that was
- * carried out meanwhile is not taken for a missing one.
+ * The provider's ledger against the log, read in step so that little waits for its counterpart. An
+ * intent is durable before its call: so the log is read past the end of the ledger, then the ledger
+ * past the end of the log, and an operation that was carried out meanwhile is not missing.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -17,19 +16,15 @@ import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
 import { differenceOf, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
 
-/** The provider's ledger cannot be read; nothing was changed. */
 export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
 }
 
-/** `signal` ends it: it throws the signal's reason. */
 export type ReconcileOptions = {
   store: LogReader;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
-  /** The names of the provider whose ledger it is; left out: everything was sent to it. */
   providers?: readonly string[] | undefined;
-  /** How many operations, and how many entries, may wait for a counterpart. */
   waitingMax?: number;
 };
 
@@ -38,39 +33,29 @@ const LEDGER_PAGE = 100;
 /** About 25 MB on each side. */
 const WAITING_MAX = 50_000;
 
-/** Without it a ledger that repeats a page would be read for ever. */
-const checkGoesOn = (after: string | null, { entries, next }: LedgerPage): void => {
-  if (next !== null && (next === after || entries.length === 0))
-    throw new LedgerUnavailable("the provider's ledger does not go on");
-};
-
-const readLedger = async (
-  { provider, signal }: ReconcileOptions,
-  after: string | null,
-): Promise<LedgerPage> => {
-  signal?.throwIfAborted();
-  try {
-    const page = await provider.ledger(after, LEDGER_PAGE);
-    checkGoesOn(after, page);
-    return page;
-  } catch (error) {
-    throw new LedgerUnavailable((error as Error).message, { cause: error });
-  }
+const unavailable = (error: Error): never => {
+  throw new LedgerUnavailable(error.message, { cause: error });
 };
 
 const ledgerPages = async function* (
-  options: ReconcileOptions,
+  { provider, signal }: ReconcileOptions,
   from: string | null,
 ): AsyncGenerator<LedgerPage> {
-  let page = await readLedger(options, from);
-  yield page;
-  while (page.next !== null) {
-    page = await readLedger(options, page.next);
+  let after = from;
+  for (;;) {
+    signal?.throwIfAborted();
+    const page: LedgerPage = await provider.ledger(after, LEDGER_PAGE).catch(unavailable);
+    const { entries, next } = page;
+    // A ledger that repeats a page would be read for ever.
+    if (next !== null && (next === after || entries.length === 0))
+      throw new LedgerUnavailable("the provider's ledger does not go on");
     yield page;
+    if (next === null) return;
+    after = next;
   }
 };
 
-/** Reads on in the log; false once it has reached the end as it is then. */
+/** False at the end of the log. */
 const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
   let after: Position | null = null;
   let end: Position | null = null;
@@ -84,16 +69,13 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
       await books.takeEvent(event);
     }
     after = page.at(-1)?.position ?? after;
-    // Requests go first.
     await turn();
     return page.length > 0;
   };
 };
 
-/** `end`: the cursor of the last entry, null for none. */
 type Reading = { end: string | null; stopped: boolean; keepsDeclines: boolean };
 
-/** Reads both in step to the end of the ledger, then the log to its own; stops when too much waits. */
 const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
   const { waitingMax = WAITING_MAX } = options;
   const readOn = logReader(options, books);
@@ -119,13 +101,12 @@ const readTail = async (
 ): Promise<void> => {
   for await (const { entries } of ledgerPages(options, from)) {
     for (const entry of entries) {
-      // What the log does not know yet began after it was read.
+      // An operation that the log does not know yet began after it was read.
       if (books.logged.has(entry.operationId)) books.takeEntry(entry);
     }
   }
 };
 
-/** An operation as its payment's stream has it now. */
 const lookUp = async (
   { store, signal }: ReconcileOptions,
   paymentId: string,
@@ -145,7 +126,6 @@ const lookUp = async (
   }
 };
 
-/** An entry whose operation the log left unresolved, never sent, or did not show at all. */
 const judge = async (
   options: ReconcileOptions,
   books: Books,
@@ -165,7 +145,6 @@ const judge = async (
   books.compare(reason === undefined ? now : { ...now, reason }, entry);
 };
 
-/** A refund seen at another provider than the one whose ledger it is. */
 const isObservedElsewhere = async (
   options: ReconcileOptions,
   { isElsewhere }: Books,
@@ -192,7 +171,7 @@ const judgeWaiting = async (
   }
 };
 
-/** Compares everything. Throws what the store throws, and LedgerUnavailable. */
+/** Throws what the store throws, and LedgerUnavailable. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
   const books = createBooks(options.store, options.providers);
   const { end, stopped, keepsDeclines } = await readBoth(options, books);
@@ -206,7 +185,6 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
   return { ok, ...counts, unreadableEvents, notCompared, differences, byKind };
 };
 
-/** `reconcile` as a scan of the log, which calls for the pages of the ledger. */
 export const reconcileScan: LogScan<
   Pick<ReconcileOptions, 'waitingMax' | 'providers'>,
   never,
@@ -217,10 +195,7 @@ export const reconcileScan: LogScan<
   return reconcile({ ...args, store, provider: { ledger }, signal });
 };
 
-/**
- * `reconcile` in another thread where the store has one; this thread calls the provider. Throws as
- * it does.
- */
+/** In another thread where the store has one; this thread calls the provider. */
 export const reconcileBeside = async ({
   store,
   provider,
@@ -232,8 +207,7 @@ export const reconcileBeside = async ({
   try {
     return await resultOf(scanLog<never, Reconciliation>(store, order));
   } catch (error) {
-    // An error of another thread keeps the name of its class alone; the reason to stop is this
-    // thread's.
+    // An error of another thread keeps its class's name alone; the reason to stop is this thread's.
     signal?.throwIfAborted();
     const { name, message } = Object(error);
     throw name === 'LedgerUnavailable' ? new LedgerUnavailable(message) : error;

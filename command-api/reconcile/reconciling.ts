@@ -1,38 +1,24 @@
-/**
- * The reconciliations of one process: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). One
- * runs at a time, and each is measured and logged.
- */
-
+/** One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 import { LedgerUnavailable, type ReconcileOptions, reconcileBeside } from './reconcile.ts';
 
 type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
-  /** 0: only on request. */
   everyMs: number;
   metrics: Pick<Metrics, 'reconciled' | 'reconcileScheduled'>;
   logger: Logger;
-  /** For an operation that the provider carried out and the log never did. Never throws. */
+  /** Never throws. */
   onNeverSent: (difference: Difference) => Promise<void>;
   startTimer?: StartTimer;
 };
 
-export type Reconciling = {
-  /** The one under way, or a new one. Throws as `reconcile` does. */
-  once(): Promise<Reconciliation>;
-  start(): void;
-  /** Ends the schedule and what is under way. */
-  stop(): void;
-};
-
-/** Soon after the start, so that its age says something. */
 const FIRST_MS = 60_000;
-/** After one that could not run. */
 const AGAIN_MS = 300_000;
 
 /** An operation whose outcome recovery still asks for is no fault. */
@@ -59,11 +45,10 @@ const logFailure = (logger: Logger, error: unknown): void => {
   logger.warn({ err: error }, `reconciliation could not run: ${what} cannot be read now`);
 };
 
-export const openReconciling = (options: ReconcilingOptions): Reconciling => {
+export const openReconciling = (options: ReconcilingOptions) => {
   const { startTimer = startBackgroundTimer, everyMs, ...known } = options;
   const { metrics, logger, onNeverSent, ...sides } = known;
   const stopping = new AbortController();
-  let running: Promise<Reconciliation> | undefined;
   let cancel = (): void => undefined;
 
   const run = async (): Promise<Reconciliation> => {
@@ -74,12 +59,7 @@ export const openReconciling = (options: ReconcilingOptions): Reconciling => {
       if (difference.kind === 'NEVER_SENT_IN_LOG') await onNeverSent(difference);
     return result;
   };
-  const once = (): Promise<Reconciliation> => {
-    running ??= run().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
+  const once = oneRunAtATime(run);
   const onSchedule = async (): Promise<void> => {
     let nextMs = everyMs;
     try {

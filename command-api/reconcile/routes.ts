@@ -1,7 +1,6 @@
 /**
- * `POST /audit/v1/reconcile` is on the command side, which alone knows the provider, and a POST
- * because it sets the provider to work. `GET /audit/v1/payments/{id}/reconcile` asks about one
- * payment.
+ * The whole comparison is on the command side, which knows the provider, and a POST because it sets
+ * the provider to work.
  */
 import { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -28,14 +27,12 @@ import { reconcilePayment } from './reconcile-payment.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
-  /** A request that comes while one runs gets its result. */
   reconcileOnce(): Promise<contract.Reconciliation>;
   streams: Streams;
 };
 
 const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was changed"];
 
-/** `result`, or `failed` with the error body of the JSON response. */
 async function* resultTexts({ reconcileOnce }: ReconcileDeps): AsyncGenerator<string> {
   try {
     yield serverSent('result', await reconcileOnce());
@@ -84,7 +81,6 @@ export type ReconcilePaymentDeps = {
   readModels: Pick<ReadModelsReader, 'getAny'>;
 };
 
-/** With the merchant that the read models name, else the first event. */
 const unreadableFor = async (
   { readModels }: ReconcilePaymentDeps,
   { merchantId: only }: Principal,
@@ -103,9 +99,7 @@ const unreadableFor = async (
   };
 };
 
-/**
- * Throws StreamNotWhole where the stream was deleted, or the log lacks what the read models know.
- */
+/** Throws StreamNotWhole where the stream was deleted, or the read models know it. */
 const rejectRemoved = async (
   { store, readModels }: ReconcilePaymentDeps,
   paymentId: string,
@@ -114,7 +108,6 @@ const rejectRemoved = async (
   if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
 };
 
-/** Undefined where there is none, or the token's merchant may not see it. */
 const comparedFor = async (
   deps: ReconcilePaymentDeps,
   principal: Principal,

@@ -22,15 +22,12 @@ export type AskDeps = {
   provider: Provider;
   queues: Queues;
   inFlight: InFlight;
-  /** Wall clock in milliseconds. */
   nowMs(): number;
   logger: Logger;
 };
 
-/** A capture, void or refund in the words of the provider's port. */
 export const CHANGE_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 
-/** What the provider is asked about an operation: all that the log knows of it. */
 export const questionAbout = (
   { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
   operation: Operation,
@@ -92,8 +89,8 @@ const askAndRecord = async (
 };
 
 /**
- * Asks, in the payment's queue, about each operation whose call must have ended. A false `goOn`
- * stops it between two questions. Returns the payment as the store has it then.
+ * Call it in the payment's queue: asks about each operation whose call must have ended. A false
+ * `goOn` stops it between two questions.
  */
 export const resolveByAsking = async (
   deps: AskDeps,

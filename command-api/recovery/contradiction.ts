@@ -15,7 +15,6 @@ import {
 } from '../responses.ts';
 import { questionAbout } from './ask.ts';
 
-/** Once. Throws what the event store throws. */
 const recordContradiction = async (
   { paymentLog, unresolved, logger }: CommandDeps,
   payment: LoadedPayment,
@@ -54,8 +53,8 @@ export const askAboutNeverSent = async (
 
 /**
  * Has the provider fence an attempt that was never sent before its key gets another one (ADR-0103):
- * a log restored to before that attempt would send it, and charge a second time. Undefined once the
- * next attempt may be made. Call it in the payment's queue, or the key's.
+ * a restored log would send it again, and charge a second time. Undefined once the next attempt may
+ * be made. Call it in the payment's queue, or the key's.
  */
 export const responseUnlessFenced = async (
   deps: CommandDeps,

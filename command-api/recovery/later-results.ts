@@ -46,7 +46,6 @@ const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
     .map(({ operationId, refundId }) => ({ operationId, refundId })),
 });
 
-/** Once; nothing where it is recorded already, or cannot be now. */
 const recordLater = async (
   { paymentLog }: CommandDeps,
   payment: LoadedPayment,
@@ -76,7 +75,7 @@ const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsk
   return 'recorded';
 };
 
-/** Records durably what is new. Safe to repeat. Throws what the event store throws. */
+/** Safe to repeat. Throws what the event store throws. */
 export const askAbout = (deps: CommandDeps, paymentId: string): Promise<AfterAsking> =>
   deps.queues.run(paymentId, () => askInTurn(deps, paymentId));
 
@@ -86,7 +85,6 @@ const logFailed = ({ logger }: CommandDeps, paymentId: string, error?: unknown):
     'the provider could not be asked what became of the payment',
   );
 
-/** askAbout for background callers: logs a failure and returns undefined. */
 const askAndLog = async (
   deps: CommandDeps,
   paymentId: string,
@@ -114,7 +112,6 @@ const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 const PAGE = 100;
 
-/** Asks about authorizations past the provider's hold period, soon and then hourly. */
 export const watchOldAuthorizations = ({
   deps,
   readModels,

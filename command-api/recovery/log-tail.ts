@@ -21,7 +21,6 @@ const AGAIN = { minMs: 500, maxMs: 30_000 };
 const WINDOW_MS = 60_000;
 const WARNED_SECONDS = 5;
 
-/** The largest value of this window and of the one before it. */
 const createWindowedMax = (windowMs: number) => {
   let [current, before, sinceMs] = [0, 0, performance.now()];
   const turn = (): void => {
@@ -46,7 +45,7 @@ const createWindowedMax = (windowMs: number) => {
   };
 };
 
-/** Starts following, and tries again while the log is out of reach. Never throws. */
+/** Tries again while the log is out of reach. Never throws. */
 export const followLogTail = (options: LogTailOptions) => {
   const { store, inFlight, nowMs, logger } = options;
   const stopping = new AbortController();
@@ -93,9 +92,7 @@ export const followLogTail = (options: LogTailOptions) => {
   void follow();
 
   return {
-    /** Resolves once everything stored before the start has been passed over. */
     caughtUp,
-    /** Between this clock and the time of an event as it came in, over the last one to two minutes. */
     clockSkewSeconds: skew.now,
     stop: () => stopping.abort(),
   };

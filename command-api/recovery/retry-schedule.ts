@@ -2,7 +2,6 @@
  * When the provider is asked again about an unresolved payment (gaps §7): at once, after each wait
  * of the schedule, then hourly. A jitter of 10 % parts payments that became unresolved together.
  */
-
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 
@@ -14,14 +13,7 @@ export type Attempted =
 
 export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: unknown };
 
-export type RetrySchedule = {
-  attempts: number;
-  /** Undefined while an attempt waits for its turn or runs. */
-  nextAttemptAtMs: number | undefined;
-};
-
-export type RetrySchedulesOptions = {
-  /** Waits between attempts; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
+type RetrySchedulesOptions = {
   delaysMs: readonly number[];
   nowMs: () => number;
   startTimer?: StartTimer;
@@ -33,25 +25,29 @@ const HOUR_MS = 3_600_000;
 const AT_ONCE_MAX = 8;
 /** Above it no schedule begins: the sweep finds the rest once there is room. */
 export const RETRY_SCHEDULES_MAX = 100_000;
-/** After the latest end of another process's call. */
 const PAST_FLIGHT_MS = 100;
 
-type Running = RetrySchedule & { cancelTimer?: () => void; queued: boolean };
+type Schedule = {
+  attempts: number;
+  nextAttemptAtMs: number | undefined;
+  cancelTimer?: () => void;
+  queued: boolean;
+};
 
 export const createRetrySchedules = (options: RetrySchedulesOptions) => {
   const { delaysMs, nowMs, startTimer = startBackgroundTimer, attempt, onFailed } = options;
-  const schedules = new Map<string, Running>();
+  const schedules = new Map<string, Schedule>();
   const waiting: string[] = [];
   let running = 0;
   let stopped = false;
 
-  const attemptIn = (paymentId: string, schedule: Running, delayMs: number): void => {
+  const attemptIn = (paymentId: string, schedule: Schedule, delayMs: number): void => {
     schedule.cancelTimer?.();
     schedule.nextAttemptAtMs = nowMs() + delayMs;
     schedule.cancelTimer = startTimer(() => enqueue(paymentId, schedule), delayMs);
   };
 
-  const attemptLater = (paymentId: string, schedule: Running, error?: unknown): void => {
+  const attemptLater = (paymentId: string, schedule: Schedule, error?: unknown): void => {
     schedule.attempts += 1;
     const { attempts } = schedule;
     const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
@@ -84,7 +80,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
     }
   };
 
-  const enqueue = (paymentId: string, schedule: Running): void => {
+  const enqueue = (paymentId: string, schedule: Schedule): void => {
     if (schedule.queued) return;
     schedule.cancelTimer?.();
     schedule.nextAttemptAtMs = undefined;
@@ -93,10 +89,9 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
     drain();
   };
 
-  /** With an attempt at once; leaves a running schedule alone. */
   const begin = (paymentId: string): void => {
     if (stopped || schedules.has(paymentId) || schedules.size >= RETRY_SCHEDULES_MAX) return;
-    const schedule: Running = { attempts: 0, nextAttemptAtMs: undefined, queued: false };
+    const schedule: Schedule = { attempts: 0, nextAttemptAtMs: undefined, queued: false };
     schedules.set(paymentId, schedule);
     enqueue(paymentId, schedule);
   };
@@ -116,7 +111,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
       enqueue(paymentId, schedule);
     },
     end,
-    get: (paymentId: string): RetrySchedule | undefined => schedules.get(paymentId),
+    get: (paymentId: string): Schedule | undefined => schedules.get(paymentId),
     stop: (): void => {
       stopped = true;
       for (const paymentId of [...schedules.keys()]) end(paymentId);

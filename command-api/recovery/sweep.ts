@@ -12,6 +12,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
 
@@ -44,7 +45,7 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
     if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
       const { data } = event.event;
-      // Said of an operation that has its outcome.
+      // Its operation has an outcome already.
       if (isLater(event.event)) continue;
       if (staysToBeDone(event.event)) operations.add(data.operationId);
       else operations.delete(data.operationId);
@@ -54,18 +55,14 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
   }
 };
 
-/** Starts sweeping, and repeats a failed sweep soon. Never throws. */
 export const startSweep = (options: SweepOptions) => {
   const { store, readModels, unresolved, logger } = options;
-  /** What the log left unresolved up to here is known. */
+  /** Up to here the log was read. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let sweeping: Promise<void> | undefined;
   let stopped = false;
-  /** Why the last sweep failed: each reason is logged once. */
   let warnedOf: string | undefined;
 
-  /** The later of the checkpoint and `readTo`. */
   const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
     if (readTo === undefined) return checkpoint;
     const between = await store.readAll(checkpoint, 1, readTo);
@@ -101,7 +98,8 @@ export const startSweep = (options: SweepOptions) => {
     await unresolved.dropResolved(found);
   };
 
-  const sweepOnce = async (): Promise<void> => {
+  const now = oneRunAtATime(async (): Promise<void> => {
+    clearTimeout(timer);
     let nextMs = jittered(EVERY_MS, NARROW_JITTER);
     try {
       await sweep();
@@ -117,20 +115,10 @@ export const startSweep = (options: SweepOptions) => {
       warnedOf = reason;
     }
     if (!stopped) timer = setTimeout(() => void now(), nextMs).unref();
-  };
+  });
 
-  const now = (): Promise<void> => {
-    clearTimeout(timer);
-    sweeping ??= sweepOnce().finally(() => {
-      sweeping = undefined;
-    });
-    return sweeping;
-  };
-
-  const firstMs = options.ready === undefined ? 0 : READY_MS_MAX;
-  const first = setTimeout(() => void now(), firstMs).unref();
+  timer = setTimeout(() => void now(), options.ready === undefined ? 0 : READY_MS_MAX).unref();
   void options.ready?.then(() => {
-    clearTimeout(first);
     if (!stopped) void now();
   });
 
@@ -138,7 +126,6 @@ export const startSweep = (options: SweepOptions) => {
     now,
     stop: () => {
       stopped = true;
-      clearTimeout(first);
       clearTimeout(timer);
     },
   };

@@ -1,7 +1,7 @@
 /**
- * What this process knows to be unresolved: the call has ended, no outcome is recorded; or an
- * operator's word is recorded, and the provider has not confirmed it. Each payment has a schedule by
- * which the provider is asked until it is definite.
+ * The operations that this process knows to be unresolved: their call has ended without an outcome
+ * in the log, or an operator resolved them and the provider has not confirmed it. A schedule for
+ * each payment asks the provider until it is definite.
  */
 import { StreamNotWhole } from '../../shared/event-store/errors.ts';
 import {
@@ -30,16 +30,13 @@ export type KnownOperation = {
   operationId: string;
   amountMinor: number;
   currency: string;
-  /** The time of its intent. */
   since: string;
-  /** Where another provider was sent it than the one that is set, which is not asked. */
+  /** Another provider was sent it than the one that is set: it is not asked. */
   otherProvider?: string;
-  /** The first operator's word, which waits for a second's. */
   request?: ResolutionRequest | undefined;
 };
 
 export type UnresolvedOperation = KnownOperation & {
-  /** How often this process has asked in vain. */
   attempts: number;
   /** Null while an attempt waits for its turn, and where another process asks. */
   nextAttemptAt: string | null;
@@ -81,7 +78,6 @@ export const knownOperations = (
     .filter((one) => one.ended !== undefined || !mayRun(payment, one))
     .map((one) => knownOf(payment, one, providers));
 
-/** Also true for a payment that is gone. */
 const isDone = (state: PaymentState | undefined): boolean =>
   unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
 
@@ -89,10 +85,9 @@ const isDone = (state: PaymentState | undefined): boolean =>
 const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
   otherProvider !== undefined && state !== 'UNCONFIRMED';
 
-/** The known operations by payment, the oldest first, and the unresolved creates by fingerprint. */
+/** By payment, the oldest first, and unresolved creates by fingerprint. */
 const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
   const byPayment = new Map<string, KnownOperation[]>();
-  /** Equal creates can have run side by side. */
   const byFingerprint = new Map<string, Set<string>>();
   const fingerprints = new Map<string, string>();
 
@@ -145,7 +140,6 @@ export const createUnresolved = (
     index.remove(paymentId);
   };
 
-  /** The payment's stream was read or appended to: drops what has its outcome now. */
   const update = (paymentId: string, payment: LoadedPayment | undefined): void => {
     if (payment === undefined || isDone(payment.state)) drop(paymentId);
     else if (index.byPayment.has(paymentId)) index.put(payment);
@@ -204,7 +198,6 @@ export const createUnresolved = (
 
   const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });
 
-  /** True where this process is carrying out all that is left to ask about. */
   const isLive = (paymentId: string): boolean => {
     const state = paymentLog.peek(paymentId)?.state;
     const operations = unresolvedOperations(state);
@@ -231,15 +224,14 @@ export const createUnresolved = (
       if (!isLive(paymentId)) schedules.begin(paymentId);
     },
     update,
-    /** Asks at once, for a request in the payment's queue. Returns the payment as it is then. */
+    /** For a request, in the payment's queue. Returns the payment as read. */
     resolve: (paymentId: string) => resolve(paymentId),
-    /** The payment once no call runs on it, asked about in its queue. Throws BudgetSpent. */
+    /** The same once no call runs on it. Throws BudgetSpent. */
     resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>
       queues.run(paymentId, async () => {
         const payment = await waitForInFlight(deps, paymentId, 'store', budget);
         return unresolvedOperations(payment?.state).length > 0 ? resolve(paymentId) : payment;
       }),
-    /** Drops payments, of those not named here, that another process has resolved. */
     dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
       for (const paymentId of [...index.byPayment.keys()]) {
         if (stillUnresolved.has(paymentId)) continue;
@@ -249,9 +241,7 @@ export const createUnresolved = (
         });
       }
     },
-    /** The payment that an equal create joins (gaps §7). */
     equalCreate: index.createOf,
-    /** `count` is of unresolved payments, the others are of operations. */
     metrics: () => {
       const inState = (state: KnownOperation['state']): KnownOperation[] =>
         index.all().filter((operation) => operation.state === state);
@@ -274,7 +264,7 @@ export const createUnresolved = (
           nextAttemptAtMs === undefined ? null : new Date(nextAttemptAtMs).toISOString();
         return { ...operation, attempts, nextAttemptAt };
       }),
-    /** Ends the schedules: only requests still ask. The next start finds what is unresolved. */
+    /** Only requests still ask. The next start finds what is unresolved. */
     stopAsking: (): void => {
       stopped = true;
       schedules.stop();

@@ -1,7 +1,7 @@
 /**
- * The search of a create's body for card numbers (gaps §4, ADR-0124): its own one, and those that it gives
- * under a key spelled `number` or `cvv`, wherever and however often. Of two equal keys a JSON parser keeps
- * the last one alone, so these are read from the text.
+ * Card numbers in a create's body (gaps §4, ADR-0124): its own, and those under a key spelled
+ * `number` or `cvv`, wherever and however often. Of two equal keys a JSON parser keeps the last one
+ * alone, so these are read from the text.
  */
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
 import {
@@ -29,7 +29,6 @@ const decoded = (token: string): string => {
   }
 };
 
-/** The numbers of 12 to 19 digits under such keys in the text of a body, other than `own`, in ASCII. */
 const spelledNumbers = (text: string, own: string | undefined): string[] => {
   const numbers = new Set<string>();
   for (const [, token = ''] of withPlainLetters(text).matchAll(SPELLED)) {
@@ -46,16 +45,13 @@ const spelledNumbers = (text: string, own: string | undefined): string[] => {
 const SPELLED_FIELD = /(?:^|\.)(?:number|cvv)$/;
 
 type Found = {
-  /** Every field but the number's own that holds the card number, as details name it. */
   holders: ReadonlySet<string>;
-  /** A text that is kept looks like the number of another card. */
   holdsOtherCard: boolean;
 };
 
 /**
- * Searches every text, every unknown key and the Idempotency-Key for the card number, and what is
- * kept also for the numbers that the body spells as one elsewhere (gaps §4). `text` is the body as it
- * arrived, `knownKeys` are those of the contract.
+ * Searches every text, unknown key and the Idempotency-Key for the card number, and what is kept
+ * also for the numbers that the body spells elsewhere (gaps §4). `text` is the body as it arrived.
  */
 export const searchTexts = (
   body: JsonObject,

@@ -1,6 +1,6 @@
 /**
- * What a request body holds (gaps §3): its values, every text to be searched for card numbers (gaps
- * §4), and what `details` say of one that breaks the contract.
+ * A request body's values (gaps §3), its texts to be searched for card numbers (gaps §4), and
+ * `details` on one that breaks the contract.
  */
 import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
@@ -15,10 +15,9 @@ export const isObject = (value: unknown): value is JsonObject =>
 /** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point (gaps §3). */
 export const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
 
-/** Nothing deeper than this is ever read. */
 const READ_DEPTH_MAX = 8;
 
-/** A JSON value without what is `null` in its objects, which counts as absent (gaps §3). */
+/** A `null` in an object counts as absent (gaps §3). */
 export const withoutNulls = (value: unknown, depth = 0): unknown => {
   if (depth > READ_DEPTH_MAX) return value;
   if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1));
@@ -34,13 +33,11 @@ export const withoutNulls = (value: unknown, depth = 0): unknown => {
 export const requestedAmount = (amount: number): RequestedAmount =>
   amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;
 
-/** Below this, a number has fewer digits than any card number. */
 const NUMBER_MIN = 10 ** (CARD_DIGITS_MIN - 1);
 
-/** Meets one text; `path` is undefined below a key that the contract does not know. */
+/** `path` is undefined below a key that the contract does not know. */
 type Meet = (text: string, path: string | undefined) => void;
 
-/** A value and where it stands; `unknownKey` is the key above it, where the contract does not know that. */
 type Place = { value: unknown; path: string | undefined; unknownKey?: string };
 
 const itemsOf = (items: readonly unknown[], path: string | undefined): Place[] =>
@@ -61,8 +58,8 @@ const entriesOf = (
   );
 
 /**
- * Meets every text, long number (also one below zero) and unknown key of a JSON value, in the order of
- * the sender. A loop, for a body may be nested deeper than the stack.
+ * Every text, long number (also one below zero) and unknown key, in the order of the sender. A
+ * loop, for a body may be nested deeper than the stack.
  */
 export const eachText = (
   body: unknown,
@@ -85,7 +82,6 @@ export const eachText = (
   }
 };
 
-/** Every text of a JSON value, keys included. */
 export const textsOf = (value: unknown): string[] => {
   const texts: string[] = [];
   eachText(value, undefined, new Set(), (text) => texts.push(text));

@@ -1,7 +1,4 @@
-/**
- * The body of a create (interface, "Resources and their fields"): its schema, in the contract's
- * names and order, and the function that reads it (gaps §3, §4).
- */
+/** The body of a create (interface, "Resources and their fields"; gaps §3, §4). */
 import { z } from 'zod';
 import {
   currencyCode,
@@ -56,7 +53,7 @@ export const Card = requiredObject({
   brand: optionalText(),
 }).meta({ id: 'Card' });
 
-/** A token of the provider's in place of number, expiry and CVV (gaps §14). */
+/** A token in place of number, expiry and CVV (gaps §14). */
 export const CardByToken = requiredObject({
   token: requiredPattern(CARD_TOKEN, '1 to 255 of A-Z a-z 0-9 _ -'),
   holderName: requiredText(),
@@ -96,12 +93,11 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   source: Source.optional(),
 });
 
-/** What the API documents show; a request is read by the one of the two that it is. */
+/** For the API documents; a request is read by the one of the two below that fits it. */
 export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));
 
-/** With its defaults filled in and unknown fields gone. */
 export type CreateRequest = {
   amountMinor: RequestedAmount;
   currency: string;
@@ -110,10 +106,9 @@ export type CreateRequest = {
   details: PaymentDetails;
 };
 
-/** `holdsOtherCard`: a text that is kept looks like the number of another card. */
 type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
 
-/** A `null` counts as absent; nearly no request has one, so only a body that does not fit is read again. */
+/** Nearly no request has a `null`: only a body that does not fit is read without them. */
 const readBy = <T>(parse: SafeParse<T>, body: JsonObject) => {
   const read = parse(body);
   return read.success ? read : parse(withoutNulls(body));
@@ -130,7 +125,6 @@ const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
 const isGiven = (card: JsonObject, field: string): boolean =>
   card[field] !== undefined && card[field] !== null;
 
-/** What a token stands in place of. */
 const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 const BOTH = 'paymentMethod.card must hold either number or token';
 
@@ -157,7 +151,7 @@ type DetailsInput = Omit<
   'amount' | 'currency' | 'captureNow' | 'paymentMethod'
 >;
 
-/** An empty CVV or brand is none. */
+/** An empty CVV or brand counts as absent. */
 const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
   ...card,
   ...(cvv && { cvv }),
@@ -193,8 +187,8 @@ const FIELDS = Object.keys(PaymentRequest.shape);
 const FIELD_BY_PLAIN_NAME = new Map(FIELDS.map((field) => [plain(field), field]));
 
 /**
- * The fields, in the contract's order, that a body names but for upper and lower case, `_` or `-` (gaps §3).
- * Ignored as unknown, `capturenow` would make an authorization of a sale without a word.
+ * Fields that a body names but for upper and lower case, `_` or `-` (gaps §3). Ignored as unknown,
+ * `capturenow` would make an authorization of a sale without a word.
  */
 const misspelledIn = (body: JsonObject): string[] => {
   const unknown = Object.keys(body).filter((name) => !FIELDS.includes(name));
@@ -205,7 +199,6 @@ const misspelledIn = (body: JsonObject): string[] => {
 const isAbout = (detail: string, field: string): boolean =>
   detail.startsWith(field) && /^[ .[]/.test(detail.slice(field.length));
 
-/** One entry for each misspelt field, before all that is wrong with the other fields. */
 const asMisspelled = (fields: readonly string[], others: readonly string[]): Invalid => {
   const rest = others.filter((detail) => !fields.some((field) => isAbout(detail, field)));
   const details = [...fields.map((field) => `${field} is misspelled`), ...rest];

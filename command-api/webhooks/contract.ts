@@ -41,15 +41,12 @@ const decodedEscapes = (escapes: string): string => {
   }
 };
 
-/** As the receiver reads an address: without escapes, one that is no UTF-8 as a gap. */
+/** The receiver reads an address without escapes; one that is no UTF-8 counts as a gap. */
 const decoded = (url: string): string => url.replace(/(?:%[0-9a-f]{2})+/gi, decodedEscapes);
 
 const HOST_AND_PORT = /^https?:[/\\]*[^/\\?]*/i;
 
-/**
- * In the host's name, and behind it as stored: one in ten IP addresses with a port passes for a
- * card.
- */
+/** Not in an IP address: one in ten with a port passes for a card. */
 const cardProblem = (text: string): string | undefined => {
   const url = new URL(text);
   const name = literalOf(url) === undefined ? url.hostname : '';

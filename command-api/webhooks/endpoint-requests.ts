@@ -52,7 +52,6 @@ const unavailable = (error: unknown): never => {
   throw new ReadModelsUnavailable(message, { cause: error });
 };
 
-/** Throws ReadModelsUnavailable, a 503, where the engine cannot be read. */
 export const readableDeliveries = ({ load, attempts }: Readable): Readable => ({
   load: (...args) => load(...args).catch(unavailable),
   attempts: (...args) => attempts(...args).catch(unavailable),
@@ -66,7 +65,6 @@ type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
   keyed?: Keyed<object>;
 };
 
-/** What recognises a repeat under a key (gaps §8); undefined without a key. */
 const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
   merchantId: string,
@@ -102,15 +100,12 @@ const rejectOutcome = (
     return reject(reply, 'RATE_LIMITED', [TESTED], {
       'retry-after': String(Math.ceil(outcome.againMs / 1000)),
     });
-  // One endpoint too many breaks a rule of the merchant: there is no endpoint that could forbid it.
+  // With one endpoint too many there is no endpoint that could forbid it.
   const code = kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
   return reject(reply, code, [outcome.why]);
 };
 
-/**
- * In its merchant's turn and the request's budget (gaps §7); undefined once rejected. Throws what
- * the event store throws but a RevisionConflict.
- */
+/** In its merchant's turn (gaps §7). Undefined, and rejected, where nothing is stored. */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
   { principal, arrivedAtMs, keyed }: Arrived,
@@ -142,14 +137,12 @@ export const handled = async (
   return undefined;
 };
 
-/** Throws Error where the command has deleted it. */
 export const endpointAfter = ({ after }: Stored, endpointId: string): Endpoint => {
   const endpoint = after.endpoints.find((one) => one.endpointId === endpointId);
   if (endpoint === undefined) throw new Error(`webhook endpoint ${endpointId} is gone`);
   return endpoint;
 };
 
-/** As it was right after its registration. Throws Error where `done` is none. */
 export const createdEndpoint = (done: Stored): Endpoint => {
   const [created] = done.events;
   if (created?.event.type !== 'WebhookEndpointCreated') throw new Error('no endpoint was created');
@@ -177,7 +170,6 @@ const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
   return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
 };
 
-/** `row`: how far its delivery is, as read before; undefined where there is none yet. */
 export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
   const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;
   const { oldSecretExpiresAt } = endpoint;
@@ -197,10 +189,7 @@ export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): 
   };
 };
 
-/**
- * A command reads it before it stores anything: a response that fails after that would deny what
- * was stored. Throws what the delivery store throws.
- */
+/** A command reads it before it stores anything: a response that fails later would deny that. */
 export const deliveryOf = async (
   deliveries: Pick<DeliveryStore, 'load'>,
   endpointId: string,
@@ -209,14 +198,12 @@ export const deliveryOf = async (
   return stored && parseDeliveryRow(stored.text);
 };
 
-/** Throws what the delivery store throws. */
 export const currentEndpointBody = async (
   deliveries: Pick<DeliveryStore, 'load'>,
   endpoint: Endpoint,
 ): Promise<WebhookEndpoint> =>
   endpointBody(endpoint, await deliveryOf(deliveries, endpoint.endpointId));
 
-/** An endpoint as it is shown once. */
 export const withSecret = async (
   { secret }: Webhooks,
   endpoint: Endpoint,
@@ -227,7 +214,6 @@ export const withSecret = async (
   return { ...endpointBody(endpoint, delivery), secret: secretTextOf(key) };
 };
 
-/** The latest first; `next` is the cursor of the next page. */
 export const sendAttempts = async (
   { deliveries }: Webhooks,
   endpointId: string,
@@ -242,7 +228,6 @@ export const sendAttempts = async (
   });
 };
 
-/** Undefined where no kept attempt has it. */
 export const eventOf = async ({ deliveries }: Webhooks, endpointId: string, eventId: string) => {
   const [found] = await deliveries.attempts(endpointId, { limit: 1, eventId });
   if (found === undefined) return undefined;

@@ -1,12 +1,7 @@
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
-import {
-  AllEndpointsParameters,
-  AttemptParameters,
-  MerchantEndpointList,
-  WebhookAttemptList,
-} from './contract.ts';
+import * as contract from './contract.ts';
 import {
   currentEndpointBody,
   sendAttempts,
@@ -14,10 +9,6 @@ import {
   type Webhooks,
 } from './endpoint-requests.ts';
 
-/**
- * 'not readable' where it may be of a merchant whose endpoints cannot be read. Throws
- * StoreUnavailable, and what the deliveries throw.
- */
 const lookFor = async (
   { store, deliveries }: Webhooks,
   endpointId: string,
@@ -42,8 +33,8 @@ const route = routeWith<WebhookDeps>();
 
 export const WEBHOOK_OPERATOR_ROUTES = {
   listAllWebhookEndpoints: route({
-    request: { allMerchants: true, query: AllEndpointsParameters },
-    responses: okJson(MerchantEndpointList),
+    request: { allMerchants: true, query: contract.AllEndpointsParameters },
+    responses: okJson(contract.MerchantEndpointList),
     handle: async ({ webhooks }, { query: { merchant } }, reply) => {
       const { merchantIds } =
         merchant === undefined
@@ -61,9 +52,9 @@ export const WEBHOOK_OPERATOR_ROUTES = {
     },
   }),
   listAllWebhookAttempts: route({
-    request: { allMerchants: true, endpointId: true, query: AttemptParameters },
+    request: { allMerchants: true, endpointId: true, query: contract.AttemptParameters },
     responses: {
-      ...okJson(WebhookAttemptList),
+      ...okJson(contract.WebhookAttemptList),
       404: { description: 'No merchant has such a webhook endpoint.' },
     },
     handle: async ({ webhooks }, { endpointId, query }, reply) => {

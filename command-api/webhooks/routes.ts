@@ -1,4 +1,4 @@
-/** A merchant's own webhook endpoints: a request becomes an event, which the deliverer follows. */
+/** A request becomes an event, which the deliverer follows. */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { reject } from '../../shared/http/errors.ts';
@@ -18,19 +18,7 @@ import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { BODY_NOT_OBJECT, invalid, isObject, withoutNulls } from '../request/json.ts';
 import { parseIdempotencyKey } from '../request/read-request.ts';
-import {
-  AttemptParameters,
-  urlDetails,
-  WebhookAttemptList,
-  WebhookEndpoint,
-  WebhookEndpointChange,
-  WebhookEndpointList,
-  WebhookEndpointRequest,
-  WebhookEndpointWithSecret,
-  WebhookResend,
-  WebhookRotation,
-  WebhookTest,
-} from './contract.ts';
+import * as contract from './contract.ts';
 import {
   createdEndpoint,
   currentEndpointBody,
@@ -52,7 +40,6 @@ const readAs =
   (request: FastifyRequest): Read<T> => {
     const json: Read<unknown> = readJson(request);
     if (!json.ok) return json;
-    // A body that is not there is an empty one: every field of it may be left out.
     const body = json.value === undefined ? {} : json.value;
     return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);
   };
@@ -66,11 +53,10 @@ const readPost =
     return body.ok ? { ok: true, value: { key: keyed.key, request: body.value } } : body;
   };
 
-const readRegistration = readPost(WebhookEndpointRequest);
-const readChange = readAs(WebhookEndpointChange);
-const readRotation = readPost(WebhookRotation);
-const readResend = readPost(WebhookResend);
-/** A test ignores its body. */
+const readRegistration = readPost(contract.WebhookEndpointRequest);
+const readChange = readAs(contract.WebhookEndpointChange);
+const readRotation = readPost(contract.WebhookRotation);
+const readResend = readPost(contract.WebhookResend);
 const readTest = ({ raw }: FastifyRequest): Read<Keyed<object>> => {
   const keyed = parseIdempotencyKey(raw.rawHeaders);
   return keyed.ok ? { ok: true, value: { key: keyed.key, request: {} } } : keyed;
@@ -87,7 +73,6 @@ const KEY_REUSED: Record<number, ResponseForm> = {
 const NO_ENDPOINT: Record<number, ResponseForm> = {
   404: { description: 'The merchant has no such webhook endpoint.' },
 };
-/** Nothing in the tables of examples makes it happen. */
 const FAULT: Record<number, ResponseForm> = {
   500: { description: 'A fault of ours.', unrecorded: true },
 };
@@ -105,11 +90,15 @@ export const WEBHOOK_ROUTES = {
   createWebhookEndpoint: route({
     request: {
       read: readRegistration,
-      body: { schema: WebhookEndpointRequest, required: true },
+      body: { schema: contract.WebhookEndpointRequest, required: true },
       ...KEYED,
     },
     responses: {
-      201: { description: 'Registered.', content: asJson(WebhookEndpointWithSecret), ...REPLAYED },
+      201: {
+        description: 'Registered.',
+        content: asJson(contract.WebhookEndpointWithSecret),
+        ...REPLAYED,
+      },
       ...NOT_ALLOWED,
       ...FAULT,
     },
@@ -117,7 +106,7 @@ export const WEBHOOK_ROUTES = {
       const { webhooks } = api;
       const { principal, content: keyed } = input;
       const { url, eventTypes, description } = keyed.request;
-      const details = urlDetails(url, webhooks.kindOf);
+      const details = contract.urlDetails(url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       await webhooks.secret();
       const endpointId = `we_${newUlid()}`;
@@ -139,7 +128,7 @@ export const WEBHOOK_ROUTES = {
   }),
   listWebhookEndpoints: route({
     request: {},
-    responses: { ...okJson(WebhookEndpointList), ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpointList), ...FAULT },
     handle: async ({ webhooks }, { principal }, reply) => {
       const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);
       const show = (one: Endpoint) => currentEndpointBody(webhooks.deliveries, one);
@@ -148,7 +137,7 @@ export const WEBHOOK_ROUTES = {
   }),
   getWebhookEndpoint: route({
     request: { endpointId: true },
-    responses: { ...okJson(WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
     handle: async ({ webhooks }, { principal, endpointId }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
@@ -159,13 +148,13 @@ export const WEBHOOK_ROUTES = {
     request: {
       endpointId: true,
       read: readChange,
-      body: { schema: WebhookEndpointChange, required: true },
+      body: { schema: contract.WebhookEndpointChange, required: true },
     },
-    responses: { ...okJson(WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
       const { endpointId, content } = input;
-      const details = urlDetails(content.url, webhooks.kindOf);
+      const details = contract.urlDetails(content.url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const end = await webhooks.store.end();
@@ -177,7 +166,7 @@ export const WEBHOOK_ROUTES = {
   }),
   deleteWebhookEndpoint: route({
     request: { endpointId: true },
-    responses: { ...okJson(WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
       const { principal, endpointId } = input;
@@ -192,13 +181,13 @@ export const WEBHOOK_ROUTES = {
     request: {
       endpointId: true,
       read: readRotation,
-      body: { schema: WebhookRotation, required: false },
+      body: { schema: contract.WebhookRotation, required: false },
       ...KEYED,
     },
     responses: {
       200: {
         description: 'The response.',
-        content: asJson(WebhookEndpointWithSecret),
+        content: asJson(contract.WebhookEndpointWithSecret),
         ...REPLAYED,
       },
       ...KEY_REUSED,
@@ -222,7 +211,11 @@ export const WEBHOOK_ROUTES = {
   testWebhookEndpoint: route({
     request: { endpointId: true, read: readTest, ...KEYED },
     responses: {
-      202: { description: 'It is sent in a moment.', content: asJson(WebhookTest), ...REPLAYED },
+      202: {
+        description: 'It is sent in a moment.',
+        content: asJson(contract.WebhookTest),
+        ...REPLAYED,
+      },
       ...NO_ENDPOINT,
       ...FAULT,
     },
@@ -238,13 +231,13 @@ export const WEBHOOK_ROUTES = {
     request: {
       endpointId: true,
       read: readResend,
-      body: { schema: WebhookResend, required: true },
+      body: { schema: contract.WebhookResend, required: true },
       ...KEYED,
     },
     responses: {
       202: {
         description: 'They are sent from now on.',
-        content: asJson(WebhookEndpoint),
+        content: asJson(contract.WebhookEndpoint),
         ...REPLAYED,
       },
       ...NOT_ALLOWED,
@@ -277,8 +270,8 @@ export const WEBHOOK_ROUTES = {
     },
   }),
   listWebhookAttempts: route({
-    request: { endpointId: true, query: AttemptParameters },
-    responses: { ...okJson(WebhookAttemptList), ...NO_ENDPOINT, ...FAULT },
+    request: { endpointId: true, query: contract.AttemptParameters },
+    responses: { ...okJson(contract.WebhookAttemptList), ...NO_ENDPOINT, ...FAULT },
     handle: async ({ webhooks }, { principal, endpointId, query }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       return endpoint === undefined ? reply : sendAttempts(webhooks, endpointId, query, reply);

@@ -1,8 +1,9 @@
 /**
- * `POST /webhooks/stripe`. A notice is a reason to ask now and never the truth: notices repeat,
- * come late and in any order. It is accepted once what Stripe then says is recorded; before that,
- * Stripe delivers it again, for days.
+ * A notice is a reason to ask now and never the truth: notices repeat, come late and in any order.
+ * It is accepted once what Stripe then says is recorded; before that, Stripe delivers it again, for
+ * days.
  */
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { createRateLimiter, type Rate, senderOf } from '../../shared/http/auth/rate-limit.ts';
@@ -12,23 +13,89 @@ import { unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { NoticeOrigin } from '../provider/port.ts';
+import { intentReference } from '../provider/stripe/look-up.ts';
 import { askAbout } from '../recovery/later-results.ts';
 import { type Budget, BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
-import { isSignedByStripe, type Notice, noticeBody, readNotice } from './stripe-notice.ts';
 
-/** Of one Stripe account: one secret, or two while one replaces the other. */
+type Notice = {
+  account: string | undefined;
+  /** From our metadata, which PaymentIntents, their charges and our refunds have. */
+  paymentId: string | undefined;
+  /** The PaymentIntent, for what was made in the Dashboard, and disputes. */
+  reference: string | undefined;
+};
+
+/** Every other field is ignored. */
+const noticeBody = z.object({
+  account: z.string().nullish(),
+  data: z.object({
+    object: z.object({
+      object: z.string().nullish(),
+      id: z.string().nullish(),
+      metadata: z.record(z.string(), z.unknown()).nullish(),
+      payment_intent: z.unknown().optional(),
+    }),
+  }),
+});
+
+const OWN_PAYMENT_ID = /^pay_[0-9A-Z]{26}$/;
+const ownPaymentId = (value: unknown): string | undefined =>
+  typeof value === 'string' && OWN_PAYMENT_ID.test(value) ? value : undefined;
+
+const parsed = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+};
+
+const readNotice = (body: Buffer): Notice | undefined => {
+  const read = noticeBody.safeParse(parsed(body)).data;
+  if (read === undefined) return undefined;
+  const { object, id, metadata, payment_intent: intent } = read.data.object;
+  return {
+    account: read.account ?? undefined,
+    paymentId: ownPaymentId(metadata?.paymentId),
+    reference: intentReference(object === 'payment_intent' ? id : intent),
+  };
+};
+
+const TOLERANCE_S = 300;
+
+const signatureOf = (secret: string, time: string, body: Buffer): Buffer =>
+  createHmac('sha256', secret).update(`${time}.`).update(body).digest();
+
+const isSignedByStripe = (
+  body: Buffer,
+  header: string,
+  secrets: readonly string[],
+  nowMs: number,
+): boolean => {
+  const parts = header.split(',').map((part) => part.split('=', 2));
+  const valuesOf = (name: string): string[] =>
+    parts.flatMap(([key, value]) => (key?.trim() === name && value !== undefined ? [value] : []));
+  const [time = '', ...others] = valuesOf('t');
+  const ageS = Math.abs(nowMs / 1_000 - Number(time));
+  if (others.length > 0 || !/^[0-9]{1,12}$/.test(time) || ageS > TOLERANCE_S) return false;
+  const given = valuesOf('v1').filter((value) => /^[0-9a-f]{64}$/.test(value));
+  const expected = secrets.map((secret) => signatureOf(secret, time, body));
+  return given.some((value) =>
+    expected.some((own) => timingSafeEqual(own, Buffer.from(value, 'hex'))),
+  );
+};
+
+/** One Stripe account's secret, or two while one replaces the other. */
 type Signer = { merchantId: string | undefined; secrets: readonly string[] };
 
 export type StripeWebhookDeps = {
   commands: CommandDeps;
   stripeNotices: {
     signers: readonly Signer[];
-    /** Drawn on, per address, by notices that are not signed. */
     unsigned: { limiter: ReturnType<typeof createRateLimiter>; rate: Rate };
   };
 };
 
-/** Without a secret no notice is signed. */
 export const stripeNoticesOf = ({
   stripe,
   unauthenticatedRateLimit: rate,
@@ -46,18 +113,6 @@ export const stripeNoticesOf = ({
 /** Stripe gives up a delivery after some ten seconds. */
 const BUDGET_MS = 8_000;
 
-/** Undefined for none of this service's. */
-const paymentOf = async (
-  { provider }: CommandDeps,
-  notice: Notice,
-  origin: NoticeOrigin,
-): Promise<string | undefined | { unknown: true }> => {
-  if (notice.paymentId !== undefined || notice.reference === undefined) return notice.paymentId;
-  const found = await provider.paymentOf(notice.reference, origin);
-  if (found.outcome === 'UNKNOWN') return { unknown: true };
-  return found.outcome === 'FOUND' ? found.paymentId : undefined;
-};
-
 /** False where Stripe did not say. */
 const askAll = async (
   commands: CommandDeps,
@@ -66,10 +121,14 @@ const askAll = async (
   { request }: FastifyReply,
   budget: Budget,
 ): Promise<boolean> => {
-  const paymentId = await paymentOf(commands, notice, origin);
-  // Nothing is to be asked about what this service did not make.
+  let { paymentId } = notice;
+  if (paymentId === undefined && notice.reference !== undefined) {
+    const found = await commands.provider.paymentOf(notice.reference, origin);
+    if (found.outcome === 'UNKNOWN') return false;
+    if (found.outcome === 'FOUND') paymentId = found.paymentId;
+  }
+  // None of this service's.
   if (paymentId === undefined) return true;
-  if (typeof paymentId === 'object') return false;
   request.paymentId = paymentId;
   const payment = await commands.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) return true;
@@ -78,7 +137,6 @@ const askAll = async (
   return found !== 'unknown' && found !== 'at other provider';
 };
 
-/** As askAll; false as well where it takes longer than Stripe waits. */
 const isKnownNow = async (
   commands: CommandDeps,
   notice: Notice,

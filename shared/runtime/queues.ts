@@ -27,3 +27,16 @@ export const createQueues = (): Queues => {
 
   return { run, idle };
 };
+
+/** `work`, one run at a time: a call while it runs gets the result of that run. */
+export const oneRunAtATime = <A extends unknown[], T>(
+  work: (...args: A) => Promise<T>,
+): ((...args: A) => Promise<T>) => {
+  let running: Promise<T> | undefined;
+  return (...args) => {
+    running ??= work(...args).finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+};

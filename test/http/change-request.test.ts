@@ -1,7 +1,7 @@
 /** Which capture and refund requests are read, and which texts of them are searched for the card (gaps §3, §4). */
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { parseCapture, parseRefund } from '../../command-api/request/change-request.ts';
+import { parseCapture, parseRefund } from '../../command-api/request/read-request.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 import { textOf as pageOf } from '../support/project-files.ts';

@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { comparableCreate } from '../../command-api/card-of-request.ts';
+import { comparableCreate } from '../../command-api/create-payment.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { propertyRuns } from '../support/property-runs.ts';

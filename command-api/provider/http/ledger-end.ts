@@ -1,11 +1,10 @@
 /**
- * The end of a ledger that is read oldest first from a sequence number (provider.md): in steps that
- * double until nothing comes after, then by halves. Numbers may have gaps, and the last page may
- * name a next one, which is empty.
+ * The end of a ledger that is read oldest first (provider.md): in steps that double until nothing
+ * comes after, then by halves. Numbers may have gaps, and the last page may name a next one.
  */
 import type { LedgerEntry, Provider } from '../port.ts';
 
-/** A page of them stays within the cap on a body's size, whatever the codes' lengths. */
+/** Stays within the cap on a body's size, whatever the codes' lengths. */
 export const LEDGER_PAGE_MAX = 100;
 /** Doubling and halving over every safe integer takes half of it. */
 const REQUESTS_MAX = 220;
@@ -23,7 +22,6 @@ export const ledgerEnd = async (
   const floor = Number(after ?? 0);
   /** An entry lies after `low`, or `low` is that of the last one; none lies after `high`. */
   let low = floor;
-  /** The page that ends at `low`. */
   let found: LedgerEntry[] = [];
   let high: number | undefined;
   let step = LEDGER_PAGE_MAX;

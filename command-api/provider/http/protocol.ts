@@ -1,4 +1,4 @@
-/** The shapes of the provider's HTTP protocol (provider.md), for its client and its server. */
+/** The protocol of provider.md, for its client and its server. */
 import { z } from 'zod';
 import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
 

@@ -1,4 +1,3 @@
-/** A provider that speaks the protocol of provider.md. */
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
@@ -31,11 +30,10 @@ type HttpProviderOptions = {
   url: string;
   token?: string | undefined;
   connectTimeoutMs: number;
-  /** The whole time for one call, to the last byte of its response. */
   timeoutMs: number;
 };
 
-/** As long as card schemes keep an authorization. */
+/** Card schemes keep an authorization for so long. */
 const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
 const numberIn = (operation: ProviderOperation): string | undefined => {
@@ -159,7 +157,7 @@ const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined =
   };
 };
 
-/** What is not exactly an outcome of this very operation is Unknown; only codes go on. */
+/** Anything but an outcome of this very operation is Unknown; only codes are passed on. */
 const readOutcome = (
   body: unknown,
   question: Sent,
@@ -183,7 +181,6 @@ const isFenced = (body: unknown, question: Sent): boolean => {
   return read.success && read.data.operationId === question.operationId;
 };
 
-/** `number` is the card number that the call carried, if any. */
 const readExecute = (
   { status, body }: RawResponse,
   question: Sent,
@@ -224,7 +221,6 @@ const entryFrom = (
     : { ...entry, ...declinedFrom(body, undefined), outcome, providerReference };
 };
 
-/** Throws Error where the response is no page. */
 const readLedger = ({ status, body }: RawResponse): LedgerPage => {
   const read = ledgerBody.safeParse(body);
   if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);

@@ -17,7 +17,7 @@ const BRANDS: Readonly<Record<string, CardBrand>> = {
   unionpay: 'UNIONPAY',
 };
 
-/** The card of a PaymentMethod (`pm_…`): NOT_FOUND where Stripe knows none, or it is no card. */
+/** NOT_FOUND where Stripe knows no such PaymentMethod (`pm_…`), or it is no card. */
 export const describeToken = async (call: StripeCall, token: string): Promise<TokenDescription> => {
   if (!TOKEN.test(token)) return { outcome: 'NOT_FOUND' };
   const response = await call.send(getPaymentMethod(token));
@@ -40,7 +40,7 @@ export const describeToken = async (call: StripeCall, token: string): Promise<To
   };
 };
 
-/** With Stripe's test tokens in place of its test numbers no permission for raw cards is needed. */
+/** By a token instead of a test number no permission for raw cards is needed. */
 const TOKENS: Readonly<Record<string, string>> = {
   '4242424242424242': 'pm_card_visa',
   '5555555555554444': 'pm_card_mastercard',

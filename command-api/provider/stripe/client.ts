@@ -1,13 +1,10 @@
-/** Sends each request to Stripe once, with the key and the account of the payment's merchant. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 
-/** A secret key, and the connected account that it acts for. */
 export type StripeAccount = {
   secretKey: string;
   account?: string | undefined;
-  /** For the log; absent for the installation's. */
   name?: string;
 };
 
@@ -19,11 +16,6 @@ export type StripeResponse = RawResponse | NoResponse;
 export type StripeCall = {
   send(request: StripeRequest): Promise<StripeResponse>;
   leftMs(): number;
-};
-
-export type StripeClient = {
-  send(request: StripeRequest, account: StripeAccount, deadline: Deadline): Promise<StripeResponse>;
-  close(): Promise<void>;
 };
 
 /** A PaymentIntent is 3 to 6 kB; a list has up to 100 of them. */
@@ -47,12 +39,16 @@ export const stripeClient = (options: {
   url: string;
   version: string;
   connectTimeoutMs: number;
-}): StripeClient => {
+}) => {
   const base = new URL(options.url);
   const prefix = base.pathname.replace(/\/+$/, '');
   const transport = openTransport(base.origin, options.connectTimeoutMs);
   return {
-    send: (request, account, { signal }) => {
+    send: (
+      request: StripeRequest,
+      account: StripeAccount,
+      { signal }: Deadline,
+    ): Promise<StripeResponse> => {
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
       const isGet = method === 'GET';
@@ -69,6 +65,8 @@ export const stripeClient = (options: {
   };
 };
 
+export type StripeClient = ReturnType<typeof stripeClient>;
+
 export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => {
   const abort = new AbortController();
   const until = performance.now() + timeoutMs;
@@ -84,7 +82,7 @@ export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => 
 const WAIT_MS_MAX = 2_000;
 const NAMES_MAX = 1_000;
 
-/** False where the turn of `name` is too far away. `perSecond` 0: no limit. */
+/** False where the turn of `name` is too far away; 0: no limit. */
 export const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */

@@ -47,16 +47,14 @@ type FollowUp = Exclude<ProviderOperation, Create>;
 export type Execution = {
   call: StripeCall;
   nowMs: number;
-  /** Stripe's test tokens in place of the known test numbers. */
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
 };
 
-/** Before the money request: its value, or how the operation ends. */
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
-/** A 400 without a code is Stripe's rejection of the request, and no decline of the shopper. */
+/** Stripe's 400 without a code rejects the request and declines no card. */
 const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
@@ -102,8 +100,8 @@ const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuest
 };
 
 /**
- * Another request has the Idempotency-Key: of a create its own confirm, which may still run, so
- * only what Stripe shows is said; of a follow-up perhaps its fence.
+ * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
+ * follow-up's key may be taken by its fence.
  */
 const afterKeyTaken = async (
   { call, nowMs }: Execution,
@@ -116,9 +114,7 @@ const afterKeyTaken = async (
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
-/**
- * This request did nothing, but one before it under the same id may have: Stripe's objects decide.
- */
+/** An earlier request under the same id may have acted: Stripe's objects decide. */
 const afterRejection = async (
   { call }: Execution,
   response: StripeResponse,
@@ -126,7 +122,6 @@ const afterRejection = async (
   number?: string,
 ): Promise<ProviderOutcome> => {
   const found = await find(call, question);
-  // There is nothing that it could have been carried out on.
   const isNowhere = found === MISSING && isMissing(response);
   // The opened intent does not exist: nothing was confirmed, and no card was declined.
   if (isNowhere && question.reference !== undefined) return MISCONFIGURED;
@@ -193,7 +188,6 @@ const confirm = async (
   return readRejection(execution, response, question, number);
 };
 
-/** False where the reference is not known to be kept before the deadline. */
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
   const late = () => new Error('not kept before the deadline');
   return within(call.leftMs(), keep, late).then(
@@ -224,7 +218,6 @@ const executeFollowUp = async (
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
   const reference = await authorizationOf(call, operation);
-  // Without its authorization there is nothing that it could be sent to.
   if (reference === undefined) return NOT_SENT;
   const question = {
     ...questionOf(operation, nowMs),

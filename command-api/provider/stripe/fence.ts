@@ -43,7 +43,6 @@ const KEY_AGE_MS_MAX = 23 * HOUR_MS;
 /** No request lives for a day, and what Stripe repairs itself shows by then; an hour more. */
 const TRACELESS_AGE_MS_MIN = 25 * HOUR_MS;
 
-/** FENCED where the object rules it out; undefined where it can still happen. */
 const definite = (reading: Reading): FenceOutcome | undefined => {
   if (reading.outcome === 'NOT_FOUND') return undefined;
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
@@ -87,15 +86,15 @@ const fenceCreate = async (
     : cancelUnlessDone(call, question, reference);
 };
 
-/** The key is ours where the response is that of our own update, now or replayed. */
+/** The fence holds the key where Stripe responds with our own update, new or replayed. */
 const isOurUpdate = (response: StripeResponse, operationId: string, reference: string): boolean => {
   const intent = intentOf(response);
   return intent?.id === reference && intent.metadata?.fencedOperationId === operationId;
 };
 
 /**
- * The operation itself has the key and left no trace: its request, to the byte, can only be
- * replayed, which tells what became of it.
+ * The operation itself has the key and left no trace: its request, to the byte, is only replayed,
+ * which tells what became of it.
  */
 const replayed = async (
   call: StripeCall,

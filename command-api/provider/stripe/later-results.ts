@@ -84,7 +84,6 @@ const resultsOfCaptured = async (
   return found(...refundResults(refunds, intent, question), ...disputes.flatMap(disputeResults));
 };
 
-/** Without a kept reference nothing is asked. */
 export const laterResults = async (
   call: StripeCall,
   question: PaymentQuestion,

@@ -1,7 +1,4 @@
-/**
- * Stripe's objects as ledger entries. What happened to a PaymentIntent is listed at the time when
- * it was opened, a refund at its own.
- */
+/** A PaymentIntent's operations are listed at the time when it was opened, a refund at its own. */
 import type { LedgerEntry } from '../port.ts';
 import { declinedBy, isExpired, isRelease, wasCharged } from './read.ts';
 import { ABANDONED } from './requests.ts';
@@ -10,7 +7,7 @@ import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 /** `second.kind.id.part`: the entry after which the ledger goes on. */
 export type LedgerPlace = { second: number; name: string };
 
-/** Undefined for the start. Throws Error for a cursor of another ledger. */
+/** Throws Error for a cursor of another ledger. */
 export const placeOf = (cursor: string | null): LedgerPlace | undefined => {
   if (cursor === null) return undefined;
   const [second = '', ...name] = cursor.split('.');
@@ -18,7 +15,6 @@ export const placeOf = (cursor: string | null): LedgerPlace | undefined => {
   return { second: Number(second), name: name.join('.') };
 };
 
-/** In seconds since 1970. */
 export const secondOf = ({ cursor }: LedgerEntry): number => Number(cursor.split('.')[0]);
 
 /** A stable sort keeps the order of Stripe's own lists within a second. */
@@ -43,7 +39,6 @@ const base = (
   providerReference: id,
 });
 
-/** As far as it moved money or was declined. */
 const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
   const operationId = intent.metadata?.operationId;
   // Made elsewhere, by the Dashboard for one.
@@ -76,9 +71,7 @@ export const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
   ...changeEntry(intent),
 ];
 
-/**
- * By Stripe's id, as in the log (PaymentRefundObserved). Also one that failed since: it was made.
- */
+/** By Stripe's id, as in the log. Also one that failed since: it was made. */
 const elsewhereEntry = (made: RefundWithIntent): LedgerEntry[] => {
   const { payment_intent: intent, id: operationId, amount } = made;
   if (typeof intent !== 'object' || intent === null || isRelease(made, intent)) return [];

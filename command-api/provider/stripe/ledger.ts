@@ -1,6 +1,6 @@
 /**
- * Stripe's accounts as one ledger, oldest first. Stripe lists newest first without a sequence, so
- * it is read in windows of creation time that are halved until one fits in memory.
+ * Stripe's accounts as one ledger, oldest first. Stripe lists newest first, so it is read in
+ * windows of creation time that are halved until one fits in memory.
  */
 import type { LedgerEntry, LedgerPage } from '../port.ts';
 import type { StripeResponse } from './client.ts';
@@ -29,7 +29,6 @@ const CLOCKS_S_MAX = 60;
 const BOOKS_AT_ONCE = 8;
 
 type Send = (request: StripeRequest) => Promise<StripeResponse>;
-/** An account that is read; `name` for its errors. */
 type Book = { send: Send; name: string | undefined };
 
 const intents = listOf(paymentIntent);
@@ -54,7 +53,6 @@ const readBook = async <T>({ send, name }: Book, read: (send: Send) => Promise<T
   }
 };
 
-/** Throws Error with the name of the account. */
 async function* eachBook<T>(
   books: readonly Book[],
   read: (send: Send) => Promise<T>,
@@ -67,7 +65,6 @@ async function* eachBook<T>(
 
 /** Objects of one window; about 5 MB. */
 const WINDOW_MAX = 500;
-/** Oldest first; undefined where there are more than fit. */
 const readAll = async <T extends { id: string }>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
@@ -105,13 +102,11 @@ const entriesOf = async (
   return inOrder(entries);
 };
 
-/** How long a window fitted last, and its entries, so that a page does not cost another search. */
 export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
 
 const isWithin = ({ from, to }: Window, { second }: LedgerPlace): boolean =>
   second >= from && second < to;
 
-/** As long as the last window that fitted, or shorter. */
 const readFrom = async (
   books: readonly Book[],
   memory: LedgerMemory,
@@ -164,16 +159,15 @@ export const readLedger = async (
   };
 };
 
-/** Of a list in which little is ours; one after the other, they take some seconds. */
+/** In a list that holds little of ours, so many pages take some seconds. */
 const PAGES_MAX = 2_000 / LIST_PAGE;
 
 /** Oldest first; complete for the last `limit` entries from the second `from` on. */
 type End = { entries: LedgerEntry[]; from: number };
 
-/** It is in no log until it is noticed: it does not make the log an older one. */
+/** A refund from elsewhere is in no log until it is noticed: it does not make the log older. */
 const isOurs = (entry: LedgerEntry): boolean => entry.operationId !== entry.providerReference;
 
-/** `limit` of them or more, or all since `from`. */
 const endOfList = async <T extends { id: string; created: number }>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
@@ -213,9 +207,7 @@ const endOfBook = async (send: Send, window: Window, limit: number): Promise<End
   return { entries, from: Math.max(opened.from, made.from) };
 };
 
-/**
- * Oldest first. Throws Error where Stripe fails, or no object of an account's last 2,000 is ours.
- */
+/** Throws Error where Stripe fails, or no object of an account's last 2,000 is ours. */
 export const readLedgerEnd = async (
   books: readonly Book[],
   after: string | null,

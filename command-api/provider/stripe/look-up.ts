@@ -1,6 +1,5 @@
 /**
- * What came of an operation, by reads that Stripe keeps consistent. Search is up to an hour behind:
- * it only finds a lost id and decides nothing.
+ * By reads that Stripe keeps consistent. Search is up to an hour behind: it only finds a lost id.
  */
 import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
@@ -25,7 +24,15 @@ import {
   type StripeRequest,
   searchIntent,
 } from './requests.ts';
-import { type Dispute, dispute, listOf, paymentIntent, type Refund, refund } from './shapes.ts';
+import {
+  type Dispute,
+  dispute,
+  listOf,
+  type PaymentIntent,
+  paymentIntent,
+  type Refund,
+  refund,
+} from './shapes.ts';
 
 const REFERENCE = /^pi_[A-Za-z0-9_]{1,60}$/;
 const OPERATION_ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -36,7 +43,7 @@ export const intentReference = (reference: unknown): string | undefined =>
 
 const found = z.object({ data: z.array(paymentIntent) });
 
-/** By search; undefined where Stripe shows none, or does not search for this account (400, 403). */
+/** Undefined where Stripe shows none, or does not search for this account (400, 403). */
 export const searchFor = async (
   call: StripeCall,
   operationId: string,
@@ -53,7 +60,6 @@ export const searchFor = async (
   return own.length > 1 ? mismatch : own[0]?.id;
 };
 
-/** From the log, else by search, which finds what is an hour old. */
 export const authorizationOf = async (
   call: StripeCall,
   {
@@ -97,7 +103,6 @@ const allOf = async <T extends { id: string }>(
 const refunds = listOf(refund);
 const disputes = listOf(dispute);
 
-/** At least to the page that is enough. */
 export const refundsOf = (
   call: StripeCall,
   reference: string,
@@ -108,26 +113,15 @@ export const refundsOf = (
 export const disputesOf = (call: StripeCall, reference: string): Promise<Dispute[] | Unknown> =>
   allOf(call, (after) => listDisputes(reference, after), disputes);
 
-/** Without a kept reference the confirm was never sent. */
-const findCreate = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
-  const reference = intentReference(question.reference);
-  if (reference === undefined)
-    return question.reference === undefined ? NOT_FOUND : unknown('reference');
-  const response = await call.send(getIntent(reference));
-  const intent = intentOf(response);
-  if (intent === undefined) return isMissing(response) ? MISSING : undecided(response);
-  return intent.id === reference ? readCreate(intent, question) : mismatch;
-};
-
-const findChange = async (
+const findIntent = async (
   call: StripeCall,
-  question: OperationQuestion,
   reference: string,
+  read: (intent: PaymentIntent) => Reading,
 ): Promise<Reading> => {
   const response = await call.send(getIntent(reference));
   const intent = intentOf(response);
-  if (intent === undefined) return isMissing(response) ? MISSING : undecided(response);
-  return readFound(intent, question, reference);
+  if (intent !== undefined) return intent.id === reference ? read(intent) : mismatch;
+  return isMissing(response) ? MISSING : undecided(response);
 };
 
 const findRefund = async (
@@ -149,19 +143,26 @@ export const findFollowUp = (
 ): Promise<Reading> =>
   question.kind === 'REFUND'
     ? findRefund(call, question, reference)
-    : findChange(call, question, reference);
+    : findIntent(call, reference, (intent) => readFound(intent, question, reference));
 
 export const find = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
-  if (question.kind === 'AUTHORIZE' || question.kind === 'SALE') return findCreate(call, question);
+  const { kind, reference: kept } = question;
+  if (kind === 'AUTHORIZE' || kind === 'SALE') {
+    // Without a kept reference the confirm was never sent.
+    if (kept === undefined) return NOT_FOUND;
+    const reference = intentReference(kept);
+    if (reference === undefined) return unknown('reference');
+    return findIntent(call, reference, (intent) => readCreate(intent, question));
+  }
   const reference = await authorizationOf(call, question);
   return reference === undefined
     ? unknown('no_reference')
     : findFollowUp(call, question, reference);
 };
 
-export const isKeyTaken = (response: Parameters<typeof errorOf>[0]): boolean => {
-  if ('sent' in response || response.status !== 400) return false;
-  const body = idempotencyError.safeParse(response.body);
-  return body.success;
-};
 const idempotencyError = z.object({ error: z.object({ type: z.literal('idempotency_error') }) });
+
+export const isKeyTaken = (response: StripeResponse): boolean =>
+  !('sent' in response) &&
+  response.status === 400 &&
+  idempotencyError.safeParse(response.body).success;

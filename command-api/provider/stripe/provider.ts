@@ -1,5 +1,3 @@
-/** Stripe behind the port of providers: one deadline over all requests of a call. */
-
 import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperation } from '../port.ts';
 import { describeToken } from './card-tokens.ts';
 import {
@@ -57,10 +55,9 @@ export type StripeProviderOptions = {
 };
 
 const LEDGER_PAGE_MAX = 100;
-/** A money request is not begun with less than this part of the deadline left. */
+/** With less of the deadline left no money request begins. */
 const CONFIRM_PART_MIN = 0.2;
 
-/** A merchant's own account is named in the log. */
 const named = <T extends object>(result: T, { name }: StripeAccount): T =>
   name !== undefined && 'reason' in result ? { ...result, account: name } : result;
 
@@ -129,7 +126,6 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       if (account === undefined) return { outcome: 'NOT_FOUND' };
       return within(account, (call) => paymentOf(call, reference));
     },
-    // Stripe's notices come to a route of the service (webhooks/stripe.ts).
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
     close: client.close,

@@ -1,6 +1,6 @@
 /**
- * What Stripe's objects and errors say about an operation. An error's text never goes on: it can
- * hold the last digits of a card.
+ * Reads Stripe's objects and errors. An error's text is never passed on: it can hold a card's
+ * digits.
  */
 import {
   type Approved,
@@ -25,7 +25,7 @@ import {
   type StripeError,
 } from './shapes.ts';
 
-/** It was not carried out, and as the object is now it never can be. */
+/** It can never be carried out, as the object is now. */
 export type Impossible = { outcome: 'IMPOSSIBLE' };
 export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
 
@@ -36,7 +36,6 @@ export const mismatch = unknown(MISMATCH);
 
 type Codes = Pick<StripeError, 'code' | 'decline_code'>;
 
-/** `number` is the card number that the call carried, if any. */
 export const declinedBy = ({ code, decline_code }: Codes, number?: string): Declined => {
   const own = decline_code ?? code ?? '';
   return {
@@ -49,7 +48,6 @@ export const declinedBy = ({ code, decline_code }: Codes, number?: string): Decl
 export const errorOf = (response: StripeResponse): StripeError | undefined =>
   'sent' in response ? undefined : errorBody.safeParse(response.body).data?.error;
 
-/** Undefined for everything but a 200. */
 export const bodyOf = (response: StripeResponse): unknown =>
   'sent' in response || response.status !== 200 ? undefined : response.body;
 export const intentOf = (response: StripeResponse): PaymentIntent | undefined =>
@@ -65,7 +63,6 @@ const rejectionOf = (
   const { status } = response;
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
-  // A lock that was not free (lock_timeout) has the same status.
   return status === 429 && errorOf(response)?.code === 'rate_limit' ? 'rate_limited' : undefined;
 };
 
@@ -75,7 +72,6 @@ export const notSent = (response: StripeResponse): NotSent => {
   const reason = rejectionOf(response);
   return { outcome: 'NOT_SENT', byProvider: true, ...(reason && { reason }) };
 };
-/** Stripe never carries it out, by what its objects say. */
 export const NOT_SENT: NotSent = { outcome: 'NOT_SENT', byProvider: true };
 export const MET_FENCE: NotSent = { ...NOT_SENT, reason: 'fenced' };
 
@@ -89,7 +85,6 @@ const isIn = (currency: string, question: OperationQuestion): boolean =>
 export const wasCharged = ({ latest_charge: charge }: PaymentIntent): boolean =>
   typeof charge === 'object' && charge !== null && charge.status === 'succeeded';
 
-/** Stripe's words for its own cancel. */
 const BY_ITSELF: readonly unknown[] = ['automatic', 'expired'];
 
 /** Only a hold that the issuer had given, and that Stripe itself released, ran out. */
@@ -110,8 +105,8 @@ export const isRelease = (
   isElsewhere(made) && received != null && received > 0 && made.amount === amount - received;
 
 /**
- * Canceled with a charge, it was authorized and released later. Where our own fence released it
- * (`abandoned`), no merchant heard of an approval: it was never carried out.
+ * Canceled with a charge, it was authorized and released later; where our own fence released it
+ * (`abandoned`), no merchant heard of an approval.
  */
 const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading => {
   // A charge that was not expanded may have succeeded.

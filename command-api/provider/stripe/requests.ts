@@ -1,6 +1,6 @@
 /**
- * A key works at one endpoint only, so each endpoint has its suffix; the operation id alone is the
- * key of the one request that moves money.
+ * A key works at one endpoint only, hence the suffixes; the operation id alone is the key of the
+ * one request that moves money.
  */
 import type { CardInput } from '../../../shared/payment/card.ts';
 import type { OperationQuestion, ProviderOperation } from '../port.ts';
@@ -17,10 +17,7 @@ type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 /** Stripe appends the suffix to the account's prefix and `* `; in all 22 characters. */
 const SUFFIX_MAX = 10;
 
-/**
- * Latin without `< > \ ' " *`, at least one letter; undefined where nothing is left, for sent it
- * would fail the payment.
- */
+/** Latin without `< > \ ' " *`, at least one letter: anything else would fail the payment. */
 export const suffixOf = (descriptor: string | undefined): string | undefined => {
   const kept = (descriptor ?? '')
     .normalize('NFKD')
@@ -72,7 +69,6 @@ export const makePaymentMethod = (card: CardInput): StripeRequest =>
     'billing_details[name]': card.holderName,
   });
 
-/** The one request of a create that moves money. */
 export const confirmIntent = (
   operationId: string,
   reference: string,
@@ -163,7 +159,6 @@ export const listIntents = (window: Window, after: string | undefined): StripeRe
     ...page(after),
     'expand[0]': 'data.latest_charge',
   });
-/** In seconds since 1970: created at `from` or later, and before `to`. */
 export type Window = { from: number; to: number };
 const created = ({ from, to }: Window) => ({
   'created[gte]': String(from),

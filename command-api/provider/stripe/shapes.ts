@@ -1,4 +1,4 @@
-/** What is read of Stripe's objects. Every other field is ignored and goes nowhere. */
+/** Every other field of Stripe's objects is ignored and goes nowhere. */
 import { z } from 'zod';
 
 const id = (prefix: string) => z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_]{1,60}$`));
