@@ -9,7 +9,7 @@ import type {} from '../shared/http/server/app.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Projector } from './compose.ts';
 import { ParkedList, ParkedRetry } from './contract.ts';
-import { rejectUntilLater } from './projection-routes.ts';
+import { orUntilLater } from './projection-routes.ts';
 
 export type ParkedDeps = {
   projector: Pick<Projector, 'retryParked'>;
@@ -79,15 +79,12 @@ export const PARKED_ROUTES = {
       if (isSeen !== true)
         return reject(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
       reply.request.paymentId = paymentId;
-      let whole: boolean;
-      try {
-        whole = await projector.retryParked(paymentId);
-      } catch (error) {
-        return rejectUntilLater(reply, error);
-      }
-      const parked = await findParked(deps, paymentId);
-      const stopped = parked && { at: parked.revision, reason: parked.reason };
-      return sendJson(reply, { paymentId, whole, ...stopped });
+      return orUntilLater(reply, async () => {
+        const whole = await projector.retryParked(paymentId);
+        const parked = await findParked(deps, paymentId);
+        const stopped = parked && { at: parked.revision, reason: parked.reason };
+        return sendJson(reply, { paymentId, whole, ...stopped });
+      });
     },
   }),
 } satisfies Partial<RoutesOf<'projector', ParkedDeps>>;

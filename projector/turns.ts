@@ -1,9 +1,7 @@
-/** Steps that share a checkpoint, one after the other. */
-
 /** Runs a step once those before it have ended, whether they failed or not. Rejects as the step does. */
 export type Turns = <T>(step: () => Promise<T>) => Promise<T>;
 
-/** The turns of one checkpoint: a retry never sees, or moves, a checkpoint in the middle of a batch. */
+/** For steps that share a state, so that none sees or changes it in the middle of another. */
 export const createTurns = (): Turns => {
   let last: Promise<unknown> = Promise.resolve();
   return (step) => {

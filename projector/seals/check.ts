@@ -1,8 +1,8 @@
 /**
- * Checks, before the service starts, that the log is the one that was sealed last: by its last seal,
- * by every change of the key, the last of which must lead to the service's own key, and by the heads
- * that are kept beside the key, which a log that was written anew without its seals, cut behind one, or
- * changed after the last one, does not fit. It walks over no event but the seals.
+ * Checks, before the service starts, that the log is the one that was sealed last: by its last seal, by every
+ * change of the key, the last of which must lead to the service's own key, and by the heads that are kept beside
+ * the key, which a log that was written anew without its seals, cut behind one, or changed after the last one,
+ * does not fit. It reads no event but the seals.
  */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
@@ -13,32 +13,17 @@ import {
   keysOf,
   sealEventReason,
 } from '../../shared/event-store/seals.ts';
-import { isSealEvent } from '../../shared/payment/events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { LogMisfit } from '../errors.ts';
-import type { RecordedSeal } from './append.ts';
-
-/** The seals of a log and the changes of its key. Throws StoreUnavailable and UnreadableStream. */
-export const sealsOf = async (store: Pick<EventStore, 'readStream'>): Promise<RecordedSeal[]> =>
-  (await store.readStream(SEALS_STREAM)).filter((one): one is RecordedSeal =>
-    isSealEvent(one.event),
-  );
-
-/** The public key that the seals of a log end with; undefined where there is none. */
-export const lastKeyOf = (seals: readonly RecordedSeal[]): string | undefined => {
-  const last = seals.at(-1);
-  return last === undefined ? undefined : keysOf(last.event).after;
-};
+import type { RecordedSeal } from './stored-seals.ts';
 
 export type SealCheck = {
   store: Pick<EventStore, 'hashAt' | 'stored'>;
-  /** What `sealsOf` gave. */
   seals: readonly RecordedSeal[];
   /** The id of the log. */
   log: string;
-  /** The public key of the service, which must be the last one of the log. */
+  /** The service's own, which must be the last one of the log. */
   publicKey: string;
-  /** The heads that are kept beside the key, and the file that holds them. */
+  /** The heads in `headFile`. */
   kept: HeadFile | undefined;
   headFile: string;
 };
@@ -46,8 +31,8 @@ export type SealCheck = {
 type Misfit = { at: RecordedSeal; reason: string };
 
 /**
- * Where the store keeps no log hashes, a sealed position has what its seal says: to read up to it is for a
- * verification, and an event that a server does not hold any more must not stop every payment (ADR-0033).
+ * Where the store keeps no log hashes, that of a sealed position is its seal's: a verification reads up to it,
+ * and an event that a server no longer holds must not stop every payment (ADR-0033).
  */
 const logHashAt = async (
   { store, seals }: SealCheck,
@@ -81,12 +66,12 @@ const NAMES = {
   SealingKeyRotated: 'the change of the key in the event log',
 };
 
-/** Throws LogMisfit where the log is not the one that the file beside the key is of. */
+/** Throws LogMisfit where the log does not fit the file beside the key. */
 const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile): Promise<void> => {
   const { store, seals, log, publicKey, headFile } = check;
   const restored = `put the right log back, or, after a restore that was meant, remove ${headFile} and run payments verify --all and payments reconcile`;
   if (sealed !== undefined) {
-    // The hash alone would fit where only the seals were taken out, with everything after them written anew.
+    // The hash alone would fit where only the seals were taken out, and all after them was written anew.
     const isThere = seals.some(({ event }) => isSameHead(event.data, sealed));
     const logHash = await logHashAt(check, sealed.position);
     if (!isThere || sealed.log !== log || logHash !== sealed.logHash)
@@ -95,13 +80,13 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
       );
   }
   if (last === undefined) return;
-  // Beside a key that was changed elsewhere lies a head of an earlier one.
+  // Beside a key that was changed elsewhere lies a head that an earlier one signed.
   const keys = new Set([publicKey, ...seals.map(({ event }) => keysOf(event).before)]);
   if (!isSignedHead(last, [...keys]))
     throw new LogMisfit(
       `${headFile} holds a head that the sealing key has not signed; put its last good copy back, or remove it after payments verify`,
     );
-  // What a server's log has there is for a verification to find (ADR-0033).
+  // A verification finds what a server's log has there (ADR-0033).
   const isRead = store.stored.guarantee === 'log';
   const logHash = isRead ? (await store.hashAt(last.position))?.logHash : last.logHash;
   if (last.log === log && logHash === last.logHash) return;
