@@ -1,6 +1,4 @@
-/**
- * Compares the read models with the log, byte for byte (P1): one payment, or all of them. Changes nothing.
- */
+/** Compares read models with the log, byte for byte (P1): one payment, or all of them. Changes nothing. */
 import { isReadable } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
@@ -13,21 +11,20 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
 
 export type DifferenceKind =
-  /** The log has the payment, the read models do not. */
   | 'missing'
-  /** The document does not have its check: another program wrote it, or the store damaged it. */
+  /** It does not have its check: another program wrote it, or the store damaged it. */
   | 'damaged'
   /** The document is older than the events that the projector had applied. */
   | 'older'
-  /** An index of the store does not lead to the document: lists and searches leave it out. */
+  /** An index of the store does not lead to it: lists and searches leave it out. */
   | 'unlisted'
-  /** The document has its check, and the events up to its revision say something else. */
+  /** It has its check, and the events up to its revision say something else. */
   | 'differs'
-  /** The document is of a revision that the log does not have, or of a payment it does not have. */
+  /** The log has no such revision, or no such payment. */
   | 'not in the log'
-  /** The events of the document cannot be read. */
+  /** The events cannot be read. */
   | 'unreadable'
-  /** The projector has parked the payment, and does not bring its document up to date. */
+  /** The projector does not bring the document up to date. */
   | 'parked';
 
 export type Difference = { paymentId: string; kind: DifferenceKind; detail: string };
@@ -37,12 +34,10 @@ export type Compared = {
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect'>;
 };
 
-/** More events than this after the checkpoint: the projector is behind, and nothing is missing yet. */
 const BEHIND_MAX = 1_000;
 
 const SHOWN = ['merchantId', 'status', 'amount', 'revision'] as const;
 
-/** No names, no card data. */
 const detailOf = (row: DocumentRow, inLog: DocumentRow): string => {
   const differing = SHOWN.filter((column) => row[column] !== inLog[column]);
   if (differing.length === 0) return 'the texts differ';
@@ -80,7 +75,7 @@ const compare = async (
   compared: Compared,
   paymentId: string,
 ): Promise<Pick<Difference, 'kind' | 'detail'> | undefined> => {
-  // Read first: a document that is read later has every event before this checkpoint.
+  // Read first: every event before this checkpoint is then in the document that is read later.
   const checkpoint = await compared.readModels.checkpoint();
   const { row, whole, parked, unlisted } = await compared.readModels.inspect(paymentId);
   if (!whole) return { kind: 'damaged', detail: `revision ${row?.revision} without its check` };
@@ -89,17 +84,13 @@ const compare = async (
   if (difference !== undefined) return difference;
   if (unlisted !== undefined) return { kind: 'unlisted', detail: `not found by index ${unlisted}` };
   const next = events[(row?.revision ?? -1) + 1];
-  // A parked payment is known to be behind.
   if (next === undefined || parked) return undefined;
   if (!(await isApplied(compared, checkpoint, next))) return undefined;
   if (row === undefined) return { kind: 'missing', detail: 'no document' };
   return { kind: 'older', detail: `revision ${row.revision}, in the log ${events.length - 1}` };
 };
 
-/**
- * A document that the projector has not brought up to date yet is no difference. Throws StoreUnavailable and
- * ReadModelsUnavailable.
- */
+/** A document that only lags is no difference. Throws StoreUnavailable and ReadModelsUnavailable. */
 export const comparePayment = async (
   compared: Compared,
   paymentId: string,
@@ -117,20 +108,16 @@ export const comparePayment = async (
 
 const NAMED_MAX = 100;
 const PAGE = 250;
-/** Stands for the payment where a whole index differs. */
 const NO_PAYMENT = '-';
 
-/** Counts documents and payments of the log; `total` is about how many there are of both. */
+/** `total` is about how many documents and payments of the log there are. */
 export type ComparisonProgress = { done: number; total: number };
 
 export type Comparison = {
   documents: number;
-  /** Payments that the log has. */
   payments: number;
-  /** How many payments differ, for each kind that was found. */
   kinds: Partial<Record<DifferenceKind, number>>;
   differences: number;
-  /** The first 100 of them. */
   named: Difference[];
 };
 
@@ -153,7 +140,6 @@ const eachDocument = async ({ readModels, signal }: CompareAllOptions, step: Ste
   }
 };
 
-/** Takes the payments that begin in each page of the log. */
 const eachInLog = async (
   { store, signal }: CompareAllOptions,
   end: Position | null,
@@ -183,9 +169,8 @@ const eachParked = async (
 };
 
 /**
- * Compares each document with its stream, then each payment of the log with the documents, so that a missing
- * one is found as well, and each index of the documents with them; and names the parked payments. Throws
- * StoreUnavailable, ReadModelsUnavailable, and the signal's reason.
+ * Compares each document with its stream, then looks for missing documents, damaged indexes and parked
+ * payments. Throws StoreUnavailable, ReadModelsUnavailable, and the signal's reason.
  */
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
   const { store, readModels, onProgress } = options;
@@ -208,7 +193,6 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
   });
   const report = (): void => {
     const done = found.documents + found.payments;
-    // Every payment has a document, and begins in the log: both are met once.
     onProgress?.({ done, total: Math.max(done, 2 * expected) });
   };
 

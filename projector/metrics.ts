@@ -1,4 +1,3 @@
-/** The projector in the response of /health/ready, and its metrics at a scrape. */
 import { numberOf } from '../shared/event-store/log-progress.ts';
 import type { EngineState } from '../shared/http/server/health.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';

@@ -20,7 +20,7 @@ const FIELDS = [
 ] as const;
 type Money = Pick<DocumentRow, 'merchantId'> & Pick<PaymentResponse, (typeof FIELDS)[number]>;
 
-/** `served` is in the served document; `inLog` follows from the log, null for no such payment. */
+/** `inLog` is null where the log has no such payment. */
 type MoneyDifference = { paymentId: string; served: Money; inLog: Money | null };
 
 export type MoneyDifferences = { count: number; named: MoneyDifference[] };
@@ -54,7 +54,6 @@ const compareSome = async (old: Old, next: Next, ids: string[]): Promise<MoneyDi
   return differences.filter((one) => one !== undefined);
 };
 
-/** Compares two sets of read models at one checkpoint. Throws ReadModelsUnavailable. */
 export const moneyDifferences = async (old: Old, next: Next): Promise<MoneyDifferences> => {
   const found: MoneyDifferences = { count: 0, named: [] };
   for (let last: string | null = null; ; ) {

@@ -1,6 +1,6 @@
 /**
- * The projector's side of the service, for the embedded process and for a process of its own: the sealer, the
- * projector, the relay, the deliverer of webhooks, the scheduled verification, and the routes over them.
+ * The projector's side of the service: the sealer, the projector, the relay, the deliverer of webhooks, the
+ * scheduled verification, and the routes over them.
  */
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -27,11 +27,11 @@ export type ProjectorSideOptions = {
   config: Config;
   store: EventStore;
   readModels: ReadModels;
-  /** Set where this process appends payments as well, through `freshness.store`. */
+  /** Set where this process appends payments as well. */
   freshness?: Freshness;
   deliveries: DeliveryStore;
   webhookSecret: WebhookSecret;
-  /** The path of a file in the data folder; left out where there is none. */
+  /** Left out where there is no data folder. */
   fileOf?: (name: string) => string;
   metrics: Metrics;
   log: Log;
@@ -59,7 +59,6 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
     projector,
     verification,
     sealer,
-    /** For /health/ready. */
     states: () => ({
       projection: projectionState(projector),
       relay: relayState(relay),
@@ -70,7 +69,6 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
       const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };
       registerProjectorApi(app, authHooks, over);
     },
-    /** Ends what follows the log, the projector last. */
     stop: async (): Promise<void> => {
       await verification.stop();
       await sealer.stop();

@@ -1,6 +1,6 @@
 /**
- * The operator's routes over payments that the projector has parked: a list, and a retry once the cause is gone
- * (P5). Scope `ops:admin`; with a token of one merchant, only that merchant's payments.
+ * The routes over payments that the projector has parked (P5). With a token of one merchant, only that
+ * merchant's payments.
  */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -16,11 +16,10 @@ export type ParkedDeps = {
   readModels: Pick<ReadModelsReader, 'parked' | 'getAny'>;
 };
 
-/** The oldest of those that the actor may see. */
+/** The oldest that the actor may see. */
 const LISTED_MAX = 1_000;
 const PAGE = 1_000;
 
-/** Oldest first. */
 async function* allParked({ parked }: ParkedDeps['readModels']): AsyncGenerator<ParkedPayment> {
   let page = await parked(PAGE);
   while (page.length > 0) {

@@ -1,6 +1,6 @@
 /**
- * Folds the events of a batch into the read models of their payments, without writing anything: skips an event
- * that the read model has, applies the next one, heals a gap from the stream, stops at a poison event.
+ * Folds the events of a batch into the read models of their payments, and writes nothing. A gap is healed
+ * from the stream; a poison event stops its payment.
  */
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
@@ -13,7 +13,7 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 
-/** The last good read model of a payment, and the event that stopped it, if any. */
+/** `readModel` is the last good one; `poison` is the event that stopped the payment. */
 export type Folded = {
   readModel: PaymentReadModel | undefined;
   poison?: { revision: number; reason: string };
@@ -23,7 +23,6 @@ export type FoldOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'load'>;
   logger: Logger;
-  /** The events of a parked payment are skipped. */
   isParked(paymentId: string): boolean;
 };
 
@@ -31,11 +30,10 @@ export type PaymentFolds = {
   /** On top of the stored read models. Throws what the engines throw. */
   foldBatch(events: LogEvent[]): Promise<Map<string, Folded>>;
   /**
-   * Folds a whole stream. One that ends before the revision `atLeast`, or cannot be read, gives a poison event.
-   * Throws StoreUnavailable.
+   * One that ends before the revision `atLeast`, or cannot be read, gives a poison event. Throws
+   * StoreUnavailable.
    */
   foldStream(paymentId: string, atLeast: number): Promise<Folded>;
-  /** Gaps, since the start. */
   healed(): number;
 };
 

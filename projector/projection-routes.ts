@@ -1,6 +1,6 @@
 /**
- * The operator's routes over all read models: their status, a rebuild (ADR-0042), and a comparison with the
- * log. Scope `ops:admin`, and a token of all merchants, since the read models hold every merchant's payments.
+ * The routes over all read models: status, rebuild (ADR-0042), comparison with the log. For tokens of all
+ * merchants.
  */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -84,7 +84,6 @@ const begin = async (
   };
 };
 
-/** The server-sent events of long work: `progress`, then `result`, or `failed` with the reason. */
 const eventsOf = ({ ended, next }: Begun): Source =>
   async function* (signal) {
     const left = new Promise<undefined>((resolve) => {
@@ -102,7 +101,7 @@ const eventsOf = ({ ended, next }: Begun): Source =>
     }
   };
 
-/** Streams the work where the client asks for that, and there is room; else responds as `otherwise`. */
+/** Streams where the client asks for that, and there is room. */
 const streamOr = (
   reply: FastifyReply,
   streams: Streams,
@@ -123,7 +122,6 @@ const whyLater = (error: unknown): string | undefined => {
   return error instanceof RelayNotReady ? error.message : undefined;
 };
 
-/** Responds with 503 where this process cannot do it now. Throws any other error on. */
 export const orUntilLater = async (
   reply: FastifyReply,
   respond: () => Promise<FastifyReply>,

@@ -14,7 +14,6 @@ import {
   type TopicOptions,
 } from './relay/topic-routes.ts';
 
-/** Every route of the projector. */
 export const PROJECTOR_ROUTES: RoutesOf<
   'projector',
   ParkedDeps & ProjectionDeps & TopicDeps & RelayParkedDeps & LogStatusDeps
@@ -26,7 +25,6 @@ export type ProjectorApi = TopicOptions &
   LogStatusDeps &
   Pick<ProjectionDeps, 'projector'>;
 
-/** Registers the routes on an app that has been built (shared/http/server/app.ts). */
 export const registerProjectorApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,

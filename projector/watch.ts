@@ -1,6 +1,6 @@
 /**
- * Notices what the catch-up loop cannot: read models wiped while no event comes, a checkpoint that stands
- * still, and the checkpoint of the projector that has the lease.
+ * Notices read models that are wiped while no event comes, and a checkpoint that stands still; follows the
+ * checkpoint of the projector that has the lease.
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
@@ -22,13 +22,9 @@ export type WatchOptions = {
 };
 
 export type Watch = {
-  /** This projector's checkpoint, or the stored one as last seen while it stands by. */
   checkpoint(): Position | null;
-  /** Payments parked now, or stored as parked as last seen while it stands by. */
   parked(): number;
-  /** Measured now. Throws StoreUnavailable. */
   lag(): Promise<Lag>;
-  /** Whether the checkpoint was stuck at the last look. */
   stuck(): boolean;
   stop(): void;
 };

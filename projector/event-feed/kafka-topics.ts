@@ -1,9 +1,8 @@
-/** Makes the feed's missing topics at Kafka; existing ones are not changed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { PARTITIONS_DEFAULT, type Partitions, type Topic } from './port.ts';
 
-/** Where there are as many brokers, an acknowledgement needs two of them. */
+/** With as many brokers, an acknowledgement needs two of them. */
 const REPLICAS_MAX = 3;
 const TOPIC_SETTINGS: Record<Topic, { name: string; value: string }[]> = {
   // Events are never deleted unless an operator sets it so: a new consumer starts at the first one.
@@ -44,7 +43,7 @@ const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<vo
   });
 };
 
-/** Waits until every partition has a leader, or `ended` is true. */
+/** Stops waiting once `ended` is true. */
 const waitForLeaders = async (
   admin: Admin,
   names: Map<string, Topic>,
@@ -63,10 +62,7 @@ const waitForLeaders = async (
   return found;
 };
 
-/**
- * How many partitions the topics have, once every one of them has a leader. Makes missing topics. Stops
- * waiting once `ended` is true, which is after the time-out of the step.
- */
+/** Once every partition has a leader; makes missing topics. Stops waiting once `ended` is true. */
 export const findPartitions = async (
   admin: Admin,
   names: Map<string, Topic>,

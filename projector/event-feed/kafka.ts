@@ -1,6 +1,6 @@
 /**
- * The event feed on Kafka. Only this folder imports kafkajs, and works around it: its sends must not overlap,
- * its calls may never end, and it goes on retrying a send that was given up.
+ * The event feed on Kafka. Only this folder imports kafkajs, and works around it: its sends must not
+ * overlap, its calls may never end, and it retries a send that was given up.
  */
 
 import {
@@ -12,7 +12,6 @@ import {
 import { findPartitions } from './kafka-topics.ts';
 import { type EventFeed, FeedUnavailable, TOPICS, topicName } from './port.ts';
 
-/** A feed that connects at its first use, and with a new client after any error. */
 export const kafkaFeed = (options: KafkaOptions): EventFeed => {
   const timeoutsMs = { ...TIMEOUTS_MS, ...options.timeoutsMs };
   const names = new Map(TOPICS.map((topic) => [topicName(options.topicPrefix, topic), topic]));

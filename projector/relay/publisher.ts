@@ -1,6 +1,6 @@
 /**
- * Sends the relay's events in batches, and parks a payment at an event that cannot be sent. The
- * checkpoint is saved after the broker has stored everything, never before.
+ * Sends events in batches, and parks a payment at an event that cannot be sent. The checkpoint is saved
+ * after the broker has stored everything.
  */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
@@ -23,15 +23,14 @@ export type PublisherOptions = SenderOptions & {
 export type Publisher = Pick<Sender, 'published' | 'silentForMs'> &
   ParkedSender & {
     /**
-     * Sends events in their order and moves the checkpoint past them. Throws what the engines throw,
-     * and Error while messages of a parked payment are without acknowledgement.
+     * In their order. Throws what the engines throw, and Error while messages of a parked payment are
+     * without acknowledgement.
      */
     send(events: LogEvent[]): Promise<void>;
   };
 
 const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
-/** Everything up to the event is sent or parked. */
 const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.position = event.position;
   checkpoint.hash = checkpointHashOf(event);
@@ -48,8 +47,8 @@ export const createPublisher = ({
   const { sendInParts, published, silentForMs } = createSender({ feed, checkpoint, overtaken });
 
   /**
-   * Leaves an event out. The log alone does not show that, so the checkpoint is saved before any
-   * later message is sent: a message that is sent again has the number that it had.
+   * The log alone does not show which events are left out, so the checkpoint is saved before any later
+   * message is sent: a message that is sent again has the number that it had.
    */
   const park = async (event: LogEvent, reason: string): Promise<void> => {
     const { stream, revision } = event;

@@ -1,7 +1,4 @@
-/**
- * The operator's routes over the payments that the relay has parked: a list, and a retry once the cause is
- * gone. Scope `ops:admin` and a token of all merchants, as for the topics.
- */
+/** The routes over the payments that the relay has parked. For tokens of all merchants. */
 import { reject } from '../../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import type {} from '../../shared/http/server/app.ts';

@@ -1,4 +1,4 @@
-/** Sends batches to the feed, and saves the checkpoint of each once the broker has stored all of it. */
+/** Sends a batch, and saves its checkpoint once the broker has stored all of it. */
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
 import type { Batch } from './batch.ts';
@@ -12,25 +12,23 @@ const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
 export type SenderOptions = {
   feed: Pick<EventFeed, 'publish'>;
-  /** Already taken when the first event is sent. */
   checkpoint: OwnCheckpoint;
-  /** Makes the error for a checkpoint that another relay has moved. */
+  /** For a checkpoint that another relay has moved. */
   overtaken(): Error;
 };
 
 export type Sender = {
   /**
-   * Sends a batch; where the broker does not take it for its size, each half of it by `sendAgain`,
-   * until `tooLarge` gets the one event that is too large by itself. Throws what the engines throw.
+   * Where the broker does not take a batch for its size, `sendAgain` gets each half, until `tooLarge` gets
+   * the one event. Throws what the engines throw.
    */
   sendInParts(
     batch: Batch,
     sendAgain: (events: LogEvent[]) => Promise<void>,
     tooLarge: (event: LogEvent, reason: string) => Promise<void>,
   ): Promise<void>;
-  /** Events sent and acknowledged since the start. */
   published(): number;
-  /** For how many milliseconds the send under way has had no response; 0 where none is under way. */
+  /** How long the send under way has had no response. */
   silentForMs(): number;
 };
 
@@ -38,7 +36,7 @@ export const createSender = ({ feed, checkpoint, overtaken }: SenderOptions): Se
   let published = 0;
   let sendingSinceMs: number | undefined;
 
-  /** Sends a batch, then moves the checkpoint: in this order a crash repeats and never skips. */
+  /** In this order a crash repeats and never skips. */
   const flush = async ({ messages, next }: Batch): Promise<void> => {
     sendingSinceMs = performance.now();
     try {

@@ -1,8 +1,7 @@
 /**
- * Checks, before the service starts, that the log is the one that was sealed last: by its last seal, by every
- * change of the key, the last of which must lead to the service's own key, and by the heads that are kept beside
- * the key, which a log that was written anew without its seals, cut behind one, or changed after the last one,
- * does not fit. It reads no event but the seals.
+ * Checks at the start, by the seals alone, that the log is the one that was sealed last: its last seal,
+ * every change of the key up to the service's own, and the heads kept beside the key, which no log fits
+ * that was written anew without its seals, cut, or changed after its last one.
  */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
@@ -19,11 +18,8 @@ import type { RecordedSeal } from './stored-seals.ts';
 export type SealCheck = {
   store: Pick<EventStore, 'hashAt' | 'stored'>;
   seals: readonly RecordedSeal[];
-  /** The id of the log. */
   log: string;
-  /** The service's own, which must be the last one of the log. */
   publicKey: string;
-  /** The heads in `headFile`. */
   kept: HeadFile | undefined;
   headFile: string;
 };
@@ -31,8 +27,8 @@ export type SealCheck = {
 type Misfit = { at: RecordedSeal; reason: string };
 
 /**
- * Where the store keeps no log hashes, that of a sealed position is its seal's: a verification reads up to it,
- * and an event that a server no longer holds must not stop every payment (ADR-0033).
+ * Where the store keeps no log hashes, the seal's own counts: an event that a server no longer holds must
+ * not stop every payment, and a verification finds the rest (ADR-0033).
  */
 const logHashAt = async (
   { store, seals }: SealCheck,
@@ -42,7 +38,7 @@ const logHashAt = async (
   return seals.find(({ event }) => event.data.position === position)?.event.data.logHash;
 };
 
-/** The first change of the key, or the last seal, that does not fit; a later seal covers an earlier one. */
+/** A later seal covers an earlier one. */
 const misfitIn = async (check: SealCheck): Promise<Misfit | undefined> => {
   const { seals, log, publicKey: own } = check;
   const last = seals.at(-1);
@@ -66,7 +62,6 @@ const NAMES = {
   SealingKeyRotated: 'the change of the key in the event log',
 };
 
-/** Throws LogMisfit where the log does not fit the file beside the key. */
 const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile): Promise<void> => {
   const { store, seals, log, publicKey, headFile } = check;
   const restored = `put the right log back, or, after a restore that was meant, remove ${headFile} and run payments verify --all and payments reconcile`;
@@ -95,7 +90,6 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
   );
 };
 
-/** Throws LogMisfit where a seal or a kept head does not fit the log, and what the store throws. */
 export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | undefined> => {
   const misfit = await misfitIn(check);
   if (misfit !== undefined) {

@@ -1,7 +1,6 @@
 /**
- * The key that seals the log, in a file of mode 0600, and the last heads of the log in a file beside it. Both
- * prove something only where they cannot be written together with the log: `SEALING_KEY_FILE` names a file on
- * another volume; without it both lie in the data folder, with a warning.
+ * The key that seals the log, in a file of mode 0600, and the last heads of the log in a file beside it.
+ * Both prove something only on another volume than the log's (`SEALING_KEY_FILE`).
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -16,11 +15,9 @@ import {
 } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
 
-/** As PEM. */
 export const newSealingKey = (): string =>
   generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 
-/** In the data folder, where no setting names another file. */
 export const SEALING_KEY_NAME = 'sealing-key.pem';
 
 const readOrMake = async (file: string): Promise<string> => {
@@ -47,23 +44,20 @@ const parsed = (file: string, text: string): KeyObject => {
   );
 };
 
-/** Makes a key where there is no file yet. Throws LogMisfit, one line for the operator. */
+/** Made where there is no file yet. Throws LogMisfit, one line for the operator. */
 export const readSealingKey = async (file: string): Promise<KeyObject> =>
   parsed(file, await readOrMake(file));
 
 /** The file of the next key, until the log says that it follows. */
 export const nextFileOf = (keyFile: string): string => `${keyFile}.next`;
 
-/** Replaces the key by the next one. Throws what the file system throws. */
+/** The old key is gone then. */
 export const takeNextKey = async (keyFile: string): Promise<void> => {
   await rename(nextFileOf(keyFile), keyFile);
   await syncPath(dirname(keyFile));
 };
 
-/**
- * Whether the log ends with the next key: a change of the key was broken off after it had been recorded.
- * Throws LogMisfit, and what the file system throws.
- */
+/** A change of the key was broken off after it had been recorded. Throws LogMisfit. */
 export const isNextKey = (keyFile: string, lastKey: string | undefined): boolean => {
   const next = nextFileOf(keyFile);
   if (lastKey === undefined || !existsSync(next)) return false;
@@ -74,13 +68,12 @@ export const headFileOf = (keyFile: string): string => `${keyFile}.head`;
 
 const head = z.object({ log: z.string(), position: z.string(), logHash: z.string() });
 const last = head.extend({ signature: z.string() });
-/** The sealed head stands at the top, where earlier versions of the service have it alone. */
+/** At the top, where earlier versions have the sealed head alone. */
 const headFile = z.union([
   head.extend({ last: last.optional() }).transform(({ last, ...sealed }) => ({ sealed, last })),
   z.object({ last }),
 ]);
 
-/** Throws LogMisfit for a damaged file. */
 export const readHeadFile = (keyFile: string): HeadFile | undefined => {
   const file = headFileOf(keyFile);
   if (!existsSync(file)) return undefined;
@@ -93,13 +86,11 @@ export const readHeadFile = (keyFile: string): HeadFile | undefined => {
   }
 };
 
-/** Throws what the file system throws. */
 export const writeHeadFile = (keyFile: string, { sealed, last }: HeadFile): Promise<void> =>
   replacePrivateFile(headFileOf(keyFile), `${JSON.stringify({ ...sealed, last })}\n`);
 
 /** Beside the log a kept head would prove nothing, and make a copy that was put back look cut. */
 export type KeyPlace = { keyFile: string; keepsHead: boolean };
 
-/** Throws LogMisfit for a damaged file. */
 export const keptHeads = ({ keyFile, keepsHead }: KeyPlace): HeadFile | undefined =>
   keepsHead ? readHeadFile(keyFile) : undefined;

@@ -1,7 +1,7 @@
 /**
- * Opens the sealer as the settings say. Where the store keeps a chain over the log, the last seal is checked
- * first. On EventStoreDB the projector carries the log hash, the one with the lease seals it, and the seals are
- * checked once the server responds (ADR-0033).
+ * Opens the sealer. Where the store keeps a chain over the log, the last seal is checked first. On
+ * EventStoreDB the projector carries the log hash, and the seals are checked once the server responds
+ * (ADR-0033).
  */
 import type { KeyObject } from 'node:crypto';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -36,7 +36,6 @@ import {
 export type OpenSealer = {
   config: Pick<Config, 'seals'>;
   store: EventStore;
-  /** The path of a file in the data folder; left out where there is none. */
   fileOf?: ((name: string) => string) | undefined;
   log: Logger;
 };
@@ -44,20 +43,16 @@ export type OpenSealer = {
 export type OpenedSealer = Sealer & {
   /** Whose seals are trusted. */
   publicKey: string | undefined;
-  /** The heads that are kept beside the key. */
   keptHeads(): HeadFile | undefined;
-  /** For the projector, where the store keeps no chain over the log. */
   running?: RunningHash;
 };
 
 type OwnKey = {
   privateKey: KeyObject;
   publicKey: string;
-  /** A change of the key that had been broken off was finished. */
   finished: boolean;
 };
 
-/** Throws LogMisfit where the key cannot be read, and what the file system throws. */
 const openKey = async (keyFile: string, lastKey: string | undefined): Promise<OwnKey> => {
   const finished = isNextKey(keyFile, lastKey);
   if (finished) await takeNextKey(keyFile);
@@ -65,7 +60,7 @@ const openKey = async (keyFile: string, lastKey: string | undefined): Promise<Ow
   return { privateKey, publicKey: publicKeyOf(privateKey), finished };
 };
 
-/** Throws LogMisfit where the log is not the one that the key has sealed, and what store and files throw. */
+/** Throws LogMisfit where the log is not the one that the key has sealed. */
 export const openSealingKey = async (
   store: EventStore,
   place: KeyPlace,
@@ -89,7 +84,6 @@ const noSealer: OpenedSealer = {
   stop: async () => undefined,
 };
 
-/** `promised`: see SealerOptions. */
 const startOver = (
   { config, store, log }: OpenSealer,
   place: KeyPlace,
@@ -119,7 +113,6 @@ const openStored = async (options: OpenSealer, place: KeyPlace): Promise<OpenedS
   return startOver(options, place, own, source, config.seals.eventsMax);
 };
 
-/** The seals of the log, or none while the server is out of reach. */
 const sealsNow = ({ store }: OpenSealer) =>
   sealsOf(store).catch((error: unknown) => {
     if (error instanceof StoreUnavailable) return undefined;
@@ -161,7 +154,7 @@ const openCarried = async (options: OpenSealer, place: KeyPlace): Promise<Opened
   return { ...opened, publicKey: undefined, keptHeads: () => undefined };
 };
 
-/** Throws LogMisfit where the log is not the one that was sealed, and what store and files throw. */
+/** Throws LogMisfit where the log is not the one that was sealed. */
 export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => {
   const { config, store, fileOf, log } = options;
   const { keyFile = fileOf?.(SEALING_KEY_NAME) } = config.seals;

@@ -15,11 +15,10 @@ import { appendSeal, headToSeal, type RecordedSeal } from './stored-seals.ts';
 
 export type Rotated = {
   keyId: string;
-  /** Left out where only a change that had been broken off was finished. */
+  /** Unless only a change that had been broken off was finished. */
   oldKeyId?: string;
 };
 
-/** Undefined where the log is empty. */
 const headNow = async (
   store: EventStore,
   log: string,
@@ -32,9 +31,9 @@ const headNow = async (
 };
 
 /**
- * Replaces the key by a new one, or only finishes a change that was broken off. No service may run on a log of
- * SQLite; a projector on a server's log seals no more until it has the new key. Throws LogMisfit where the log is
- * empty or not the one that the key has sealed, and what store and files throw.
+ * Or only finishes a change that was broken off. No service may run on a log of SQLite; a projector on a
+ * server's log seals no more until it has the new key. Throws LogMisfit where the log is empty or not the
+ * one that the key has sealed.
  */
 export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Promise<Rotated> => {
   const { keyFile, keepsHead } = place;

@@ -12,15 +12,14 @@ import type { RecordedSeal, SealSource } from './stored-seals.ts';
 
 const PAGE = 1000;
 
-/** A place in the log that was reached from event to event. */
+/** Reached from event to event. */
 export type Reached = {
   position: Position | null;
   logHash: string;
-  /** The last known seal. */
   last: RecordedSeal | undefined;
   /** Whether the event of that seal was passed: a head before it would be a copy of what is sealed. */
   isPast: boolean;
-  /** Events after the last sealed head, seals not counted. */
+  /** Seals not counted. */
   unsealed: number;
 };
 
@@ -40,13 +39,11 @@ const step = (from: Reached, event: LogEvent & { logHash: string }): Reached => 
 
 type Reads = Pick<EventStore, 'readAll'>;
 
-/** At a seal, or, without one, at the start of the log. */
 const startAt = (seal: RecordedSeal | undefined, last: RecordedSeal | undefined): Reached => {
   const { position = null, logHash = GENESIS_HASH } = seal?.event.data ?? {};
   return { position, logHash, last, isPast: last === undefined, unsealed: 0 };
 };
 
-/** Undefined where there is nothing between the place and the position. */
 const readOn = async (
   { readAll }: Reads,
   from: Reached,
@@ -62,8 +59,8 @@ const readOn = async (
 };
 
 /**
- * The place in the log with its log hash: read on from the newest seal that lies before it, else from
- * the start. Undefined where the log has no such event. Throws StoreUnavailable.
+ * Reads on from the newest seal before the position, else from the start. Undefined where the log has no
+ * such event. Throws StoreUnavailable.
  */
 export const reach = async (
   store: Reads,
@@ -80,23 +77,20 @@ export const reach = async (
 };
 
 export type RunningHash = SealSource & {
-  /** The log hash at a position; undefined where no event is there. Throws what `seals` and the store throw. */
+  /** Undefined where no event is there. Throws what `seals` and the store throw. */
   logHashAt(position: Position): Promise<string | undefined>;
-  /** Throws the same. */
   follow(from: Position | null): Promise<void>;
-  /** Gives the next events of the log their log hashes; `taken` follows once they are applied. */
+  /** With their log hashes; `taken` follows once they are applied. */
   next(events: readonly LogEvent[]): { events: LogEvent[]; taken(): void };
-  /** Nothing is sealed from here until `follow`. */
   leave(): void;
 };
 
 export type RunningHashOptions = {
   store: Pick<EventStore, 'readAll'>;
-  /** Throws StoreUnavailable. */
   logId(): Promise<string>;
-  /** Of this service, which makes no seal after one of another key. */
+  /** After a seal of another key none is made. */
   publicKey: string;
-  /** The seals of the log, once they have been checked. Throws LogMisfit, and what the store throws. */
+  /** Once they have been checked. Throws LogMisfit, and what the store throws. */
   seals(): Promise<readonly RecordedSeal[]>;
 };
 
@@ -124,7 +118,7 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
       return at?.logHash;
     },
     follow: async (from) => {
-      // The seals are read again: while this process stood by, another one may have made some.
+      // Another process may have made some meanwhile.
       const known = await seals();
       const last = known.at(-1);
       const isThere = at?.position === from && at.last?.revision === last?.revision;

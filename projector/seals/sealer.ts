@@ -1,8 +1,8 @@
 /**
- * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and at the
- * stop. A seal is an event of the log and covers the events before it. No append waits for a seal, and a seal
- * that cannot be stored is tried again at the next look. Between two seals the signed head is kept outside the
- * log, once a second while anything is written: events without a seal cannot be written anew either.
+ * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and at
+ * the stop. No append waits for that, and what fails is tried again. Between two seals the signed head is
+ * kept outside the log, once a second while anything is written: events without a seal cannot be written
+ * anew either.
  */
 import type { KeyObject } from 'node:crypto';
 import type { EventStore } from '../../shared/event-store/port.ts';
@@ -20,7 +20,6 @@ import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.t
 
 const LOOK_MS = 1_000;
 const NOT_KEPT = 'the head of the event log could not be kept beside the sealing key';
-/** Events that a stop does not seal in time are sealed after the next start. */
 const STOP_MS_MAX = 2_000;
 
 export type SealerOptions = {
@@ -28,17 +27,16 @@ export type SealerOptions = {
   source: SealSource;
   privateKey: KeyObject;
   eventsMax: number;
-  /** The `eventsMax` that a seal names; undefined where the log may grow without a sealer (ADR-0033). */
+  /** In the seal; undefined where the log may grow without a sealer (ADR-0033). */
   promised: number | undefined;
   everyMs: number;
-  /** Keeps heads outside the log; left out where none are kept. */
+  /** Outside the log. */
   keep?: ((heads: HeadFile) => Promise<void>) | undefined;
   logger: Logger;
 };
 
 export type Sealer = {
   last: SealSource['last'];
-  /** Throws what `append` throws. */
   seal(): Promise<void>;
   /** Seals once more, unless that takes too long. Never throws. */
   stop(): Promise<void>;
@@ -97,7 +95,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
   const isDue = async (): Promise<boolean> => {
     const events = await source.unsealed();
     const last = source.last();
-    // A verification expects the next seal after what the last one says, so a change is sealed.
+    // A verification expects the next seal after what the last one says.
     const isChanged = last !== undefined && last.event.data.eventsMax !== promised;
     const isLate = isChanged || performance.now() - sealedAtMs >= everyMs;
     return events >= eventsMax || (events > 0 && isLate);

@@ -1,4 +1,3 @@
-/** The stream of seals, and the head of the log that the next seal signs. */
 import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { keysOf, type SealedHead } from '../../shared/event-store/seals.ts';
@@ -16,13 +15,12 @@ export const sealsOf = async (store: Pick<EventStore, 'readStream'>): Promise<Re
     isSealEvent(one.event),
   );
 
-/** The public key that the seals of a log end with; undefined where there is none. */
+/** At the end of the log. */
 export const lastKeyOf = (seals: readonly RecordedSeal[]): string | undefined => {
   const last = seals.at(-1);
   return last === undefined ? undefined : keysOf(last.event).after;
 };
 
-/** Stores one after the last one. Throws what `append` throws. */
 export const appendSeal = async (
   store: Pick<EventStore, 'append'>,
   last: RecordedSeal | undefined,
@@ -48,17 +46,16 @@ export const headToSeal = async (
 
 /** Where the head to be sealed comes from. Each function that gives a promise throws StoreUnavailable. */
 export type SealSource = {
-  /** The last seal of the log, or change of the key, that is known here. */
   last(): RecordedSeal | undefined;
-  /** How many events no seal covers; 0 while nothing can be sealed from here. */
+  /** 0 while nothing can be sealed from here. */
   unsealed(): Promise<number>;
-  /** The head to be signed, and how many events of `unsealed` it covers; undefined while there is none. */
+  /** With how many events of `unsealed` it covers. */
   head(): Promise<{ head: SealedHead; unsealed: number } | undefined>;
-  /** A seal was stored that covers so many events more. */
+  /** It covers so many events more. */
   sealed(seal: RecordedSeal, unsealed: number): void;
 };
 
-/** The source where the store keeps the chain over the log. `last` is its last seal. */
+/** Where the store keeps the chain over the log. */
 export const storedHeads = (
   store: Pick<EventStore, 'end' | 'head' | 'hashAt'>,
   log: string,

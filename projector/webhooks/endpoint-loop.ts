@@ -1,6 +1,6 @@
 /**
- * Delivers to one endpoint: carries out the next step, and saves its outcome. Outcomes that come together
- * are saved together: a crash then repeats a few requests, and loses none.
+ * Delivers to one endpoint. Outcomes that come together are saved together: a crash then repeats a few
+ * requests.
  */
 import type { KeyObject } from 'node:crypto';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
@@ -26,22 +26,20 @@ import { failed, readOn, started } from './outcomes.ts';
 import { type LoopState, type SendDeps, sendItem, setDelivery } from './send-item.ts';
 import type { EndpointStatus } from './status.ts';
 
-/** Another process has moved the row: it delivers now. */
+/** Another process delivers to the endpoint. */
 class Overtaken extends Error {
   override name = 'Overtaken';
 }
 
-/** The row of an endpoint as one deliverer has taken it. */
 export type OwnRow = {
-  /** The last row taken or saved. */
   value(): DeliveryRow;
-  /** Throws Overtaken once another deliverer has saved, and what the store throws. */
+  /** Throws Overtaken once another deliverer has saved. */
   save(row: DeliveryRow, attempts: readonly Attempt[]): Promise<void>;
 };
 
 /**
- * Reads the row of an endpoint, or makes its first one, and saves it once: from then on every older
- * deliverer fails to save. `commands` is the revision of the event that created the endpoint.
+ * Takes the row of an endpoint by saving it once: from then on every older deliverer fails to save.
+ * `commands` is the revision of the event that created the endpoint.
  */
 export const takeRow = async (
   store: Pick<DeliveryStore, 'load' | 'save'>,
@@ -77,14 +75,13 @@ export type EndpointLoop = {
   ended: Promise<void>;
 };
 
-/** How often a checkpoint that only passes events of others is saved. */
+/** For a checkpoint that only passes events of others. */
 const SAVE_EVERY_MS = 10_000;
 /** So many attempts, and for so long, wait for their save while others are under way. */
 const UNSAVED_MAX = 16;
 const UNSAVED_MS = 50;
 const RETRY_MS = 1_000;
 
-/** Signing keys of an endpoint by their number: each is derived once. */
 const keysOf = (secret: string, endpointId: string): LoopState['keyOf'] => {
   const keys = new Map<number, KeyObject>();
   return (number) => {
@@ -94,7 +91,6 @@ const keysOf = (secret: string, endpointId: string): LoopState['keyOf'] => {
   };
 };
 
-/** Starts the loop over a row that was taken. It ends when `signal` is aborted. */
 export const startEndpointLoop = (
   endpoint: Endpoint,
   delivery: Delivery,
@@ -112,7 +108,7 @@ export const startEndpointLoop = (
     lastHeard: undefined,
   };
   let savedAtMs = Number.NEGATIVE_INFINITY;
-  /** Aborted where the log is read from another place: what is being read is then dropped. */
+  /** Aborted where the log is read from another place. */
   let reading: AbortController | undefined;
   const running = new Set<Promise<void>>();
   let wakeUp = Promise.withResolvers<void>();
@@ -145,7 +141,6 @@ export const startEndpointLoop = (
       .catch((error: unknown) => {
         if (signal.aborted) return;
         if (!(error instanceof StoreUnavailable)) broken = error;
-        // The item was not sent, and is due again in a moment.
         else {
           const failure = { ours: 'store out of reach', random: deps.random() } as const;
           setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
@@ -201,13 +196,12 @@ export const startEndpointLoop = (
     stop();
   };
 
-  /** A disabled endpoint is sent tests only. */
   const allowed = ({ send }: NextStep): Item | undefined =>
     state.endpoint.disabled === undefined || (send !== undefined && isTest(send))
       ? send
       : undefined;
 
-  /** When the row has to be saved; infinite where it is as it was saved. */
+  /** Infinite where the row is as it was saved. */
   const saveAtMs = (send: Item | undefined): number => {
     if (state.changed) {
       const isBusy = running.size > 0 || send !== undefined;
@@ -217,7 +211,6 @@ export const startEndpointLoop = (
     return isElsewhere ? savedAtMs + SAVE_EVERY_MS : Number.POSITIVE_INFINITY;
   };
 
-  /** Carries out what can be done now, and returns until when to wait. */
   const turn = async (): Promise<number> => {
     if (broken !== undefined) throw broken;
     const step = nextStep(state.delivery, nowMs());
@@ -253,7 +246,7 @@ export const startEndpointLoop = (
     }
     reading?.abort();
     await Promise.allSettled(running);
-    // What ended while the loop stopped is saved too: the fewer repeats.
+    // What ended meanwhile is saved too, so that it is not repeated.
     if (state.changed) await save().catch(() => undefined);
   };
 

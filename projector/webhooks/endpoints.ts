@@ -1,4 +1,4 @@
-/** The endpoints that the deliverer serves, with a loop for each, as the events of their merchants say. */
+/** The endpoints that the deliverer serves, with a loop for each. */
 import type {
   EventStore,
   LogEvent,
@@ -32,17 +32,16 @@ export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger'> &
 };
 
 export type Endpoints = {
-  /** Takes events of the log, in their order. Throws what the engines throw. */
+  /** Throws what the engines throw. */
   events(events: readonly LogEvent[]): Promise<void>;
-  /** Reads the endpoints of a merchant, and starts, changes or ends their loops. Throws the same. */
   follow(merchantId: string): Promise<void>;
   status(): ReturnType<typeof endpointsStatus>;
   end(): Promise<void>;
 };
 
 /**
- * The endpoints of all merchants from one start of the deliverer on, with a loop for each. Nothing is taken
- * over from the start before: the log may be another one. `restart` is called when a loop ends by itself.
+ * From one start of the deliverer on; nothing is taken over from the start before, since the log may be
+ * another one. `restart` is called when a loop ends by itself.
  */
 export const openEndpoints = (
   options: EndpointsOptions,
@@ -52,11 +51,9 @@ export const openEndpoints = (
   const { store, deliveries, sender, disable, logger, nowMs = Date.now } = options;
   type Owned = { merchantId: string };
   const loops = new Map<string, Owned & { loop: EndpointLoop; end: AbortController }>();
-  /** An endpoint by its id, all of a merchant's by their stream. */
   const halted = new Map<string, Owned>();
-  /** By the stream of its endpoints. */
   const merchants = new Map<string, string>();
-  /** Merchants with an endpoint that is not disabled. */
+  /** With an endpoint that is not disabled. */
   const served = new Set<string>();
   let isOver = false;
   const messages = createMessages(store);
@@ -73,7 +70,7 @@ export const openEndpoints = (
     random: options.random ?? Math.random,
   };
 
-  /** False where the log does not fit what was sent: nothing is sent from such a log. */
+  /** Nothing is sent from a log that does not fit what was sent. */
   const fitsLog = async (endpoint: Endpoint, { checkpoint, hash }: DeliveryRow) => {
     const { endpointId, merchantId } = endpoint;
     const misfit = await misfitOf(store, checkpoint, hash);

@@ -1,6 +1,6 @@
 /**
- * One attempt at one item: makes the message, signs it, sends it, and notes the outcome in the state of the
- * endpoint's loop, which saves it.
+ * One attempt at one item: makes the message, signs it, sends it, and notes the outcome in the loop's
+ * state.
  */
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -20,15 +20,12 @@ export type SendDeps = {
   sender: Pick<Sender, 'send'>;
   places: Places;
   logger: Logger;
-  /** Appends that the endpoint is disabled. */
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
   onAttempt(attempt: Attempt): void;
-  /** Wall clock in milliseconds. */
   nowMs(): number;
   random(): number;
 };
 
-/** The state of one endpoint's loop. */
 export type LoopState = {
   endpoint: Endpoint;
   delivery: Delivery;
@@ -36,7 +33,7 @@ export type LoopState = {
   attempts: Attempt[];
   /** The row has to be saved. */
   changed: boolean;
-  /** Whether there was a response to the last request, and when that was known. */
+  /** Of the last request. */
   lastHeard: { hasResponded: boolean; atMs: number } | undefined;
   keyOf(number: number): KeyObject;
 };
@@ -152,7 +149,7 @@ const requestFor = async (
   const { type, body, traceparent } = message;
   const standing = standingOf(state, nowMs());
   const totalMs = RESPONSE_MS_MAX[standing];
-  /** Called once there is a place: the endpoint, and the time, are those of that moment. */
+  /** The endpoint, and the time, are those of the moment when there is a place. */
   const send = async () => {
     const startedMs = nowMs();
     const began = performance.now();
