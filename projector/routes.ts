@@ -28,16 +28,10 @@ export type ProjectorApi = TopicOptions &
 export const registerProjectorApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { store, relay, topicPrefix, projector, readModels, verification, sealer }: ProjectorApi,
+  { topicPrefix, ...api }: ProjectorApi,
 ): void => {
-  registerRoutes(app, authHooks, PROJECTOR_ROUTES, {
-    ...openTopics({ store, relay, topicPrefix }),
-    store,
-    relay,
-    projector,
-    readModels,
-    verification,
-    sealer,
-    streams: createStreams(app),
-  });
+  const { store, relay } = api;
+  const topics = openTopics({ store, relay, topicPrefix });
+  const streams = createStreams(app);
+  registerRoutes(app, authHooks, PROJECTOR_ROUTES, { ...topics, ...api, streams });
 };

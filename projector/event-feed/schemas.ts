@@ -184,32 +184,13 @@ export const publicSealData = {
 
 export type MessageType = PaymentEventType | 'PaymentState' | SealEvent['type'];
 
-export const MESSAGE_VERSIONS: Record<MessageType, number> = {
-  PaymentCreated: 1,
-  PaymentProviderOpened: 1,
-  PaymentAuthorized: 1,
-  PaymentCaptured: 1,
-  PaymentVoided: 1,
-  PaymentRefunded: 1,
-  PaymentFailed: 1,
-  PaymentCaptureRequested: 1,
-  PaymentVoidRequested: 1,
-  PaymentRefundRequested: 1,
-  PaymentCaptureDeclined: 1,
-  PaymentVoidDeclined: 1,
-  PaymentRefundDeclined: 1,
-  PaymentAuthorizationExpired: 1,
-  PaymentRefundFailed: 1,
-  PaymentRefundObserved: 1,
-  PaymentDisputed: 1,
-  PaymentDisputeClosed: 1,
-  PaymentResolutionRequested: 1,
-  PaymentOutcomeConfirmed: 1,
-  PaymentOutcomeContradicted: 1,
-  PaymentState: 1,
-  LogSealed: 1,
-  SealingKeyRotated: 1,
-};
+/** Every type is at its first version. */
+export const MESSAGE_VERSIONS = Object.fromEntries(
+  [...Object.keys(publicEventData), 'PaymentState', ...Object.keys(publicSealData)].map((type) => [
+    type,
+    1,
+  ]),
+) as Record<MessageType, number>;
 
 /** CloudEvents 1.0, with extensions of this service. */
 export const envelope = z.object({

@@ -124,17 +124,14 @@ export type OwnCheckpoint = {
   value(): RelayCheckpoint;
   /** The stored one. Throws Error where it is damaged, and what the document throws. */
   read(): Promise<RelayCheckpoint | undefined>;
-  /** False, and nothing changed, where another relay has saved since. */
-  save(next: RelayCheckpoint): Promise<boolean>;
-  /**
-   * Saves the stored checkpoint once, or the first one: from then on every older relay fails to save.
-   * Undefined where another relay saved meanwhile. Throws as `read`.
-   */
-  take(partitions: Partitions): Promise<RelayCheckpoint | undefined>;
+  /** Throws the error of `overtaken`, and nothing changed, where another relay has saved since. */
+  save(next: RelayCheckpoint): Promise<void>;
+  /** Saves the stored one once, or the first: then every older relay fails to save. Throws as both. */
+  take(partitions: Partitions): Promise<RelayCheckpoint>;
   leave(): void;
 };
 
-export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
+export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error): OwnCheckpoint => {
   let version = 0;
   let own: RelayCheckpoint | undefined;
   let isTaken = false;
@@ -143,11 +140,10 @@ export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
   const taken = (): RelayCheckpoint | undefined => (isTaken ? own : undefined);
   const known = (): RelayCheckpoint | undefined => taken() ?? seen;
 
-  const save = async (next: RelayCheckpoint): Promise<boolean> => {
-    if (!(await document.save(JSON.stringify(next), version))) return false;
+  const save = async (next: RelayCheckpoint): Promise<void> => {
+    if (!(await document.save(JSON.stringify(next), version))) throw overtaken();
     version += 1;
     own = next;
-    return true;
   };
 
   return {
@@ -170,8 +166,9 @@ export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
         stored === undefined
           ? checkpointAtStart(counts)
           : parseCheckpoint(stored.text, counts.seals);
-      isTaken = await save(found);
-      return taken();
+      await save(found);
+      isTaken = true;
+      return found;
     },
     leave: () => {
       seen = known();

@@ -102,7 +102,6 @@ const rejectNotReady = (
 export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, mayRun = () => true } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
-  const checkpoint = openOwnCheckpoint(document);
   const stopping = new AbortController();
   let halted: string | undefined;
   let standingBy = false;
@@ -115,7 +114,8 @@ export const startRelay = (options: RelayOptions): Relay => {
     const why = 'another relay has moved the checkpoint of the relay';
     return options.mayRun === undefined ? new RelayHalted(why) : new Error(why);
   };
-  const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger, overtaken });
+  const checkpoint = openOwnCheckpoint(document, overtaken);
+  const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger });
 
   const waitForTurn = async (): Promise<void> => {
     checkpoint.leave();
@@ -144,7 +144,6 @@ export const startRelay = (options: RelayOptions): Relay => {
   const start = async (): Promise<Position | null> => {
     const found = await findPartitions();
     const taken = await checkpoint.take(found);
-    if (taken === undefined) throw overtaken();
     rejectChange(taken.partitions, found);
     await rejectMisfit(store, taken);
     await publisher.finishParked();

@@ -12,15 +12,23 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import { noteSent, noteStillParked, type OwnCheckpoint } from './checkpoint.ts';
-import type { Sender } from './sender.ts';
+
+/**
+ * Where the broker does not take a batch for its size, `sendAgain` gets each half, until `tooLarge` gets the
+ * one event. Throws what the engines throw.
+ */
+export type SendInParts = (
+  batch: Batch,
+  sendAgain: (events: LogEvent[]) => Promise<void>,
+  tooLarge: (event: LogEvent, reason: string) => Promise<void>,
+) => Promise<void>;
 
 export type ParkedSenderOptions = {
   store: Pick<EventStore, 'readStream'>;
   checkpoint: OwnCheckpoint;
   states: PaymentStates;
-  sendInParts: Sender['sendInParts'];
+  sendInParts: SendInParts;
   logger: Logger;
-  overtaken(): Error;
 };
 
 /** Still parked at `at` where it is not sent. */
@@ -42,11 +50,7 @@ const throwStillParked = (error: unknown): never => {
 };
 
 export const createParkedSender = (options: ParkedSenderOptions): ParkedSender => {
-  const { store, checkpoint, states, sendInParts, logger, overtaken } = options;
-
-  const save = async (next: Batch['next']): Promise<void> => {
-    if (!(await checkpoint.save(next))) throw overtaken();
-  };
+  const { store, checkpoint, states, sendInParts, logger } = options;
 
   const batchOf = (paymentId: string): Batch => {
     const batch = batchFrom(checkpoint.value());
@@ -57,7 +61,7 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
   const sendLeftOut = async (paymentId: string, events: RecordedEvent[]): Promise<void> => {
     let batch = batchOf(paymentId);
     const sendBatch = async (): Promise<void> => {
-      if (checkpoint.value().sending !== paymentId) await save(batchOf(paymentId).next);
+      if (checkpoint.value().sending !== paymentId) await checkpoint.save(batchOf(paymentId).next);
       const again = (part: LogEvent[]) => sendLeftOut(paymentId, part.filter(isReadable));
       await sendInParts(batch, again, async (_event, reason) => {
         throw new StillParked(reason);
@@ -105,7 +109,7 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
       if (reason !== undefined) noteStillParked(next, paymentId, reason);
     const isNamed = next.sending !== undefined;
     delete next.sending;
-    if (isNamed || retried.some(({ sent }) => !sent)) await save(next);
+    if (isNamed || retried.some(({ sent }) => !sent)) await checkpoint.save(next);
     return retried;
   };
 
