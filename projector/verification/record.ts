@@ -30,16 +30,8 @@ const parse = (text: string): VerificationRecord => {
   }
 };
 
-export type KeptRecord = {
-  now(): VerificationRecord;
-  /** Never throws. */
-  load(): Promise<void>;
-  /** Never throws. */
-  note(broken: LogBreak | undefined): Promise<void>;
-};
-
-/** What cannot be kept counts until this process ends. */
-export const openRecord = (document: KeyDocument, nowMs: () => number): KeptRecord => {
+/** A result that cannot be kept counts until this process ends; no function throws. */
+export const openRecord = (document: KeyDocument, nowMs: () => number) => {
   let record = NEVER;
   let saving: Promise<unknown> = Promise.resolve();
 
@@ -49,14 +41,14 @@ export const openRecord = (document: KeyDocument, nowMs: () => number): KeptReco
   };
 
   return {
-    now: () => record,
-    load: async () => {
+    now: (): VerificationRecord => record,
+    load: async (): Promise<void> => {
       const stored = await document.load().catch(() => undefined);
       const kept = stored === undefined ? NEVER : parse(stored.text);
       // A later result of this process, which could not be kept, still counts.
       if (kept.lastRunMs >= record.lastRunMs) record = kept;
     },
-    note: async (found) => {
+    note: async (found: LogBreak | undefined): Promise<void> => {
       const lastRunMs = nowMs();
       record =
         found === undefined

@@ -2,7 +2,6 @@
  * Delivers to one endpoint. Outcomes that come together are saved together: a crash then repeats a few
  * requests.
  */
-import type { KeyObject } from 'node:crypto';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
@@ -18,7 +17,6 @@ import {
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message-types.ts';
-import { endpointKey, forMany } from '../../shared/webhooks/signer.ts';
 import { followCommands } from './commands.ts';
 import { type Delivery, type Item, isTest, type NextStep, nextStep } from './delivery.ts';
 import type { LogFeed, Portion } from './log-feed.ts';
@@ -63,7 +61,6 @@ export const takeRow = async (
 
 export type LoopDeps = SendDeps & {
   feed: LogFeed;
-  secret: string;
   startTimer: StartTimer;
 };
 
@@ -82,15 +79,6 @@ const UNSAVED_MAX = 16;
 const UNSAVED_MS = 50;
 const RETRY_MS = 1_000;
 
-const keysOf = (secret: string, endpointId: string): LoopState['keyOf'] => {
-  const keys = new Map<number, KeyObject>();
-  return (number) => {
-    const key = keys.get(number) ?? forMany(endpointKey(secret, endpointId, number));
-    keys.set(number, key);
-    return key;
-  };
-};
-
 export const startEndpointLoop = (
   endpoint: Endpoint,
   delivery: Delivery,
@@ -100,9 +88,9 @@ export const startEndpointLoop = (
 ): EndpointLoop => {
   const { feed, logger, nowMs, startTimer } = deps;
   const { endpointId } = endpoint;
-  const keyOf = keysOf(deps.secret, endpointId);
   const state: LoopState = {
-    ...{ endpoint, delivery, keyOf },
+    endpoint,
+    delivery,
     attempts: [],
     changed: true,
     lastHeard: undefined,

@@ -2,12 +2,11 @@
  * One attempt at one item: makes the message, signs it, sends it, and notes the outcome in the loop's
  * state.
  */
-import type { KeyObject } from 'node:crypto';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
 import type { Message } from '../../shared/webhooks/message.ts';
-import { signedHeaders } from '../../shared/webhooks/signer.ts';
+import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
 import { type Delivery, type Item, isTest } from './delivery.ts';
 import { type Messages, NoMessage } from './messages.ts';
@@ -19,6 +18,8 @@ export type SendDeps = {
   messages: Pick<Messages, 'of'>;
   sender: Pick<Sender, 'send'>;
   places: Places;
+  /** `WEBHOOK_SECRET`. */
+  secret: string;
   logger: Logger;
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
   onAttempt(attempt: Attempt): void;
@@ -35,7 +36,6 @@ export type LoopState = {
   changed: boolean;
   /** Of the last request. */
   lastHeard: { hasResponded: boolean; atMs: number } | undefined;
-  keyOf(number: number): KeyObject;
 };
 
 export const setDelivery = (state: LoopState, delivery: Delivery): void => {
@@ -124,11 +124,13 @@ const noteFailure = async (
 };
 
 const headersOf = (
-  { endpoint, keyOf }: LoopState,
+  { endpoint }: LoopState,
   { id, body, traceparent }: Message,
   nowMs: number,
+  secret: string,
 ): Record<string, string> => {
-  const keys = liveSecretNumbers(endpoint, nowMs).map(keyOf);
+  const numbers = liveSecretNumbers(endpoint, nowMs);
+  const keys = numbers.map((number) => endpointKey(secret, endpoint.endpointId, number));
   const signed = signedHeaders(keys, id, nowMs, body);
   return traceparent === undefined ? signed : { ...signed, traceparent };
 };
@@ -143,7 +145,7 @@ const requestFor = async (
   state: LoopState,
   item: Item,
   message: Message,
-  { sender, places, nowMs }: SendDeps,
+  { sender, places, secret, nowMs }: SendDeps,
   signal: AbortSignal,
 ): Promise<Outcome & Pick<Try, 'startedMs'>> => {
   const { type, body, traceparent } = message;
@@ -156,7 +158,7 @@ const requestFor = async (
     // A resend by hand is no part of the request long ago.
     const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.atMs;
     const traced = { type, attempt: attemptsBefore(item) + 1, traceparent, ageMs };
-    const headers = headersOf(state, message, startedMs);
+    const headers = headersOf(state, message, startedMs, secret);
     const { url } = state.endpoint;
     const sent = await tracedDelivery(traced, () =>
       sender.send(url, headers, body, { totalMs, signal }),
