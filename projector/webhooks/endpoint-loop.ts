@@ -29,12 +29,6 @@ class Overtaken extends Error {
   override name = 'Overtaken';
 }
 
-export type OwnRow = {
-  value(): DeliveryRow;
-  /** Throws Overtaken once another deliverer has saved. */
-  save(row: DeliveryRow, attempts: readonly Attempt[]): Promise<void>;
-};
-
 /**
  * Takes the row of an endpoint by saving it once: from then on every older deliverer fails to save.
  * `commands` is the revision of the event that created the endpoint.
@@ -43,12 +37,13 @@ export const takeRow = async (
   store: Pick<DeliveryStore, 'load' | 'save'>,
   { endpointId, after }: Endpoint,
   commands: number,
-): Promise<OwnRow> => {
+) => {
   const stored = await store.load(endpointId);
   let version = stored?.version ?? 0;
   let row = stored === undefined ? newDeliveryRow(after, commands) : parseDeliveryRow(stored.text);
 
-  const save: OwnRow['save'] = async (next, attempts) => {
+  /** Throws Overtaken once another deliverer has saved. */
+  const save = async (next: DeliveryRow, attempts: readonly Attempt[]): Promise<void> => {
     if (!(await store.save(endpointId, JSON.stringify(next), version, attempts)))
       throw new Overtaken('another process delivers to this endpoint');
     version += 1;
@@ -58,6 +53,8 @@ export const takeRow = async (
   await save(row, []);
   return { value: () => row, save };
 };
+
+type OwnRow = Awaited<ReturnType<typeof takeRow>>;
 
 export type LoopDeps = SendDeps & {
   feed: LogFeed;

@@ -31,14 +31,6 @@ export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger'> &
   random?(): number;
 };
 
-export type Endpoints = {
-  /** Throws what the engines throw. */
-  events(events: readonly LogEvent[]): Promise<void>;
-  follow(merchantId: string): Promise<void>;
-  status(): ReturnType<typeof endpointsStatus>;
-  end(): Promise<void>;
-};
-
 /**
  * From one start of the deliverer on; nothing is taken over from the start before, since the log may be
  * another one. `restart` is called when a loop ends by itself.
@@ -47,7 +39,7 @@ export const openEndpoints = (
   options: EndpointsOptions,
   { secret, from }: { secret: string; from: Position | null },
   restart: () => void,
-): Endpoints => {
+) => {
   const { store, deliveries, sender, disable, logger, nowMs = Date.now } = options;
   type Owned = { merchantId: string };
   const loops = new Map<string, Owned & { loop: EndpointLoop; end: AbortController }>();
@@ -160,7 +152,8 @@ export const openEndpoints = (
 
   return {
     follow,
-    events: async (events) => {
+    /** Throws what the engines throw. */
+    events: async (events: readonly LogEvent[]): Promise<void> => {
       await feed.add(events);
       const changed = new Set(events.map(merchantOf));
       for (const merchantId of changed) if (merchantId !== undefined) await follow(merchantId);
@@ -170,10 +163,12 @@ export const openEndpoints = (
         [...loops.values()].map(({ loop }) => loop.status()),
         halted.size,
       ),
-    end: async () => {
+    end: async (): Promise<void> => {
       isOver = true;
       halted.clear();
       await Promise.all([...loops.keys()].map(endLoop));
     },
   };
 };
+
+export type Endpoints = ReturnType<typeof openEndpoints>;

@@ -2,12 +2,7 @@
  * Permits that merchants share, for requests and for pages of the log; a merchant has `ofOneMax` at a time.
  * A free one goes to the merchants in turn: by age, one that wants much would delay the others.
  */
-export type Permits = {
-  /** Throws the signal's reason where it is aborted before. */
-  with<T>(merchantId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-};
-
-export const createPermits = (max: number, ofOneMax: number): Permits => {
+export const createPermits = (max: number, ofOneMax: number) => {
   let free = max;
   const held = new Map<string, number>();
   const waiting = new Map<string, Set<() => void>>();
@@ -56,7 +51,12 @@ export const createPermits = (max: number, ofOneMax: number): Permits => {
   };
 
   return {
-    with: async (merchantId, signal, work) => {
+    /** Throws the signal's reason where it is aborted before there is a permit. */
+    with: async <T>(
+      merchantId: string,
+      signal: AbortSignal,
+      work: () => Promise<T>,
+    ): Promise<T> => {
       signal.throwIfAborted();
       if (mayTake(merchantId)) take(merchantId);
       else await waitForTurn(merchantId, signal);
@@ -90,25 +90,23 @@ export const RESPONSE_MS_MAX: Readonly<Record<Standing, number>> = {
 /** For so long a response, or its lack, says something about the next one. */
 export const SILENT_AFTER_MS = 600_000;
 
-export type Places = {
-  with<T>(
-    standing: Standing,
-    merchantId: string,
-    signal: AbortSignal,
-    request: () => Promise<T>,
-  ): Promise<T>;
-};
-
 const shared = (max: number) => createPermits(max, max * MERCHANT_PART);
 
 /** Well endpoints find a place however many others hang. */
-export const createPlaces = (): Places => {
+export const createPlaces = () => {
   const all = shared(PLACES);
   const parts = { silent: shared(SILENT_PLACES), doubtful: shared(DOUBTFUL_PLACES) };
   return {
-    with: (standing, merchantId, signal, request) => {
+    with: <T>(
+      standing: Standing,
+      merchantId: string,
+      signal: AbortSignal,
+      request: () => Promise<T>,
+    ): Promise<T> => {
       const inAny = () => all.with(merchantId, signal, request);
       return standing === 'well' ? inAny() : parts[standing].with(merchantId, signal, inAny);
     },
   };
 };
+
+export type Places = ReturnType<typeof createPlaces>;
