@@ -58,8 +58,7 @@ const closeToOthers = (path: string, mode: number): void => {
 };
 
 /**
- * Our own files get mode 0600, which a copy may have lost, and the folder 0700 when it holds nothing else:
- * a home folder may be meant for others too.
+ * A copy may have lost these modes. A folder with other files, such as a home, may be meant for others too.
  */
 const makePrivate = (folder: string): string[] => {
   const entries = readdirSync(folder, { withFileTypes: true });

@@ -169,8 +169,8 @@ const eachParked = async (
 };
 
 /**
- * Compares each document with its stream, then looks for missing documents, damaged indexes and parked
- * payments. Throws StoreUnavailable, ReadModelsUnavailable, and the signal's reason.
+ * Documents, missing ones, indexes, parked payments. Throws what the engines throw, and the signal's
+ * reason.
  */
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
   const { store, readModels, onProgress } = options;

@@ -110,10 +110,7 @@ const subscriberOf = (
   caughtUp,
 });
 
-/**
- * Throws LogMisfit where the log is not the one that the read models were filled from. An engine out of
- * reach is no error: the loop waits for it.
- */
+/** Throws LogMisfit. An engine out of reach is no error: the loop waits for it. */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
   const { sampleMs = 1000 } = options;

@@ -4,10 +4,7 @@ export class StandingBy extends Error {
   override name = 'StandingBy';
 }
 
-/**
- * The log is not the one that the read models were filled from, or that was sealed. An operator has to put
- * the right one back. `message` is one line.
- */
+/** An operator has to put back the log that was applied and sealed. `message` is one line. */
 export class LogMisfit extends Error {
   readonly code = 'LOG_MISFIT';
   override name = 'LogMisfit';
@@ -31,10 +28,7 @@ export class RelayHalted extends Error {
   override name = 'RelayHalted';
 }
 
-/**
- * The relay of this process cannot try parked payments now. `message` says why. Where messages had left,
- * the relay goes on with them by itself.
- */
+/** The relay of this process cannot try parked payments now; `message` says why. */
 export class RelayNotReady extends Error {
   readonly code = 'RELAY_NOT_READY';
   override name = 'RelayNotReady';

@@ -20,10 +20,7 @@ export type Freshness = {
   caughtUp(): void;
   /** The documents went back: everything is behind until the next `caughtUp`. */
   lost(): void;
-  /**
-   * True when the document may be older than the last committed event. To be called before the document is
-   * read: later, false may be about a newer document.
-   */
+  /** To be called before the document is read: later, false may be about a newer document. */
   isBehind(paymentId: string): boolean;
   size(): number;
 };

@@ -5,10 +5,7 @@ import { LogMisfit } from './errors.ts';
 
 type Misfit = 'ends before' | 'has other events up to';
 
-/**
- * Over the whole log up to the event where the store keeps that hash, so that a change of any earlier event
- * is noticed. Null for an event that cannot be read.
- */
+/** Over the whole log up to the event, where the store keeps that; null for an unreadable event. */
 export const checkpointHashOf = (event: LogEvent): string | null => {
   if (event.logHash !== undefined) return event.logHash;
   return 'unreadable' in event ? null : event.hash;
@@ -22,8 +19,8 @@ const fits = (at: HashesAt | null, hash: string): boolean =>
 export type LogHashAt = (position: Position) => Promise<string | undefined>;
 
 /**
- * Undefined where the log fits the checkpoint; `hash` is what `checkpointHashOf` gave there. Else events
- * that were applied or sent are lost or written anew. Throws StoreUnavailable, and what `carried` throws.
+ * Undefined where it fits `hash`, of `checkpointHashOf`; else followed events are lost or written anew.
+ * Throws StoreUnavailable, and what `carried` throws.
  */
 export const misfitOf = async (
   store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,

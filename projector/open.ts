@@ -1,7 +1,4 @@
-/**
- * The projector's side of the service: the sealer, the projector, the relay, the deliverer of webhooks, the
- * scheduled verification, and the routes over them.
- */
+/** The projector's side: sealer, projector, relay, deliverer, scheduled verification, and their routes. */
 import type { FastifyInstance } from 'fastify';
 import { numberOf } from '../shared/event-store/log-progress.ts';
 import type { EventStore } from '../shared/event-store/port.ts';

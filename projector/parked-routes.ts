@@ -1,6 +1,5 @@
 /**
- * The routes over payments that the projector has parked (P5). With a token of one merchant, only that
- * merchant's payments.
+ * The routes over payments that the projector has parked (P5); with a token of one merchant, over its own.
  */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';

@@ -1,7 +1,4 @@
-/**
- * Folds the events of a batch into the read models of their payments, and writes nothing. A gap is healed
- * from the stream; a poison event stops its payment.
- */
+/** Folds events into read models without writing: heals a gap from the stream, stops at a poison event. */
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../shared/event-store/port.ts';

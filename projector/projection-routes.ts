@@ -1,7 +1,4 @@
-/**
- * The routes over all read models: status, rebuild (ADR-0042), comparison with the log. For tokens of all
- * merchants.
- */
+/** Status, rebuild (ADR-0042) and comparison of all read models, for tokens of all merchants. */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { REJECTION_HEADER, reject } from '../shared/http/errors.ts';

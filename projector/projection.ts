@@ -31,14 +31,10 @@ export type Projection = {
   events(events: LogEvent[]): Promise<void>;
   /** True when the document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
-  /**
-   * Replaces a document by the fold of its stream, or parks the payment. True when the document is whole
-   * now. Throws what the engines throw.
-   */
+  /** By the fold of its stream, or parks the payment. True when the document is whole now. */
   repair(paymentId: string): Promise<boolean>;
   /**
-   * Parks the payment where its stream is no longer whole; its document stays, or becomes `kept`, a newer
-   * one. Throws what the engines throw.
+   * Parks the payment where its stream is no longer whole. `kept`: a newer document of other read models.
    */
   removal(paymentId: string, kept?: PaymentReadModel): Promise<void>;
   /** Between two batches: no event is applied meanwhile. */

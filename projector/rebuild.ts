@@ -65,10 +65,7 @@ const progressOf = ({ onProgress }: RebuildOptions) => {
   };
 };
 
-/**
- * Parks the payments whose streams the store no longer holds whole, with the documents that they had: after
- * a scavenge these are their only trace.
- */
+/** With the documents that they had: after a scavenge these are the only trace of such payments. */
 const parkRemoved = async (
   { readModels }: RebuildOptions,
   next: NextGeneration,

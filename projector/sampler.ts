@@ -1,6 +1,5 @@
 /**
- * Compares read models with the log for ever (ADR-0121): by turns a payment that has a document and one
- * that the log has, so that a missing document is noticed as well.
+ * Compares payments with the log for ever (ADR-0121), by turns one that has a document and one in the log.
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
@@ -16,10 +15,7 @@ const STRETCH = 50;
 const DIFFERENCES_MAX = 10_000;
 const DAMAGED_MAX = 1_000;
 
-/**
- * The log alone makes these whole again. A document that has its check and differs stays: it may be the
- * only trace of a change of the log.
- */
+/** A document that has its check and differs stays: it may be the only trace of a change of the log. */
 const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unlisted'];
 /** A damaged index looks like these: written again, the document would be there twice. */
 const BY_INDEX: readonly DifferenceKind[] = ['missing', 'unlisted'];

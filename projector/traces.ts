@@ -1,6 +1,6 @@
 /**
- * Spans of a request after its response. An event names its trace, so a span is below the request's in
- * whichever process it is made. Old events that are read again have none.
+ * Spans of a request after its response, below it in whichever process; none for events that are read
+ * again.
  */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';

@@ -1,7 +1,4 @@
-/**
- * Notices read models that are wiped while no event comes, and a checkpoint that stands still; follows the
- * checkpoint of the projector that has the lease.
- */
+/** Notices read models that are wiped while no event comes, and a checkpoint that stands still. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';

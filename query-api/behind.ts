@@ -5,10 +5,7 @@ import { streamOf } from '../shared/payment/payment-events.ts';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import { within } from '../shared/runtime/back-off.ts';
 
-/**
- * Awaited before the document is read. A Check takes the revision of the document; true: later events may
- * be stored.
- */
+/** Awaited before the document is read. A Check takes its revision; true: later events may be stored. */
 export type Behind = (paymentId: string) => Check | Promise<Check>;
 type Check = (revision: number) => boolean | Promise<boolean>;
 
@@ -49,8 +46,8 @@ export type SharedLook = {
 const late = (): Error => new Error('the look at the end of the log took too long');
 
 /**
- * One look after another; each GET gets one that begins after it came. A look reads the checkpoint, and the
- * events after it while the GETs read documents, which are as new as the checkpoint.
+ * Each GET gets a look that begins after it came. Documents that are read after a look has read the
+ * checkpoint are as new as that.
  */
 const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => {
   let running: Promise<unknown> = Promise.resolve();
@@ -107,10 +104,7 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
   };
 };
 
-/**
- * As `behindTheStream`, with one look for many GETs: a fourth of the CPU time on EventStoreDB. `nowMs` only
- * goes forward.
- */
+/** One look for many GETs: a fourth of the CPU time on EventStoreDB. `nowMs` only goes forward. */
 export const behindTheLog = (
   shared: SharedLook,
   nowMs = (): number => performance.now(),

@@ -15,10 +15,7 @@ const LIMIT_PATTERN = /^([1-9][0-9]?|100)$/;
 
 const NAMES = ['status', 'from', 'to', 'merchantReference', 'limit', 'cursor'] as const;
 
-/**
- * Rejects a parameter that is given twice, and an unknown one: without a misspelt filter the list would
- * hold too much.
- */
+/** Unknown parameters are rejected: without a misspelt filter the list would hold too much. */
 export const ListParameters = z.strictObject(
   {
     status: PaymentStatus.optional().describe('Only payments in this state.'),
@@ -44,10 +41,7 @@ export const ListParameters = z.strictObject(
 
 export type ListRequest = z.output<typeof ListParameters>;
 
-/**
- * `bodyOf` gives the text of a parked payment. Throws ReadModelsUnavailable, StoreUnavailable, and what
- * `bodyOf` throws.
- */
+/** `bodyOf` gives the text of a parked payment. Throws ReadModelsUnavailable and StoreUnavailable. */
 export const listPayments = async (
   {
     readModels,

@@ -1,7 +1,4 @@
-/**
- * The messages of a merchant's payments as they happen, for merchants without a public address: the bodies
- * that an endpoint is sent, each with its position as id.
- */
+/** The bodies that a webhook endpoint is sent, as they happen, for merchants without a public address. */
 import { z } from 'zod';
 import { asEvents } from '../audit/deps.ts';
 import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';

@@ -1,6 +1,5 @@
 /**
- * The event feed on Kafka. Only this folder imports kafkajs, and works around it: its sends must not
- * overlap, its calls may never end, and it retries a send that was given up.
+ * Only this folder imports kafkajs, whose calls may never end or overlap, and whose given-up sends go on.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';

@@ -13,19 +13,13 @@
  * - Missing topics are made; existing topics are not changed.
  */
 
-/**
- * Some, all or none of the messages may be stored, and the same ones have to be sent again. `message` is
- * one line for the log.
- */
+/** Some, all or none are stored, and have to be sent again. `message` is one line for the log. */
 export class FeedUnavailable extends Error {
   readonly code = 'FEED_UNAVAILABLE';
   override name = 'FeedUnavailable';
 }
 
-/**
- * The broker does not take one of the messages, or all of them together, for their size. Of a partition
- * whose messages it refused, none of the call is stored. `message` is one line for the log.
- */
+/** Of a partition with a message that is too large, none of the call is stored. `message` is one line. */
 export class MessageTooLarge extends Error {
   readonly code = 'MESSAGE_TOO_LARGE';
   override name = 'MessageTooLarge';

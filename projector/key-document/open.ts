@@ -38,7 +38,7 @@ export const fileDocument = (file: string): KeyDocument => ({
   close: async () => undefined,
 });
 
-/** The file of each in the data folder is `<name>.json`. */
+/** Calls must not overlap. After any crash the file has the old text or the new one. */
 export const KEY_DOCUMENTS = ['relay-checkpoint', 'log-verification'] as const;
 
 type OpenKeyDocument = {

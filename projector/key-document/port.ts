@@ -6,10 +6,7 @@
 export type KeyDocument = {
   /** The last text saved, durable. Throws when the engine is out of reach. */
   load(): Promise<{ version: number; text: string } | undefined>;
-  /**
-   * False, and nothing changed, when the stored version is not `expectedVersion`. Throws when it is not
-   * known whether it was saved.
-   */
+  /** False, and nothing changed, for another version. Throws when it is not known whether it was saved. */
   save(text: string, expectedVersion: number): Promise<boolean>;
   close(): Promise<void>;
 };

@@ -1,6 +1,5 @@
 /**
- * The messages that the relay sends at once. A message's number follows from the checkpoint and the log
- * alone, so that a batch that is sent again is the same to the byte.
+ * Numbers follow from the checkpoint and the log alone: a batch that is sent again is the same to the byte.
  */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';

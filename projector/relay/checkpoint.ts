@@ -1,7 +1,4 @@
-/**
- * The checkpoint of the relay. It is not one of the read models: after their wipe or rebuild no message is
- * sent again.
- */
+/** The checkpoint of the relay. After a wipe or a rebuild of the read models no message is sent again. */
 import { z } from 'zod';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import { PARTITIONS_DEFAULT, type Partitions } from '../event-feed/port.ts';
@@ -42,10 +39,7 @@ const withSeals = (stored: RelayCheckpoint, seals: number): RelayCheckpoint => (
   partitions: { ...stored.partitions, seals: stored.partitions.seals ?? seals },
 });
 
-/**
- * `seals` is the count that the topic has now. Throws Error when the checkpoint is damaged: a guess could
- * send or skip messages.
- */
+/** `seals`: the count of that topic now. Throws Error when damaged: a guess could send or skip messages. */
 export const parseCheckpoint = (
   text: string,
   seals = PARTITIONS_DEFAULT.seals,
@@ -57,10 +51,7 @@ export const parseCheckpoint = (
   throw new Error('the checkpoint of the relay is damaged; put back its last good copy');
 };
 
-/**
- * Their notes are 4 MB then (ADR-0046), and a document of MongoDB takes 16 MB. So many come from a wrong
- * version of the service.
- */
+/** Their notes are 4 MB then (ADR-0046). So many come from a wrong version of the service. */
 export const PARKED_MAX = 20_000;
 
 /** The log line has the whole reason. */

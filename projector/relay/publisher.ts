@@ -1,7 +1,4 @@
-/**
- * Sends events in batches, and parks a payment at an event that cannot be sent. The checkpoint is saved
- * after the broker has stored everything.
- */
+/** Sends events in batches, and parks a payment at an event that cannot be sent. */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
@@ -23,20 +20,14 @@ export type PublisherOptions = {
 };
 
 export type Publisher = ParkedSender & {
-  /**
-   * In their order. Throws what the engines throw, and Error while messages of a parked payment are without
-   * acknowledgement.
-   */
+  /** Throws what the engines throw, and Error while messages of a parked payment are unacknowledged. */
   send(events: LogEvent[]): Promise<void>;
   published(): number;
   /** How long the send under way has had no response. */
   silentForMs(): number;
 };
 
-/**
- * The state first: where it is too large for the broker, no number of the events topic is used for an event
- * that is then parked. A seal after the events that it covers.
- */
+/** The state first: where it is too large, the event uses no number. A seal after the events it covers. */
 const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
 const UNFINISHED = 'messages of a parked payment are without acknowledgement';
@@ -91,8 +82,8 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
   const { sendInParts, ...sender } = createSender(options);
 
   /**
-   * The log alone does not show which events are left out, so the checkpoint is saved before any later
-   * message is sent: a message that is sent again has the number that it had.
+   * Saved before any later message is sent: the log alone does not show which events are left out, and a
+   * message that is sent again has the number that it had.
    */
   const park = async (event: LogEvent, reason: string): Promise<void> => {
     const { stream, revision } = event;

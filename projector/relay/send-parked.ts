@@ -13,10 +13,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import { noteSent, noteStillParked, type OwnCheckpoint } from './checkpoint.ts';
 
-/**
- * Where the broker does not take a batch for its size, `sendAgain` gets each half, until `tooLarge` gets the
- * one event. Throws what the engines throw.
- */
+/** Where a batch is too large, `sendAgain` gets each half, until `tooLarge` gets the one event. */
 export type SendInParts = (
   batch: Batch,
   sendAgain: (events: LogEvent[]) => Promise<void>,

@@ -27,8 +27,7 @@ export type SealCheck = {
 type Misfit = { at: RecordedSeal; reason: string };
 
 /**
- * Where the store keeps no log hashes, the seal's own counts: an event that a server no longer holds must
- * not stop every payment, and a verification finds the rest (ADR-0033).
+ * On a server the seal's own hash: an event that it no longer holds must not stop every payment (ADR-0033).
  */
 const logHashAt = async (
   { store, seals }: SealCheck,

@@ -1,6 +1,6 @@
 /**
- * The key that seals the log, in a file of mode 0600, and the last heads of the log in a file beside it.
- * Both prove something only on another volume than the log's (`SEALING_KEY_FILE`).
+ * The sealing key, mode 0600, and the last heads of the log: on another volume than the log they prove
+ * more.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';

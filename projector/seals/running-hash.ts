@@ -58,10 +58,7 @@ const readOn = async (
   return at;
 };
 
-/**
- * Reads on from the newest seal before the position, else from the start. Undefined where the log has no
- * such event. Throws StoreUnavailable.
- */
+/** From the newest seal before the position, else from the start. Undefined where no event is there. */
 export const reach = async (
   store: Reads,
   seals: readonly RecordedSeal[],

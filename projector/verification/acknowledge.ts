@@ -21,10 +21,7 @@ const foreignIn = (recorded: LogEvent): string | undefined => {
   return revision === 0 && reason === FOREIGN ? paymentOf(stream) : undefined;
 };
 
-/**
- * Removes payments from the read models that are acknowledged as foreign from their first event on. One
- * that has a document (`lastOf` its revision, else -1) stays.
- */
+/** Payments that are acknowledged as foreign from their first event on; one with a document stays. */
 export const forgetForeign = async (
   events: readonly LogEvent[],
   lastOf: (paymentId: string) => Promise<number>,
@@ -39,10 +36,7 @@ export const forgetForeign = async (
 
 export type Acknowledged = Omit<LogBreak, 'position'> & { note: string };
 
-/**
- * In a stream of its own, so that no foreign event is in its way. Without such a break it changes nothing.
- * Throws what the event store throws.
- */
+/** In a stream of its own, so that no foreign event is in its way. Throws what the event store throws. */
 export const acknowledgeBreak = async (
   store: Pick<EventStore, 'append'>,
   { stream, revision, reason, digest, note }: Acknowledged,

@@ -1,7 +1,4 @@
-/**
- * The next message to one endpoint. Pure: the clock is given. The revisions of a payment leave in their
- * order; of different payments several at a time.
- */
+/** The next message to one endpoint. Pure. The revisions of a payment leave in their order. */
 import { type DeliveryRow, isFailing, type Single } from '../../shared/webhooks/delivery-row.ts';
 
 export type Place = { position: string | null; hash: string | null };

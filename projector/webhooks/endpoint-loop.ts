@@ -1,7 +1,4 @@
-/**
- * Delivers to one endpoint. Outcomes that come together are saved together: a crash then repeats a few
- * requests.
- */
+/** Delivers to one endpoint. Outcomes are saved together: a crash then repeats a few requests. */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
@@ -30,8 +27,7 @@ class Overtaken extends Error {
 }
 
 /**
- * Takes the row of an endpoint by saving it once: from then on every older deliverer fails to save.
- * `commands` is the revision of the event that created the endpoint.
+ * Saves the row once, so that older deliverers fail to. `commands`: the revision that created the endpoint.
  */
 export const takeRow = async (
   store: Pick<DeliveryStore, 'load' | 'save'>,

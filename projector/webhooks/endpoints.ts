@@ -32,8 +32,7 @@ export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger'> &
 };
 
 /**
- * From one start of the deliverer on; nothing is taken over from the start before, since the log may be
- * another one. `restart` is called when a loop ends by itself.
+ * For one start: the log may be another one at the next. `restart` is called when a loop ends by itself.
  */
 export const openEndpoints = (
   options: EndpointsOptions,

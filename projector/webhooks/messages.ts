@@ -1,6 +1,6 @@
 /**
- * Makes the message of an item: the body that every attempt sends. Those of events that were just read are
- * kept for a while, to save a read of the payment's stream.
+ * Makes the body that every attempt sends. Those of events just read are kept, to save a read of the
+ * stream.
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { foldInSlices, isOfPayment } from '../../shared/event-store/fold-stream.ts';

@@ -41,10 +41,7 @@ export const disableIn =
     }
   };
 
-/**
- * Here where a server keeps the log, else in a thread beside the requests. An engine out of reach does not
- * delay the start.
- */
+/** Here where a server keeps the log, else in a thread. An engine out of reach does not delay the start. */
 export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, projector } = options;
   const { allowedNetworks } = config.webhooks;

@@ -1,7 +1,4 @@
-/**
- * Permits that merchants share, for requests and for pages of the log; a merchant has `ofOneMax` at a time.
- * A free one goes to the merchants in turn: by age, one that wants much would delay the others.
- */
+/** A free permit goes to the merchants in turn: by age, one that wants much would delay the others. */
 export const createPermits = (max: number, ofOneMax: number) => {
   let free = max;
   const held = new Map<string, number>();

@@ -1,7 +1,4 @@
-/**
- * One attempt at one item: makes the message, signs it, sends it, and notes the outcome in the loop's
- * state.
- */
+/** One attempt at one item, whose outcome is noted in the loop's state. */
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';

@@ -1,7 +1,4 @@
-/**
- * Runs the deliverer in a thread (worker.ts): on the event loop that serves requests it would take half of
- * a create's CPU time again. The thread starts with the first endpoint; when it dies, it is started again.
- */
+/** On the event loop that serves requests the deliverer would take half of a create's CPU time again. */
 import { Worker } from 'node:worker_threads';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
