@@ -1,6 +1,4 @@
-/**
- * Everything in one process over one data folder. main.ts listens, prints the banner and handles signals.
- */
+/** Everything in one process over one data folder. */
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
 import { openCommandSide } from '../command-api/compose.ts';

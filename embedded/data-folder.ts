@@ -57,9 +57,7 @@ const closeToOthers = (path: string, mode: number): void => {
   }
 };
 
-/**
- * A copy may have lost these modes. A folder with other files, such as a home, may be meant for others too.
- */
+/** A copy may have lost these modes. A folder with other files may be meant for others too. */
 const makePrivate = (folder: string): string[] => {
   const entries = readdirSync(folder, { withFileTypes: true });
   const own = entries.filter(({ name }) => isOwn(name));
@@ -189,9 +187,7 @@ const secretIn = async (folder: DataFolder, name: string, why: string): Promise<
   );
 };
 
-/**
- * Durable before its first use (gaps §8). Throws DataFolderRefused when the file holds too short a secret.
- */
+/** Durable before its first use (gaps §8). Throws DataFolderRefused for a secret that is too short. */
 export const idempotencySecret = (folder: DataFolder): Promise<string> =>
   secretIn(
     folder,

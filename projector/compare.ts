@@ -168,10 +168,7 @@ const eachParked = async (
   }
 };
 
-/**
- * Documents, missing ones, indexes, parked payments. Throws what the engines throw, and the signal's
- * reason.
- */
+/** Also finds missing documents, damaged indexes and parked payments. Throws what the engines throw. */
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
   const { store, readModels, onProgress } = options;
   const end = await store.end();

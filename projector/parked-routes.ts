@@ -1,6 +1,4 @@
-/**
- * The routes over payments that the projector has parked (P5); with a token of one merchant, over its own.
- */
+/** The routes over parked payments (P5); with a token of one merchant, over that merchant's own. */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';

@@ -33,9 +33,7 @@ export type Projection = {
   retryParked(paymentId: string): Promise<boolean>;
   /** By the fold of its stream, or parks the payment. True when the document is whole now. */
   repair(paymentId: string): Promise<boolean>;
-  /**
-   * Parks the payment where its stream is no longer whole. `kept`: a newer document of other read models.
-   */
+  /** Parks the payment where its stream is no longer whole; `kept` replaces its document. */
   removal(paymentId: string, kept?: PaymentReadModel): Promise<void>;
   /** Between two batches: no event is applied meanwhile. */
   hold<T>(step: () => Promise<T>): Promise<T>;

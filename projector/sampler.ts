@@ -1,6 +1,4 @@
-/**
- * Compares payments with the log for ever (ADR-0121), by turns one that has a document and one in the log.
- */
+/** Compares payments with the log for ever (ADR-0121), by turns one of the documents and one of the log. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';

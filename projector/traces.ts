@@ -1,7 +1,4 @@
-/**
- * Spans of a request after its response, below it in whichever process; none for events that are read
- * again.
- */
+/** Spans of a request after its response; events that are read again later have none. */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
 import { errorTypeOf } from '../shared/runtime/span-attributes.ts';

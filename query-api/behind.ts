@@ -45,10 +45,7 @@ export type SharedLook = {
 
 const late = (): Error => new Error('the look at the end of the log took too long');
 
-/**
- * Each GET gets a look that begins after it came. Documents that are read after a look has read the
- * checkpoint are as new as that.
- */
+/** Each GET gets a look that begins after it came, and reads a document as new as the look's checkpoint. */
 const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => {
   let running: Promise<unknown> = Promise.resolve();
   let next: Promise<{ newer: Promise<Newer>; begunMs: number }> | undefined;

@@ -1,6 +1,4 @@
-/**
- * Only this folder imports kafkajs, whose calls may never end or overlap, and whose given-up sends go on.
- */
+/** The event feed on Kafka. Sends of kafkajs must not overlap, and go on when they are given up. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import {

@@ -25,9 +25,7 @@ export class MessageTooLarge extends Error {
   override name = 'MessageTooLarge';
 }
 
-/**
- * `events`: every event of every payment. `state`: the latest of each, compacted. `seals`: see ADR-0114.
- */
+/** `events`: every event of every payment. `state`: the latest of each. `seals`: see ADR-0114. */
 export const TOPICS = ['events', 'state', 'seals'] as const;
 export type Topic = (typeof TOPICS)[number];
 

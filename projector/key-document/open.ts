@@ -23,10 +23,7 @@ const readStored = async (file: string): Promise<z.infer<typeof stored> | undefi
   }
 };
 
-/**
- * Of the data folder, which one service locks; calls must not overlap. The file is replaced as a whole:
- * after any crash it has the old text or the new one.
- */
+/** Calls must not overlap. After any crash the file has the old text or the new one. */
 export const fileDocument = (file: string): KeyDocument => ({
   load: () => readStored(file),
   save: async (text, expectedVersion) => {
@@ -38,7 +35,7 @@ export const fileDocument = (file: string): KeyDocument => ({
   close: async () => undefined,
 });
 
-/** Calls must not overlap. After any crash the file has the old text or the new one. */
+/** The file of each in the data folder is `<name>.json`. */
 export const KEY_DOCUMENTS = ['relay-checkpoint', 'log-verification'] as const;
 
 type OpenKeyDocument = {

@@ -1,6 +1,4 @@
-/**
- * Numbers follow from the checkpoint and the log alone: a batch that is sent again is the same to the byte.
- */
+/** The numbers follow from checkpoint and log alone: a batch that is sent again is the same to the byte. */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';

@@ -1,6 +1,4 @@
-/**
- * The topics over HTTP: one value on each line, the same bytes as at a broker. For tokens of all merchants.
- */
+/** The topics over HTTP: the bytes that a broker has, one message on each line. For all merchants. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
 import { type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';

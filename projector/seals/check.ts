@@ -26,9 +26,7 @@ export type SealCheck = {
 
 type Misfit = { at: RecordedSeal; reason: string };
 
-/**
- * On a server the seal's own hash: an event that it no longer holds must not stop every payment (ADR-0033).
- */
+/** On a server the seal's own hash: an event that is gone must not stop every payment (ADR-0033). */
 const logHashAt = async (
   { store, seals }: SealCheck,
   position: string,

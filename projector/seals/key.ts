@@ -1,7 +1,4 @@
-/**
- * The sealing key, mode 0600, and the last heads of the log: on another volume than the log they prove
- * more.
- */
+/** The sealing key and the last heads of the log: proof only on another volume than the log's. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';

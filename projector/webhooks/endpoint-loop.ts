@@ -26,9 +26,7 @@ class Overtaken extends Error {
   override name = 'Overtaken';
 }
 
-/**
- * Saves the row once, so that older deliverers fail to. `commands`: the revision that created the endpoint.
- */
+/** Saves the row once: then older deliverers fail to. `commands`: the revision of the first event. */
 export const takeRow = async (
   store: Pick<DeliveryStore, 'load' | 'save'>,
   { endpointId, after }: Endpoint,

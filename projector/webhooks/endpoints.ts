@@ -31,9 +31,7 @@ export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger'> &
   random?(): number;
 };
 
-/**
- * For one start: the log may be another one at the next. `restart` is called when a loop ends by itself.
- */
+/** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
 export const openEndpoints = (
   options: EndpointsOptions,
   { secret, from }: { secret: string; from: Position | null },

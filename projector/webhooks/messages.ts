@@ -1,7 +1,4 @@
-/**
- * Makes the body that every attempt sends. Those of events just read are kept, to save a read of the
- * stream.
- */
+/** Makes the body that every attempt sends; bodies of events just read are kept for a while. */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { foldInSlices, isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';

@@ -1,6 +1,6 @@
 /**
- * How a request and its outcome change a delivery. Pure: clock and chance are given. An event after the
- * row's checkpoint is read again; one up to it is accepted, not wanted, given up, or listed in the row.
+ * How an outcome changes a delivery. Pure. An event after the row's checkpoint is read again; one up to it
+ * is accepted, not wanted, given up, or listed in the row.
  */
 import {
   type DeliveryRow,
