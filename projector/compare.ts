@@ -2,13 +2,14 @@
 import { isReadable } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
-import type { EventStore, Position, RecordedEvent } from '../shared/event-store/port.ts';
+import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
-import type { ParkedPayment, ReadModels } from '../shared/read-models/port.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
+import { documentPages, parkedPayments } from './pages.ts';
 
 export type DifferenceKind =
   | 'missing'
@@ -128,49 +129,24 @@ export type CompareAllOptions = {
   signal?: AbortSignal;
 };
 
-type Step = (paymentIds: string[]) => Promise<void>;
-
-const eachDocument = async ({ readModels, signal }: CompareAllOptions, step: Step) => {
-  for (let last: string | null = null; ; ) {
-    signal?.throwIfAborted();
-    const ids: string[] = await readModels.idsAfter(last, PAGE);
-    await step(ids);
-    last = ids.at(-1) ?? null;
-    if (ids.length < PAGE) return;
-  }
-};
-
-const eachInLog = async (
-  { store, signal }: CompareAllOptions,
+/** The payments that begin in each page of the log. */
+async function* paymentPages(
+  store: CompareAllOptions['store'],
   end: Position | null,
-  step: Step,
-) => {
+): AsyncGenerator<string[]> {
   for (let last: Position | null = null; last !== end; ) {
-    signal?.throwIfAborted();
-    const events = await store.readAll(last, PAGE, end);
+    const events: LogEvent[] = await store.readAll(last, PAGE, end);
     if (events.length === 0) return;
     // A foreign event begins no payment, and a payment whose first event cannot be read is parked.
     const begun = events.filter((event) => event.revision === 0 && isReadable(event));
-    await step(begun.flatMap(({ stream }) => paymentOf(stream) ?? []));
+    yield begun.flatMap(({ stream }) => paymentOf(stream) ?? []);
     last = events.at(-1)?.position ?? end;
   }
-};
-
-const eachParked = async (
-  { readModels, signal }: CompareAllOptions,
-  step: (parked: ParkedPayment[]) => Promise<void>,
-) => {
-  let page = await readModels.parked(PAGE);
-  while (page.length > 0) {
-    signal?.throwIfAborted();
-    await step(page);
-    page = await readModels.parked(PAGE, page.at(-1));
-  }
-};
+}
 
 /** Also finds missing documents, damaged indexes and parked payments. Throws what the engines throw. */
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
-  const { store, readModels, onProgress } = options;
+  const { store, readModels, onProgress, signal } = options;
   const end = await store.end();
   const found: Comparison = { documents: 0, payments: 0, kinds: {}, differences: 0, named: [] };
   const note = (difference: Difference | undefined): void => {
@@ -185,33 +161,35 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
     for (const one of await fewAtOnce(paymentIds, look)) note(one);
   };
   let expected = 0;
-  await eachDocument(options, async (ids) => {
+  for await (const ids of documentPages(readModels, PAGE)) {
+    signal?.throwIfAborted();
     expected += ids.length;
-  });
+  }
   const report = (): void => {
     const done = found.documents + found.payments;
     onProgress?.({ done, total: Math.max(done, 2 * expected) });
   };
 
   report();
-  await eachDocument(options, async (ids) => {
+  for await (const ids of documentPages(readModels, PAGE)) {
+    signal?.throwIfAborted();
     await compare(ids);
     found.documents += ids.length;
     report();
-  });
-  await eachInLog(options, end, async (ids) => {
+  }
+  for await (const ids of paymentPages(store, end)) {
+    signal?.throwIfAborted();
     const stored = await fewAtOnce(ids, readModels.inspect);
     await compare(ids.filter((_, at) => stored[at]?.row === undefined));
     found.payments += ids.length;
     report();
-  });
-  await eachParked(options, async (parked) => {
-    for (const { paymentId, reason } of parked) {
-      const isNamed = (await comparePayment(options, paymentId)) !== undefined;
-      if (!isNamed) note({ paymentId, kind: 'parked', detail: reason });
-    }
-  });
-  const detail = await readModels.indexDamage?.(options.signal);
+  }
+  for await (const { paymentId, reason } of parkedPayments(readModels, PAGE)) {
+    signal?.throwIfAborted();
+    const isNamed = (await comparePayment(options, paymentId)) !== undefined;
+    if (!isNamed) note({ paymentId, kind: 'parked', detail: reason });
+  }
+  const detail = await readModels.indexDamage?.(signal);
   if (detail !== undefined) note({ paymentId: NO_PAYMENT, kind: 'unlisted', detail });
   return found;
 };

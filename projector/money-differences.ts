@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
 import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
+import { documentPages } from './pages.ts';
 
 const NAMED_MAX = 100;
 /** A database has few connections, and merchants use them too. */
@@ -56,14 +57,12 @@ const compareSome = async (old: Old, next: Next, ids: string[]): Promise<MoneyDi
 
 export const moneyDifferences = async (old: Old, next: Next): Promise<MoneyDifferences> => {
   const found: MoneyDifferences = { count: 0, named: [] };
-  for (let last: string | null = null; ; ) {
-    const ids: string[] = await old.idsAfter(last, AT_ONCE);
+  for await (const ids of documentPages(old, AT_ONCE)) {
     const differences = await compareSome(old, next, ids);
     found.count += differences.length;
     found.named.push(...differences.slice(0, NAMED_MAX - found.named.length));
-    last = ids.at(-1) ?? null;
-    if (ids.length < AT_ONCE) return found;
     // In one process no read waits for anything: the event loop would never get its turn.
     await turn();
   }
+  return found;
 };

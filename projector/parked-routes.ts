@@ -6,6 +6,7 @@ import type {} from '../shared/http/server/app.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Projector } from './compose.ts';
 import { ParkedList, ParkedRetry } from './contract.ts';
+import { parkedPayments } from './pages.ts';
 import { orUntilLater } from './projection-routes.ts';
 
 export type ParkedDeps = {
@@ -17,20 +18,12 @@ export type ParkedDeps = {
 const LISTED_MAX = 1_000;
 const PAGE = 1_000;
 
-async function* allParked({ parked }: ParkedDeps['readModels']): AsyncGenerator<ParkedPayment> {
-  let page = await parked(PAGE);
-  while (page.length > 0) {
-    yield* page;
-    page = await parked(PAGE, page.at(-1));
-  }
-}
-
 const parkedFor = async (
   { readModels }: ParkedDeps,
   { merchantId }: Principal,
 ): Promise<ParkedPayment[]> => {
   const visible: ParkedPayment[] = [];
-  for await (const parked of allParked(readModels)) {
+  for await (const parked of parkedPayments(readModels, PAGE)) {
     if (await isVisible(readModels, parked, merchantId)) visible.push(parked);
     if (visible.length === LISTED_MAX) break;
   }
@@ -48,7 +41,7 @@ const findParked = async (
   { readModels }: ParkedDeps,
   paymentId: string,
 ): Promise<ParkedPayment | undefined> => {
-  for await (const parked of allParked(readModels)) {
+  for await (const parked of parkedPayments(readModels, PAGE)) {
     if (parked.paymentId === paymentId) return parked;
   }
   return undefined;

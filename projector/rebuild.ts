@@ -19,6 +19,7 @@ import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
 import { FILL_SCAN, type Filled, fill, NOT_READ } from './fill-scan.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
+import { parkedPayments } from './pages.ts';
 import { createProjection, type Projection } from './projection.ts';
 
 /** A larger batch would hold every request up. */
@@ -71,15 +72,11 @@ const parkRemoved = async (
   next: NextGeneration,
   projection: Projection,
 ): Promise<void> => {
-  let page = await readModels.parked(PARKED_PAGE);
-  while (page.length > 0) {
-    for (const { paymentId } of page) {
-      const old = await readModels.load(paymentId);
-      const { row, parked } = await next.inspect(paymentId);
-      const isKept = (row?.revision ?? -1) >= (old?.revision ?? -1);
-      if (!parked || !isKept) await projection.removal(paymentId, old);
-    }
-    page = await readModels.parked(PARKED_PAGE, page.at(-1));
+  for await (const { paymentId } of parkedPayments(readModels, PARKED_PAGE)) {
+    const old = await readModels.load(paymentId);
+    const { row, parked } = await next.inspect(paymentId);
+    const isKept = (row?.revision ?? -1) >= (old?.revision ?? -1);
+    if (!parked || !isKept) await projection.removal(paymentId, old);
   }
 };
 
@@ -166,21 +163,12 @@ export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> =
 
 export type RebuildRequest = Pick<RebuildOptions, 'onProgress' | 'accept'>;
 
-export type Rebuilds = {
-  latest(): RebuildState | undefined;
-  /** Throws what `rebuild` throws. */
-  run(request?: RebuildRequest): Promise<RebuildResult>;
-  abort(): void;
-  ended(): Promise<unknown>;
-};
-
 export const createRebuilds = (
   options: Omit<RebuildOptions, 'onProgress' | 'accept' | 'signal'>,
-): Rebuilds => {
+) => {
   const stopping = new AbortController();
   let latest: RebuildState | undefined;
-  let running: Promise<unknown> = Promise.resolve();
-  let isRunning = false;
+  let running: Promise<unknown> | undefined;
 
   const runOne = async ({ accept, onProgress }: RebuildRequest): Promise<RebuildResult> => {
     const startedAt = new Date().toISOString();
@@ -196,9 +184,6 @@ export const createRebuilds = (
       note(progress);
       onProgress?.(progress);
     };
-    // At the store two of one process would race for the turn.
-    if (isRunning) throw new RebuildRunning('the read models are being rebuilt already');
-    isRunning = true;
     try {
       const result = await rebuild({
         ...options,
@@ -211,19 +196,26 @@ export const createRebuilds = (
     } catch (error) {
       note({ state: 'failed', endedAt: new Date().toISOString(), reason: reasonOf(error) });
       throw error;
-    } finally {
-      isRunning = false;
     }
   };
 
   return {
     latest: () => latest,
-    run: (request = {}) => {
-      const result = runOne(request);
-      running = Promise.allSettled([running, result]);
+    /** Throws what `rebuild` throws. */
+    run: async (request: RebuildRequest = {}): Promise<RebuildResult> => {
+      // At the store two of one process would race for the turn.
+      if (running !== undefined)
+        throw new RebuildRunning('the read models are being rebuilt already');
+      const result = runOne(request).finally(() => {
+        running = undefined;
+      });
+      running = Promise.allSettled([result]);
       return result;
     },
     abort: () => stopping.abort(),
-    ended: () => running,
+    /** Resolves when no rebuild runs any more. */
+    ended: async (): Promise<void> => void (await running),
   };
 };
+
+export type Rebuilds = ReturnType<typeof createRebuilds>;

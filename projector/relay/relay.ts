@@ -209,7 +209,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     const { restarts, ...now } = subscription.status();
     const isSilent = publisher.silentForMs() > waitsMs.silence;
     return {
-      ...stateOf({ subscription: now, halted, standingBy, isSilent }),
+      ...stateOf(now, halted, standingBy, isSilent),
       checkpoint: position(),
       parked: Object.keys(checkpoint.known()?.parked ?? {}).length,
       counts: { published: publisher.published(), restarts },

@@ -29,19 +29,16 @@ export type RelayStatus = {
   counts: { published: number; restarts: number };
 };
 
-type Parts = {
-  subscription: { state: SubscriptionState; error?: string };
-  halted: string | undefined;
-  standingBy: boolean;
-  isSilent: boolean;
-};
-
-export const stateOf = (parts: Parts): Pick<RelayStatus, 'state' | 'error'> => {
-  const { state, error } = parts.subscription;
-  if (parts.halted !== undefined) return { state: 'halted', error: parts.halted };
+export const stateOf = (
+  { state, error }: { state: SubscriptionState; error?: string },
+  halted: string | undefined,
+  standingBy: boolean,
+  isSilent: boolean,
+): Pick<RelayStatus, 'state' | 'error'> => {
+  if (halted !== undefined) return { state: 'halted', error: halted };
   if (state === 'stopped') return { state };
-  if (parts.standingBy) return { state: 'standing-by' };
-  if (parts.isSilent) return { state: 'backing-off', error: 'the broker does not answer' };
+  if (standingBy) return { state: 'standing-by' };
+  if (isSilent) return { state: 'backing-off', error: 'the broker does not answer' };
   return error === undefined ? { state } : { state, error };
 };
 
