@@ -1,7 +1,4 @@
-/**
- * Everything in one process over one data folder: event store, read models, projector, provider, recovery
- * and all APIs. main.ts listens, prints the banner and handles signals.
- */
+/** Everything in one process over one data folder. */
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
 import { openCommandSide } from '../command-api/compose.ts';
@@ -31,20 +28,18 @@ import { addressKinds } from '../shared/webhooks/addresses.ts';
 import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 
-/** The opened service, which does not listen yet. */
 export type Service = {
   app: FastifyInstance;
-  /** How many events the log held when it was opened. */
   eventsAtStart: number;
   /** For the banner, one line each. */
   warnings: readonly string[];
   /** Ends the requests in flight, makes everything durable, closes all. */
   stop(): Promise<void>;
-  /** Gives up every call of an event store that stands still, so that `stop` ends in its time. */
+  /** Gives up the calls of an event store that stands still, so that `stop` ends in its time. */
   giveUp(): Promise<void>;
 };
 
-/** What tests put between the service and its engines: each gets the real engine to delegate to. */
+/** Tests stand between the service and its engines. */
 export type Wrappers = {
   store?: (own: EventStore) => EventStore;
   provider?: (own: Provider) => Provider;
@@ -53,7 +48,6 @@ export type Wrappers = {
 
 const asItIs = <T>(own: T): T => own;
 
-/** The provider that the settings name: one over a network, or the simulator in this process. */
 const openProvider = async (config: Config, log: Log, ledgerFile: string): Promise<Provider> => {
   const { kind, timeoutMs } = config.provider;
   if (kind === 'simulator') return openSimulator({ file: ledgerFile, timeoutMs, logger: log });
@@ -62,7 +56,7 @@ const openProvider = async (config: Config, log: Log, ledgerFile: string): Promi
   return openOuterProvider(config);
 };
 
-/** Behind is known without a read of the event store: the projector runs in this process. */
+/** The projector runs in this process, so no read is needed. */
 const inStepWith =
   (projector: Projector): Behind =>
   (paymentId) => {
@@ -70,7 +64,6 @@ const inStepWith =
     return () => behind;
   };
 
-/** Counts the commits that made events durable, read from the store at each scrape. */
 const watchCommits = (metrics: Metrics, store: Pick<OpenedStore, 'commits'>): void => {
   let commitsSeen = 0;
   metrics.beforeScrape(() => {
@@ -80,7 +73,6 @@ const watchCommits = (metrics: Metrics, store: Pick<OpenedStore, 'commits'>): vo
   });
 };
 
-/** Opens the engines and starts the sides that work on them, the projector's first. */
 const openSides = async (
   config: Config,
   folder: DataFolder,
@@ -174,10 +166,7 @@ const readiness =
     };
   };
 
-/**
- * Opens the data folder's files and builds the service. Throws StoreUnavailable, SecretRefused or
- * LogMisfit, each with one line for the operator.
- */
+/** Throws StoreUnavailable, SecretRefused or LogMisfit, each with one line for the operator. */
 export const openService = async (
   config: Config,
   folder: DataFolder,

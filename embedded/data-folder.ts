@@ -1,7 +1,4 @@
-/**
- * The data folder of the embedded mode (`DATA_DIR`, docs/settings.md): mode 0700, and locked by one
- * running service at a time.
- */
+/** The data folder of the embedded mode: mode 0700, and locked by one service at a time. */
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -22,16 +19,14 @@ import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
 import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { addPrivateFile } from '../shared/runtime/private-files.ts';
 
-/** A locked data folder. */
 export type DataFolder = {
-  /** The path of a file in it. */
   path(file: string): string;
-  /** What an operator has to mend about it, one line each; for the banner. */
+  /** For the banner, one line each. */
   warnings: readonly string[];
   release(): void;
 };
 
-/** What the names of our files begin with, up to a dot. */
+/** Our files begin with these, up to a dot. */
 const OWN = [
   'events',
   'read-models',
@@ -53,25 +48,21 @@ const OTHERS = 0o077;
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-/** Gives a path this mode where others have rights on it; a stricter mode stays. */
+/** A stricter mode stays. */
 const closeToOthers = (path: string, mode: number): void => {
   try {
     if ((modeOf(path) & OTHERS) !== 0) chmodSync(path, mode);
   } catch {
-    // Another user's, or gone meanwhile: the folder's mode, read afterwards, says if that matters.
+    // Of another user, or gone: the folder's mode, read afterwards, says if that matters.
   }
 };
 
-/**
- * Gives our own files mode 0600, which a copy may have lost, and the folder 0700 when it holds nothing
- * else: one with other files, such as a home folder, may be meant for others too. Returns a warning
- * when others can still look into it.
- */
+/** A copy may have lost these modes. A folder with other files may be meant for others too. */
 const makePrivate = (folder: string): string[] => {
   const entries = readdirSync(folder, { withFileTypes: true });
   const own = entries.filter(({ name }) => isOwn(name));
   for (const entry of own) {
-    // Not where a link leads: that file belongs to another folder.
+    // A link leads to a file of another folder.
     if (entry.isFile()) closeToOthers(join(folder, entry.name), 0o600);
   }
   if (own.length === entries.length) closeToOthers(folder, 0o700);
@@ -140,7 +131,7 @@ const takeLock = (folder: string): FileLock => {
 const isAboutAFile = (error: Error): boolean =>
   'syscall' in error || 'errcode' in error || error instanceof ReadModelsUnavailable;
 
-/** What a person looks at before anything is done about it. */
+/** A person verifies before anything is done about it. */
 const IS_DAMAGE =
   /the event log (is damaged|ends before|has other events)|malformed|not a database/;
 
@@ -163,7 +154,7 @@ const unusable = (what: string, error: unknown, folder: string): DataFolderRefus
     `${what} cannot be used (${firstLineOf(error)}); give it back to the service's user, or put its last good copy there`,
   );
 
-/** Opens a file of the folder; where it cannot be used, the DataFolderRefused that is thrown names it. */
+/** A file that cannot be used is named by the DataFolderRefused that is thrown. */
 export const openFileIn = async <T>(
   folder: DataFolder,
   name: string,
@@ -183,7 +174,7 @@ const codeOf = (error: unknown): string =>
 
 const SECRET_MIN = 16;
 
-/** The secret in a file of the folder, made on the first start. `why` says what another one would do. */
+/** Made on the first start. `why` says what another secret would do. */
 const secretIn = async (folder: DataFolder, name: string, why: string): Promise<string> => {
   const file = folder.path(name);
   const secret = await openFileIn(folder, name, async () => {
@@ -196,10 +187,7 @@ const secretIn = async (folder: DataFolder, name: string, why: string): Promise<
   );
 };
 
-/**
- * The secret behind derived ids and fingerprints (gaps §8), durable before its first use. Throws
- * DataFolderRefused when the file holds too short a secret.
- */
+/** Durable before its first use (gaps §8). Throws DataFolderRefused for a secret that is too short. */
 export const idempotencySecret = (folder: DataFolder): Promise<string> =>
   secretIn(
     folder,
@@ -207,7 +195,6 @@ export const idempotencySecret = (folder: DataFolder): Promise<string> =>
     'with another secret repeated requests would be charged again',
   );
 
-/** The secret that webhooks are signed with. Throws as `idempotencySecret`. */
 export const webhookSecret = (folder: DataFolder): Promise<string> =>
   secretIn(
     folder,

@@ -27,7 +27,7 @@ const notForProduction = ({
   ...(provider.kind === 'simulator' ? ['simulated card provider'] : []),
   ...(stripe?.live === false ? ['Stripe in test mode'] : []),
   ...(tokens.keys.kind === 'local' ? ['local signing key'] : []),
-  // Whoever takes the folder can forge the seals.
+  // A copy of the folder is enough to forge the seals.
   ...(seals.keyFile === undefined && eventStoreDbUrl === undefined
     ? ['sealing key beside the log']
     : []),

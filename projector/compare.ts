@@ -1,33 +1,31 @@
-/**
- * Compares the read models with the log, byte for byte (P1): one payment, or all of them. Changes nothing.
- */
+/** Compares read models with the log, byte for byte (P1): one payment, or all of them. Changes nothing. */
 import { isReadable } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
-import type { EventStore, Position, RecordedEvent } from '../shared/event-store/port.ts';
+import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
-import type { ParkedPayment, ReadModels } from '../shared/read-models/port.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
+import { documentPages, parkedPayments } from './pages.ts';
 
 export type DifferenceKind =
-  /** The log has the payment, the read models do not. */
   | 'missing'
-  /** The document does not have its check: another program wrote it, or the store damaged it. */
+  /** It does not have its check: another program wrote it, or the store damaged it. */
   | 'damaged'
   /** The document is older than the events that the projector had applied. */
   | 'older'
-  /** An index of the store does not lead to the document: lists and searches leave it out. */
+  /** An index of the store does not lead to it: lists and searches leave it out. */
   | 'unlisted'
-  /** The document has its check, and the events up to its revision say something else. */
+  /** It has its check, and the events up to its revision say something else. */
   | 'differs'
-  /** The document is of a revision that the log does not have, or of a payment it does not have. */
+  /** The log has no such revision, or no such payment. */
   | 'not in the log'
-  /** The events of the document cannot be read. */
+  /** The events cannot be read. */
   | 'unreadable'
-  /** The projector has parked the payment, and does not bring its document up to date. */
+  /** The projector does not bring the document up to date. */
   | 'parked';
 
 export type Difference = { paymentId: string; kind: DifferenceKind; detail: string };
@@ -37,12 +35,10 @@ export type Compared = {
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect'>;
 };
 
-/** More events than this after the checkpoint: the projector is behind, and nothing is missing yet. */
 const BEHIND_MAX = 1_000;
 
 const SHOWN = ['merchantId', 'status', 'amount', 'revision'] as const;
 
-/** No names, no card data. */
 const detailOf = (row: DocumentRow, inLog: DocumentRow): string => {
   const differing = SHOWN.filter((column) => row[column] !== inLog[column]);
   if (differing.length === 0) return 'the texts differ';
@@ -80,7 +76,7 @@ const compare = async (
   compared: Compared,
   paymentId: string,
 ): Promise<Pick<Difference, 'kind' | 'detail'> | undefined> => {
-  // Read first: a document that is read later has every event before this checkpoint.
+  // Read first: every event before this checkpoint is then in the document that is read later.
   const checkpoint = await compared.readModels.checkpoint();
   const { row, whole, parked, unlisted } = await compared.readModels.inspect(paymentId);
   if (!whole) return { kind: 'damaged', detail: `revision ${row?.revision} without its check` };
@@ -89,17 +85,13 @@ const compare = async (
   if (difference !== undefined) return difference;
   if (unlisted !== undefined) return { kind: 'unlisted', detail: `not found by index ${unlisted}` };
   const next = events[(row?.revision ?? -1) + 1];
-  // A parked payment is known to be behind.
   if (next === undefined || parked) return undefined;
   if (!(await isApplied(compared, checkpoint, next))) return undefined;
   if (row === undefined) return { kind: 'missing', detail: 'no document' };
   return { kind: 'older', detail: `revision ${row.revision}, in the log ${events.length - 1}` };
 };
 
-/**
- * A document that the projector has not brought up to date yet is no difference. Throws StoreUnavailable and
- * ReadModelsUnavailable.
- */
+/** A document that only lags is no difference. Throws StoreUnavailable and ReadModelsUnavailable. */
 export const comparePayment = async (
   compared: Compared,
   paymentId: string,
@@ -117,20 +109,16 @@ export const comparePayment = async (
 
 const NAMED_MAX = 100;
 const PAGE = 250;
-/** Stands for the payment where a whole index differs. */
 const NO_PAYMENT = '-';
 
-/** Counts documents and payments of the log; `total` is about how many there are of both. */
+/** `total` is about how many documents and payments of the log there are. */
 export type ComparisonProgress = { done: number; total: number };
 
 export type Comparison = {
   documents: number;
-  /** Payments that the log has. */
   payments: number;
-  /** How many payments differ, for each kind that was found. */
   kinds: Partial<Record<DifferenceKind, number>>;
   differences: number;
-  /** The first 100 of them. */
   named: Difference[];
 };
 
@@ -141,54 +129,24 @@ export type CompareAllOptions = {
   signal?: AbortSignal;
 };
 
-type Step = (paymentIds: string[]) => Promise<void>;
-
-const eachDocument = async ({ readModels, signal }: CompareAllOptions, step: Step) => {
-  for (let last: string | null = null; ; ) {
-    signal?.throwIfAborted();
-    const ids: string[] = await readModels.idsAfter(last, PAGE);
-    await step(ids);
-    last = ids.at(-1) ?? null;
-    if (ids.length < PAGE) return;
-  }
-};
-
-/** Takes the payments that begin in each page of the log. */
-const eachInLog = async (
-  { store, signal }: CompareAllOptions,
+/** The payments that begin in each page of the log. */
+async function* paymentPages(
+  store: CompareAllOptions['store'],
   end: Position | null,
-  step: Step,
-) => {
+): AsyncGenerator<string[]> {
   for (let last: Position | null = null; last !== end; ) {
-    signal?.throwIfAborted();
-    const events = await store.readAll(last, PAGE, end);
+    const events: LogEvent[] = await store.readAll(last, PAGE, end);
     if (events.length === 0) return;
     // A foreign event begins no payment, and a payment whose first event cannot be read is parked.
     const begun = events.filter((event) => event.revision === 0 && isReadable(event));
-    await step(begun.flatMap(({ stream }) => paymentOf(stream) ?? []));
+    yield begun.flatMap(({ stream }) => paymentOf(stream) ?? []);
     last = events.at(-1)?.position ?? end;
   }
-};
+}
 
-const eachParked = async (
-  { readModels, signal }: CompareAllOptions,
-  step: (parked: ParkedPayment[]) => Promise<void>,
-) => {
-  let page = await readModels.parked(PAGE);
-  while (page.length > 0) {
-    signal?.throwIfAborted();
-    await step(page);
-    page = await readModels.parked(PAGE, page.at(-1));
-  }
-};
-
-/**
- * Compares each document with its stream, then each payment of the log with the documents, so that a missing
- * one is found as well, and each index of the documents with them; and names the parked payments. Throws
- * StoreUnavailable, ReadModelsUnavailable, and the signal's reason.
- */
+/** Also finds missing documents, damaged indexes and parked payments. Throws what the engines throw. */
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
-  const { store, readModels, onProgress } = options;
+  const { store, readModels, onProgress, signal } = options;
   const end = await store.end();
   const found: Comparison = { documents: 0, payments: 0, kinds: {}, differences: 0, named: [] };
   const note = (difference: Difference | undefined): void => {
@@ -203,34 +161,35 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
     for (const one of await fewAtOnce(paymentIds, look)) note(one);
   };
   let expected = 0;
-  await eachDocument(options, async (ids) => {
+  for await (const ids of documentPages(readModels, PAGE)) {
+    signal?.throwIfAborted();
     expected += ids.length;
-  });
+  }
   const report = (): void => {
     const done = found.documents + found.payments;
-    // Every payment has a document, and begins in the log: both are met once.
     onProgress?.({ done, total: Math.max(done, 2 * expected) });
   };
 
   report();
-  await eachDocument(options, async (ids) => {
+  for await (const ids of documentPages(readModels, PAGE)) {
+    signal?.throwIfAborted();
     await compare(ids);
     found.documents += ids.length;
     report();
-  });
-  await eachInLog(options, end, async (ids) => {
+  }
+  for await (const ids of paymentPages(store, end)) {
+    signal?.throwIfAborted();
     const stored = await fewAtOnce(ids, readModels.inspect);
     await compare(ids.filter((_, at) => stored[at]?.row === undefined));
     found.payments += ids.length;
     report();
-  });
-  await eachParked(options, async (parked) => {
-    for (const { paymentId, reason } of parked) {
-      const isNamed = (await comparePayment(options, paymentId)) !== undefined;
-      if (!isNamed) note({ paymentId, kind: 'parked', detail: reason });
-    }
-  });
-  const detail = await readModels.indexDamage?.(options.signal);
+  }
+  for await (const { paymentId, reason } of parkedPayments(readModels, PAGE)) {
+    signal?.throwIfAborted();
+    const isNamed = (await comparePayment(options, paymentId)) !== undefined;
+    if (!isNamed) note({ paymentId, kind: 'parked', detail: reason });
+  }
+  const detail = await readModels.indexDamage?.(signal);
   if (detail !== undefined) note({ paymentId: NO_PAYMENT, kind: 'unlisted', detail });
   return found;
 };

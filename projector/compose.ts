@@ -1,4 +1,4 @@
-/** Puts the parts of the projector together, for a process that it has alone or shares (embedded). */
+/** Puts the parts of the projector together. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
@@ -24,37 +24,32 @@ export type ProjectorOptions = {
   store: EventStore;
   readModels: ReadModels;
   logger: Logger;
-  /** Carries the log hash where the store keeps none, and somebody seals (ADR-0033). */
+  /** Carries the log hash where the store keeps none (ADR-0033). */
   running?: RunningHash | undefined;
   /** Set where this process appends as well, through `freshness.store`. */
   freshness?: Freshness;
   backOff?: BackOff;
-  /** How often the projector looks for a checkpoint that stands still, and for wiped read models. */
+  /** How often it looks for a checkpoint that stands still, and for wiped read models. */
   watchMs?: number;
-  /** How long the checkpoint may stand still while there are events to apply. */
   stillMsMax?: number;
-  /** How long a projector is silent before another one takes over. */
   leaseMs?: number;
-  /** How often one payment's read model is compared with the log: every second. */
+  /** Between two payments that are compared with the log. */
   sampleMs?: number;
 };
 
 export type ProjectorStatus = {
-  /** `standing-by`: another projector follows the log. */
   state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'standing-by' | 'stopped';
-  /** This projector's, or the stored one as last seen while it stands by. */
+  /** This projector's, or the stored one while it stands by. */
   checkpoint: Position | null;
-  /** The projector has caught up since the start, or since the read models were last lost. */
   caughtUp: boolean;
-  /** At the last look there were events to apply, and the checkpoint had not moved for too long. */
+  /** There are events to apply, and the checkpoint has not moved for too long. */
   stuck: boolean;
-  /** Payments parked now, or as last seen while it stands by. */
+  /** Now, or as last seen while it stands by. */
   parked: number;
-  /** Since the start: payments compared with the log, and those that differed (ADR-0121). */
+  /** Since the start (ADR-0121). */
   compared: { samples: number; differences: number };
-  /** Why the projector last backed off; unset once it goes on. */
   error?: string;
-  /** Since the start. `parkings`: each time that a payment was parked. */
+  /** Since the start. `parkings` counts each time that a payment was parked. */
   counts: { events: number; healed: number; parkings: number; restarts: number };
 };
 
@@ -62,25 +57,19 @@ export type Projector = {
   /** Resolves at the first catch-up; pending while an engine is out of reach. */
   caughtUp: Promise<void>;
   status(): ProjectorStatus;
-  /** As in the port of the read models, but false at once before they have caught up. */
   waitForRevision: ReadModels['waitForRevision'];
-  /** Measured now, against the store's own head. Throws StoreUnavailable. */
   lag(): Promise<Lag>;
-  /** See Freshness: to be called before the document is read. */
+  /** To be called before the document is read. */
   isBehind(paymentId: string): boolean;
-  /** Reads a parked payment's stream again; true when its document is whole now. Throws StandingBy. */
+  /** True when the document is whole now. Throws StandingBy. */
   retryParked(paymentId: string): Promise<boolean>;
-  /**
-   * Fills new read models beside the served ones and switches to them. Throws StandingBy, and what
-   * `rebuild` throws.
-   */
+  /** Throws StandingBy, and what `rebuild` throws. */
   rebuild(request?: RebuildRequest): Promise<RebuildResult>;
-  /** Compares all read models with the log. Throws StandingBy, ComparisonRunning, and what the engines throw. */
+  /** Throws StandingBy, ComparisonRunning, and what the engines throw. */
   compareAll(onProgress?: CompareAllOptions['onProgress']): Promise<Comparison>;
   checkIndexes: Sampler['checkIndexes'];
-  /** The rebuild of this process that runs, else its last one. */
+  /** Of this process. */
   rebuilds: Pick<Rebuilds, 'latest'>;
-  /** Resolves when the batch in hand is applied. */
   stop(): Promise<void>;
 };
 
@@ -93,7 +82,7 @@ const stateOf = (
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
-/** The subscriber of the projector: follows the log once it has the lease. Its `start` throws LogMisfit, and what the engines throw. */
+/** `start` throws LogMisfit, and what the engines throw. */
 const subscriberOf = (
   { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'>,
   lease: Lease,
@@ -121,10 +110,7 @@ const subscriberOf = (
   caughtUp,
 });
 
-/**
- * Starts filling the read models from their checkpoint. Throws LogMisfit when the log is not the one that
- * they were filled from. An engine out of reach is no error here: the loop waits for it.
- */
+/** Throws LogMisfit. An engine out of reach is no error: the loop waits for it. */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
   const { sampleMs = 1000 } = options;

@@ -1,7 +1,7 @@
 /**
- * Knows in memory which payments have events that their document does not show yet (gaps §9: behind is never
- * guessed). Exact where every append of the installation goes through `store`, as in the embedded mode; with
- * several processes, GET compares revisions instead (query-api/behind.ts).
+ * Knows in memory which payments have events that their document does not show yet (gaps §9). Exact where
+ * every append of the installation goes through `store`; with several processes, GET compares revisions
+ * instead (query-api/behind.ts).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore, Expected } from '../shared/event-store/port.ts';
@@ -12,29 +12,22 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 type Tracked = { appending: number; committed: number; applied: number };
 
 export type Freshness = {
-  /** The given store, whose appends are tracked. */
   store: EventStore;
-  /** The projector has applied, or parked, the payment's events up to this revision. */
   applied(paymentId: string, revision: number): void;
-  /** The projector is about to follow the log from its checkpoint, at first or again. */
+  /** The projector is about to follow the log from its checkpoint. */
   starting(): void;
   /** Everything that was in the log at `starting` has been applied. */
   caughtUp(): void;
-  /** The documents went back, or were wiped: everything is behind until the next `caughtUp`. */
+  /** The documents went back: everything is behind until the next `caughtUp`. */
   lost(): void;
-  /**
-   * True when the payment's document may be older than its last committed event. To be called before
-   * the document is read: after that, false may already be about a newer document.
-   */
+  /** To be called before the document is read: later, false may be about a newer document. */
   isBehind(paymentId: string): boolean;
-  /** How many payments are tracked now. */
   size(): number;
 };
 
 const lastRevision = (expected: Expected, count: number): number =>
   (expected === 'none' ? -1 : expected.revision) + count;
 
-/** Some 20 MB. More payments are behind only where the read models are out of reach for long. */
 const TRACKED_MAX = 100_000;
 
 /** Every payment is behind until `caughtUp`. */
@@ -43,7 +36,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
   let committedAtStart = new Map<string, number>();
   let ready = false;
 
-  /** Every payment counts as behind instead, until the log has been followed to its end again. */
+  /** All payments count as behind until the log has been followed to its end again. */
   const stopTracking = (): void => {
     ready = false;
     for (const [paymentId, { appending }] of tracked)
@@ -117,10 +110,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
   };
 };
 
-/**
- * Knows whether the read models have caught up with the log since the start, or since they were last lost.
- * The projection gets the returned `freshness`, so that its losses are noted.
- */
+/** Whether the read models have caught up since the start, or since they were last lost. */
 export const trackCatchUp = (
   freshness: Freshness,
   readModels: Pick<ReadModelsReader, 'waitForRevision'>,

@@ -1,11 +1,11 @@
-/** How far the read models are behind, measured against the event store's own head. */
+/** How far the read models are behind, by the event store's own head. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 
 export type Lag = {
-  /** Events in the log after the checkpoint: at least so many, unless `isExact`. */
+  /** At least so many, unless `isExact`. */
   events: number;
   isExact: boolean;
-  /** Age of the oldest of them; 0 when there is none. */
+  /** Age of the oldest event to apply. */
   seconds: number;
   head: Position | null;
   /** There are events to apply, and the checkpoint has not moved for too long. */
@@ -16,11 +16,10 @@ export type LagOptions = {
   store: Pick<EventStore, 'head'>;
   checkpoint(): Position | null;
   now?(): number;
-  /** How long the checkpoint may stand still while there are events to apply. */
   stillMsMax?: number | undefined;
 };
 
-/** The returned function remembers when the checkpoint last moved. It throws StoreUnavailable. */
+/** Throws StoreUnavailable. */
 export const createLag = ({
   store,
   checkpoint,

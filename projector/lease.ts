@@ -1,7 +1,4 @@
-/**
- * One of several projectors follows the log, the others stand by. The lease only saves work: a write checks
- * revisions and the checkpoint, with the lease or without.
- */
+/** The lease only saves work: each write checks revisions and the checkpoint without it (ADR-0038). */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
@@ -9,16 +6,16 @@ import type { Logger } from '../shared/runtime/logger.ts';
 export type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
   logger: Logger;
-  /** How long the lease lasts without a renewal; it is renewed, or requested, three times as often. */
+  /** It is renewed, or requested, three times as often. */
   ttlMs?: number | undefined;
   onLost(): void;
 };
 
 export type Lease = {
-  /** Resolves once this projector has the lease. Throws ReadModelsUnavailable, and an AbortError at `stop`. */
+  /** Throws ReadModelsUnavailable, and an AbortError at `stop`. */
   take(): Promise<void>;
   standingBy(): boolean;
-  /** Stops renewing and releases the lease. Never throws. */
+  /** Releases the lease. Never throws. */
   stop(): Promise<void>;
 };
 
@@ -26,7 +23,7 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;
   const stopping = new AbortController();
-  /** Until when this projector has the lease, by its own clock; undefined while it has none. */
+  /** By the own clock; undefined while this projector does not have the lease. */
   let ownUntil: number | undefined;
   let standingBy = false;
 

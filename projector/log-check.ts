@@ -5,16 +5,13 @@ import { LogMisfit } from './errors.ts';
 
 type Misfit = 'ends before' | 'has other events up to';
 
-/**
- * The hash to keep with a checkpoint at an event: over the whole log up to it where the store keeps one, so
- * that a change of any earlier event is noticed. Null where an event that cannot be read has none.
- */
+/** Over the whole log up to the event, where the store keeps that; null for an unreadable event. */
 export const checkpointHashOf = (event: LogEvent): string | null => {
   if (event.logHash !== undefined) return event.logHash;
   return 'unreadable' in event ? null : event.hash;
 };
 
-/** Earlier versions kept the hash of the event alone, which is good for that much. */
+/** Earlier versions kept the hash of the event alone. */
 const fits = (at: HashesAt | null, hash: string): boolean =>
   at !== null && (at.logHash === hash || at.hash === hash);
 
@@ -22,9 +19,8 @@ const fits = (at: HashesAt | null, hash: string): boolean =>
 export type LogHashAt = (position: Position) => Promise<string | undefined>;
 
 /**
- * Undefined where the log fits the checkpoint. `hash` is the one that was kept with it (`checkpointHashOf`). A
- * log that ends before the checkpoint, or has another hash there, has lost events that were applied or sent, or
- * they were written anew. Throws StoreUnavailable, and what `carried` throws.
+ * Undefined where it fits `hash`, of `checkpointHashOf`; else followed events are lost or written anew.
+ * Throws StoreUnavailable, and what `carried` throws.
  */
 export const misfitOf = async (
   store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
@@ -62,10 +58,7 @@ export const rejectMisfit = async (
   );
 };
 
-/**
- * Throws LogMisfit before the start where the log does not fit the read models. An engine out of reach
- * is no error: the catch-up loop checks again once the engine is back.
- */
+/** An engine out of reach is no error: the catch-up loop checks again. Throws LogMisfit. */
 export const checkBeforeStart = async (engines: Engines): Promise<void> => {
   try {
     await rejectMisfit(engines, await engines.readModels.checkpoint());

@@ -1,4 +1,3 @@
-/** The operator's routes about the log: its last verification, its last seal, and to acknowledge a break. */
 import type { FastifyRequest } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';

@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
 import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
+import { documentPages } from './pages.ts';
 
 const NAMED_MAX = 100;
 /** A database has few connections, and merchants use them too. */
@@ -20,7 +21,7 @@ const FIELDS = [
 ] as const;
 type Money = Pick<DocumentRow, 'merchantId'> & Pick<PaymentResponse, (typeof FIELDS)[number]>;
 
-/** `served` is in the served document; `inLog` follows from the log, null for no such payment. */
+/** `inLog` is null where the log has no such payment. */
 type MoneyDifference = { paymentId: string; served: Money; inLog: Money | null };
 
 export type MoneyDifferences = { count: number; named: MoneyDifference[] };
@@ -54,17 +55,14 @@ const compareSome = async (old: Old, next: Next, ids: string[]): Promise<MoneyDi
   return differences.filter((one) => one !== undefined);
 };
 
-/** Compares two sets of read models at one checkpoint. Throws ReadModelsUnavailable. */
 export const moneyDifferences = async (old: Old, next: Next): Promise<MoneyDifferences> => {
   const found: MoneyDifferences = { count: 0, named: [] };
-  for (let last: string | null = null; ; ) {
-    const ids: string[] = await old.idsAfter(last, AT_ONCE);
+  for await (const ids of documentPages(old, AT_ONCE)) {
     const differences = await compareSome(old, next, ids);
     found.count += differences.length;
     found.named.push(...differences.slice(0, NAMED_MAX - found.named.length));
-    last = ids.at(-1) ?? null;
-    if (ids.length < AT_ONCE) return found;
     // In one process no read waits for anything: the event loop would never get its turn.
     await turn();
   }
+  return found;
 };

@@ -1,10 +1,9 @@
-/**
- * The projector's side of the service, for the embedded process and for a process of its own: the sealer, the
- * projector, the relay, the deliverer of webhooks, the scheduled verification, and the routes over them.
- */
+/** The projector's side: sealer, projector, relay, deliverer, scheduled verification, and their routes. */
 import type { FastifyInstance } from 'fastify';
+import { numberOf } from '../shared/event-store/log-progress.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
+import type { EngineState } from '../shared/http/server/health.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
@@ -12,9 +11,8 @@ import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
 import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
-import { startProjector } from './compose.ts';
+import { type Projector, startProjector } from './compose.ts';
 import type { Freshness } from './freshness.ts';
-import { projectionState, watchProjectionMetrics } from './metrics.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { relayState, watchRelayMetrics } from './relay/status.ts';
 import { registerProjectorApi } from './routes.ts';
@@ -23,15 +21,44 @@ import { openVerification } from './verification/schedule.ts';
 import { openDeliverer } from './webhooks/open.ts';
 import { delivererState, watchDelivererMetrics } from './webhooks/status.ts';
 
+const projectionState = (projector: Pick<Projector, 'status'>): EngineState => {
+  const { state, caughtUp, parked, stuck, error } = projector.status();
+  return {
+    state: stuck ? 'stuck' : state,
+    caughtUp,
+    parked,
+    ...(error === undefined ? {} : { reason: error }),
+  };
+};
+
+/** Where `lag` throws StoreUnavailable, the older values stay. */
+export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): void => {
+  let counted = 0;
+  metrics.beforeScrape(async () => {
+    const { checkpoint, parked, compared } = projector.status();
+    metrics.readModelSamples.inc(compared.samples - counted);
+    counted = compared.samples;
+    metrics.readModelDifferences.set(compared.differences);
+    metrics.projectionPosition.set({ projection: 'payments' }, numberOf(checkpoint));
+    metrics.parked.set(parked);
+    const { done = 0, total = 0 } = projector.rebuilds.latest() ?? {};
+    metrics.rebuildRatio.set(total === 0 ? 0 : done / total);
+    const { events, seconds, head } = await projector.lag();
+    metrics.headPosition.set(numberOf(head));
+    metrics.projectionLagEvents.set(events);
+    metrics.projectionLagSeconds.set(seconds);
+  });
+};
+
 export type ProjectorSideOptions = {
   config: Config;
   store: EventStore;
   readModels: ReadModels;
-  /** Set where this process appends payments as well, through `freshness.store`. */
+  /** Set where this process appends payments as well. */
   freshness?: Freshness;
   deliveries: DeliveryStore;
   webhookSecret: WebhookSecret;
-  /** The path of a file in the data folder; left out where there is none. */
+  /** Left out where there is no data folder. */
   fileOf?: (name: string) => string;
   metrics: Metrics;
   log: Log;
@@ -59,7 +86,6 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
     projector,
     verification,
     sealer,
-    /** For /health/ready. */
     states: () => ({
       projection: projectionState(projector),
       relay: relayState(relay),
@@ -70,7 +96,6 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
       const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };
       registerProjectorApi(app, authHooks, over);
     },
-    /** Ends what follows the log, the projector last. */
     stop: async (): Promise<void> => {
       await verification.stop();
       await sealer.stop();

@@ -1,7 +1,4 @@
-/**
- * The operator's routes over payments that the projector has parked: a list, and a retry once the cause is gone
- * (P5). Scope `ops:admin`; with a token of one merchant, only that merchant's payments.
- */
+/** The routes over parked payments (P5); with a token of one merchant, over that merchant's own. */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
@@ -9,32 +6,24 @@ import type {} from '../shared/http/server/app.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Projector } from './compose.ts';
 import { ParkedList, ParkedRetry } from './contract.ts';
-import { rejectUntilLater } from './projection-routes.ts';
+import { parkedPayments } from './pages.ts';
+import { orUntilLater } from './projection-routes.ts';
 
 export type ParkedDeps = {
   projector: Pick<Projector, 'retryParked'>;
   readModels: Pick<ReadModelsReader, 'parked' | 'getAny'>;
 };
 
-/** The oldest of those that the actor may see. */
+/** The oldest that the actor may see. */
 const LISTED_MAX = 1_000;
 const PAGE = 1_000;
-
-/** Oldest first. */
-async function* allParked({ parked }: ParkedDeps['readModels']): AsyncGenerator<ParkedPayment> {
-  let page = await parked(PAGE);
-  while (page.length > 0) {
-    yield* page;
-    page = await parked(PAGE, page.at(-1));
-  }
-}
 
 const parkedFor = async (
   { readModels }: ParkedDeps,
   { merchantId }: Principal,
 ): Promise<ParkedPayment[]> => {
   const visible: ParkedPayment[] = [];
-  for await (const parked of allParked(readModels)) {
+  for await (const parked of parkedPayments(readModels, PAGE)) {
     if (await isVisible(readModels, parked, merchantId)) visible.push(parked);
     if (visible.length === LISTED_MAX) break;
   }
@@ -52,7 +41,7 @@ const findParked = async (
   { readModels }: ParkedDeps,
   paymentId: string,
 ): Promise<ParkedPayment | undefined> => {
-  for await (const parked of allParked(readModels)) {
+  for await (const parked of parkedPayments(readModels, PAGE)) {
     if (parked.paymentId === paymentId) return parked;
   }
   return undefined;
@@ -79,15 +68,12 @@ export const PARKED_ROUTES = {
       if (isSeen !== true)
         return reject(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
       reply.request.paymentId = paymentId;
-      let whole: boolean;
-      try {
-        whole = await projector.retryParked(paymentId);
-      } catch (error) {
-        return rejectUntilLater(reply, error);
-      }
-      const parked = await findParked(deps, paymentId);
-      const stopped = parked && { at: parked.revision, reason: parked.reason };
-      return sendJson(reply, { paymentId, whole, ...stopped });
+      return orUntilLater(reply, async () => {
+        const whole = await projector.retryParked(paymentId);
+        const parked = await findParked(deps, paymentId);
+        const stopped = parked && { at: parked.revision, reason: parked.reason };
+        return sendJson(reply, { paymentId, whole, ...stopped });
+      });
     },
   }),
 } satisfies Partial<RoutesOf<'projector', ParkedDeps>>;

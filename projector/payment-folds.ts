@@ -1,7 +1,4 @@
-/**
- * Folds the events of a batch into the read models of their payments, without writing anything: skips an event
- * that the read model has, applies the next one, heals a gap from the stream, stops at a poison event.
- */
+/** Folds events into read models without writing: heals a gap from the stream, stops at a poison event. */
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
@@ -13,7 +10,7 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 
-/** The last good read model of a payment, and the event that stopped it, if any. */
+/** `readModel` is the last good one; `poison` is the event that stopped the payment. */
 export type Folded = {
   readModel: PaymentReadModel | undefined;
   poison?: { revision: number; reason: string };
@@ -23,23 +20,8 @@ export type FoldOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'load'>;
   logger: Logger;
-  /** The events of a parked payment are skipped. */
   isParked(paymentId: string): boolean;
 };
-
-export type PaymentFolds = {
-  /** On top of the stored read models. Throws what the engines throw. */
-  foldBatch(events: LogEvent[]): Promise<Map<string, Folded>>;
-  /**
-   * Folds a whole stream. One that ends before the revision `atLeast`, or cannot be read, gives a poison event.
-   * Throws StoreUnavailable.
-   */
-  foldStream(paymentId: string, atLeast: number): Promise<Folded>;
-  /** Gaps, since the start. */
-  healed(): number;
-};
-
-const revisionOf = ({ readModel }: Folded): number => readModel?.revision ?? -1;
 
 const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent): Folded => {
   try {
@@ -60,18 +42,15 @@ const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
   return folded;
 };
 
-export const createPaymentFolds = ({
-  store,
-  readModels,
-  logger,
-  isParked,
-}: FoldOptions): PaymentFolds => {
+export const createPaymentFolds = ({ store, readModels, logger, isParked }: FoldOptions) => {
   let healed = 0;
 
+  /** A stream that ends before `atLeast`, or cannot be read, gives a poison event. Throws StoreUnavailable. */
   const foldStream = async (paymentId: string, atLeast: number): Promise<Folded> => {
     try {
       const folded = await foldUntilPoison(await store.readStream(streamOf(paymentId)));
-      if (folded.poison !== undefined || revisionOf(folded) >= atLeast) return folded;
+      if (folded.poison !== undefined || (folded.readModel?.revision ?? -1) >= atLeast)
+        return folded;
       const reason =
         folded.readModel === undefined
           ? 'the event store no longer has its stream'
@@ -89,47 +68,36 @@ export const createPaymentFolds = ({
     return foldStream(paymentId, revision);
   };
 
-  const onTopOf = (
-    readModel: PaymentReadModel | undefined,
+  /** The payment after one more event, on top of what the batch or else the store has of it. */
+  const next = async (
     before: Folded | undefined,
     paymentId: string,
     event: LogEvent,
-  ): Folded | undefined | Promise<Folded> => {
+  ): Promise<Folded | undefined> => {
+    if (before?.poison !== undefined || isParked(paymentId)) return before;
     const { revision } = event;
-    const applied = revisionOf({ readModel });
+    // A first event needs no look-up: where a document exists already, the write is skipped.
+    const readModel =
+      before?.readModel ?? (revision === 0 ? undefined : await readModels.load(paymentId));
+    const applied = readModel?.revision ?? -1;
     if (revision <= applied) return before;
     if ('unreadable' in event) return { readModel, poison: { revision, reason: event.unreadable } };
     return revision === applied + 1 ? applyOne(readModel, event) : heal(paymentId, event);
   };
 
-  /** A promise only where something is read: most events follow one of their own batch. */
-  const next = (
-    before: Folded | undefined,
-    paymentId: string,
-    event: LogEvent,
-  ): Folded | undefined | Promise<Folded | undefined> => {
-    if (before?.poison !== undefined || isParked(paymentId)) return before;
-    // A first event needs no look-up: where a document exists already, the write is skipped.
-    if (before?.readModel !== undefined || event.revision === 0)
-      return onTopOf(before?.readModel, before, paymentId, event);
-    return readModels
-      .load(paymentId)
-      .then((readModel) => onTopOf(readModel, before, paymentId, event));
-  };
-
   return {
-    foldBatch: async (events) => {
+    /** On top of the stored read models. Throws what the engines throw. */
+    foldBatch: async (events: LogEvent[]): Promise<Map<string, Folded>> => {
       const payments = new Map<string, Folded>();
       for (const event of events) {
         const paymentId = paymentOf(event.stream);
         if (paymentId === undefined) continue;
-        const step = next(payments.get(paymentId), paymentId, event);
-        const folded = step instanceof Promise ? await step : step;
+        const folded = await next(payments.get(paymentId), paymentId, event);
         if (folded !== undefined) payments.set(paymentId, folded);
       }
       return payments;
     },
     foldStream,
-    healed: () => healed,
+    healed: (): number => healed,
   };
 };

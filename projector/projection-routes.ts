@@ -1,7 +1,4 @@
-/**
- * The operator's routes over all read models: their status, a rebuild (ADR-0042), and a comparison with the
- * log. Scope `ops:admin`, and a token of all merchants, since the read models hold every merchant's payments.
- */
+/** Status, rebuild (ADR-0042) and comparison of all read models, for tokens of all merchants. */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { REJECTION_HEADER, reject } from '../shared/http/errors.ts';
@@ -23,17 +20,13 @@ import {
   RebuildParameters,
   RebuildStarted,
 } from './contract.ts';
-import { ComparisonRunning, StandingBy } from './errors.ts';
+import { ComparisonRunning, RelayNotReady, StandingBy } from './errors.ts';
 
 export type ProjectionDeps = {
   projector: Pick<Projector, 'status' | 'lag' | 'rebuild' | 'rebuilds' | 'compareAll'>;
   streams: Streams;
 };
 
-const headersFor = ({ code }: RebuildRunning | ComparisonRunning | StandingBy) => ({
-  'retry-after': '5',
-  [REJECTION_HEADER]: code,
-});
 const STATUS_PATH = '/ops/v1/projections';
 
 const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) => {
@@ -59,7 +52,7 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
 /** Long work that has begun; `next` gives undefined at the end. */
 type Begun = { ended: Promise<object>; next(): Promise<object | undefined> };
 
-/** Throws what the work throws before its first progress: RebuildRunning, ComparisonRunning, StandingBy. */
+/** Throws what the work throws before its first progress. */
 const begin = async (
   run: (onProgress: (progress: object) => void) => Promise<object>,
 ): Promise<Begun> => {
@@ -69,21 +62,17 @@ const begin = async (
     latest = progress;
     news.resolve();
   });
-  // The client may be gone when the rebuild fails; the status still shows how it ended.
-  ended.catch(() => undefined);
+  // The client may be gone when the work fails; the status still shows how it ended.
+  const over = ended.then(
+    () => undefined,
+    () => undefined,
+  );
   await Promise.race([news.promise, ended]);
   return {
     ended,
     // Of the progress between two calls only the last is given.
     next: async () => {
-      const isOver = await Promise.race([
-        news.promise.then(() => false),
-        ended.then(
-          () => true,
-          () => true,
-        ),
-      ]);
-      if (isOver && latest === undefined) return undefined;
+      await Promise.race([news.promise, over]);
       const progress = latest;
       latest = undefined;
       news = Promise.withResolvers<void>();
@@ -92,7 +81,6 @@ const begin = async (
   };
 };
 
-/** The server-sent events of long work: `progress`, then `result`, or `failed` with the reason. */
 const eventsOf = ({ ended, next }: Begun): Source =>
   async function* (signal) {
     const left = new Promise<undefined>((resolve) => {
@@ -110,21 +98,40 @@ const eventsOf = ({ ended, next }: Begun): Source =>
     }
   };
 
-/** Rejects with 503 for RebuildRunning, ComparisonRunning and StandingBy. Throws any other error on. */
-export const rejectUntilLater = (reply: FastifyReply, error: unknown): FastifyReply => {
-  if (error instanceof RebuildRunning) {
-    const why = `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headersFor(error));
+/** Streams where the client asks for that, and there is room. */
+const streamOr = (
+  reply: FastifyReply,
+  streams: Streams,
+  begun: Begun,
+  otherwise: () => FastifyReply | Promise<FastifyReply>,
+): FastifyReply | Promise<FastifyReply> =>
+  accepts(reply, EVENT_STREAM) && streams.take(reply)
+    ? streams.send(reply, EVENT_STREAM, eventsOf(begun), KEEP_ALIVE)
+    : otherwise();
+
+const whyLater = (error: unknown): string | undefined => {
+  if (error instanceof RebuildRunning)
+    return `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
+  if (error instanceof ComparisonRunning)
+    return 'the read models are being compared already; try again when that has ended';
+  if (error instanceof StandingBy)
+    return 'this projector stands by; ask the one that follows the log';
+  return error instanceof RelayNotReady ? error.message : undefined;
+};
+
+export const orUntilLater = async (
+  reply: FastifyReply,
+  respond: () => Promise<FastifyReply>,
+): Promise<FastifyReply> => {
+  try {
+    return await respond();
+  } catch (error) {
+    const why = whyLater(error);
+    if (why === undefined) throw error;
+    // The code tells apart the reasons under one error of the contract.
+    const headers = { 'retry-after': '5', [REJECTION_HEADER]: Object(error).code };
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headers);
   }
-  if (error instanceof ComparisonRunning) {
-    const why = 'the read models are being compared already; try again when that has ended';
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headersFor(error));
-  }
-  if (error instanceof StandingBy) {
-    const why = 'this projector stands by; ask the one that follows the log';
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headersFor(error));
-  }
-  throw error;
 };
 
 const route = routeWith<ProjectionDeps>();
@@ -151,19 +158,15 @@ export const PROJECTION_ROUTES = {
         headers: ['Retry-After'],
       },
     },
-    handle: async ({ projector, streams }, { query }, reply) => {
-      const accept = query.accept === 'true';
-      try {
+    handle: ({ projector, streams }, { query }, reply) =>
+      orUntilLater(reply, async () => {
+        const accept = query.accept === 'true';
         const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
-        if (accepts(reply, EVENT_STREAM) && streams.take(reply)) {
-          return streams.send(reply, EVENT_STREAM, eventsOf(begun), KEEP_ALIVE);
-        }
         const started = { status: 'started', progress: STATUS_PATH };
-        return sendJson(reply.code(202).header('location', STATUS_PATH), started);
-      } catch (error) {
-        return rejectUntilLater(reply, error);
-      }
-    },
+        return streamOr(reply, streams, begun, () =>
+          sendJson(reply.code(202).header('location', STATUS_PATH), started),
+        );
+      }),
   }),
   compareReadModels: route({
     request: { allMerchants: true },
@@ -174,16 +177,10 @@ export const PROJECTION_ROUTES = {
         unrecorded: true,
       },
     },
-    handle: async ({ projector, streams }, _input, reply) => {
-      try {
+    handle: ({ projector, streams }, _input, reply) =>
+      orUntilLater(reply, async () => {
         const begun = await begin(projector.compareAll);
-        if (accepts(reply, EVENT_STREAM) && streams.take(reply)) {
-          return streams.send(reply, EVENT_STREAM, eventsOf(begun), KEEP_ALIVE);
-        }
-        return sendJson(reply, await begun.ended);
-      } catch (error) {
-        return rejectUntilLater(reply, error);
-      }
-    },
+        return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
+      }),
   }),
 } satisfies Partial<RoutesOf<'projector', ProjectionDeps>>;

@@ -1,7 +1,7 @@
 /**
  * Applies batches of events to the read models. A batch is folded per payment and written once, with the
- * checkpoint, in one step. An event that cannot be applied stops its own payment only. An engine out of reach
- * is never taken for a poison event: its error is thrown, and nothing is written.
+ * checkpoint. An event that cannot be applied stops its own payment only; the error of an engine out of
+ * reach is thrown, and nothing is written.
  */
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
@@ -15,7 +15,7 @@ import { createPaymentFolds, type Folded } from './payment-folds.ts';
 import { createTurns } from './turns.ts';
 import { forgetForeign } from './verification/acknowledge.ts';
 
-/** Parked payments in memory; any beyond are recognised by reading their stream again. */
+/** Any beyond are recognised by reading their stream again. */
 export const PARKED_KNOWN_MAX = 10_000;
 
 export type ProjectionOptions = {
@@ -26,28 +26,21 @@ export type ProjectionOptions = {
 };
 
 export type Projection = {
-  /** Gives the stored checkpoint. Throws ReadModelsUnavailable. */
   start(): Promise<Position | null>;
-  /** Applies a batch and moves the checkpoint behind it. Throws what the engines throw. */
+  /** Moves the checkpoint behind the batch. Throws what the engines throw. */
   events(events: LogEvent[]): Promise<void>;
-  /** Reads a parked payment's stream again; true when its document is whole now. */
+  /** True when the document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
-  /**
-   * Replaces a document by the fold of its stream; where that cannot be read, removes it and parks the
-   * payment. True when the document is whole now. Throws what the engines throw.
-   */
+  /** By the fold of its stream, or parks the payment. True when the document is whole now. */
   repair(paymentId: string): Promise<boolean>;
-  /**
-   * Parks the payment where the store no longer holds its stream whole; its document stays, or becomes `kept`,
-   * a newer one of other read models. Throws what the engines throw.
-   */
+  /** Parks the payment where its stream is no longer whole; `kept` replaces its document. */
   removal(paymentId: string, kept?: PaymentReadModel): Promise<void>;
-  /** Runs a step between two batches: no event is applied while it runs. */
+  /** Between two batches: no event is applied meanwhile. */
   hold<T>(step: () => Promise<T>): Promise<T>;
-  /** False where the read models were wiped, or another writer moved the checkpoint. Throws ReadModelsUnavailable. */
+  /** False where the read models were wiped, or another writer moved the checkpoint. */
   inStep(): Promise<boolean>;
   checkpoint(): Position | null;
-  /** All since the start, but `parked`: payments parked now. */
+  /** Since the start; `parked`: now. */
   counts(): { events: number; healed: number; parkings: number; parked: number };
 };
 
@@ -65,7 +58,6 @@ const changesOf = (payments: Map<string, Folded>, time: string): ReadModelChange
   return changes;
 };
 
-/** Its steps run one after the other. */
 export const createProjection = ({
   store,
   readModels,
@@ -128,7 +120,7 @@ export const createProjection = ({
     const hash = checkpointHashOf(last) ?? undefined;
     const parkings = await write(payments, last.position, hash, forgotten);
     counts.events += events.length;
-    // Parked payments count as applied: a reader sees the mark on the document.
+    // A reader sees the mark on the document of a parked payment.
     for (const { stream, revision } of events) {
       const paymentId = paymentOf(stream);
       if (paymentId !== undefined) freshness.applied(paymentId, revision);
@@ -193,7 +185,6 @@ export const createProjection = ({
     hold: (step) =>
       inTurn(async () => {
         const result = await step();
-        // The step may have changed what is parked.
         await readParked();
         return result;
       }),

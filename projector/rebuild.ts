@@ -1,7 +1,7 @@
 /**
- * Fills a new generation of read models from the log. The served generation is read and updated meanwhile;
- * the last step compares both at one checkpoint and switches in one step, unless the old read models say
- * other money than the log (ADR-0123). The relay has its own checkpoint: a rebuild publishes nothing.
+ * Fills a new generation of read models from the log beside the served one; the last step compares both at
+ * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
+ * its own checkpoint: a rebuild publishes nothing.
  */
 import { totalUpTo } from '../shared/event-store/log-progress.ts';
 import type { LogReader } from '../shared/event-store/port.ts';
@@ -19,9 +19,10 @@ import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
 import { FILL_SCAN, type Filled, fill, NOT_READ } from './fill-scan.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
+import { parkedPayments } from './pages.ts';
 import { createProjection, type Projection } from './projection.ts';
 
-/** A batch on the event loop holds every request up. */
+/** A larger batch would hold every request up. */
 const BATCH = 100;
 const PARKED_NAMED_MAX = 1_000;
 const PARKED_PAGE = 250;
@@ -38,12 +39,10 @@ export type RebuildOptions = {
   readModels: Pick<ReadModelsWriter, 'checkpoint' | 'load'> &
     Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'> &
     ReadModelsRebuild;
-  /** Serves the new read models also where the old ones say other money. */
+  /** Serves the new read models although the old ones say other money. */
   accept?: boolean;
   logger: Logger;
-  /** Runs a step while no event is applied to the served read models. */
   hold<T>(step: () => Promise<T>): Promise<T>;
-  /** Called after every batch. */
   onProgress?(progress: RebuildProgress): void;
   signal?: AbortSignal;
 };
@@ -67,29 +66,21 @@ const progressOf = ({ onProgress }: RebuildOptions) => {
   };
 };
 
-/**
- * Parks the payments in the new read models that are parked in the old ones because the store no longer holds
- * their streams whole, with the documents that they had: after a scavenge the document is the only trace of
- * the payment.
- */
+/** With the documents that they had: after a scavenge these are the only trace of such payments. */
 const parkRemoved = async (
   { readModels }: RebuildOptions,
   next: NextGeneration,
   projection: Projection,
 ): Promise<void> => {
-  let page = await readModels.parked(PARKED_PAGE);
-  while (page.length > 0) {
-    for (const { paymentId } of page) {
-      const old = await readModels.load(paymentId);
-      const { row, parked } = await next.inspect(paymentId);
-      const isKept = (row?.revision ?? -1) >= (old?.revision ?? -1);
-      if (!parked || !isKept) await projection.removal(paymentId, old);
-    }
-    page = await readModels.parked(PARKED_PAGE, page.at(-1));
+  for await (const { paymentId } of parkedPayments(readModels, PARKED_PAGE)) {
+    const old = await readModels.load(paymentId);
+    const { row, parked } = await next.inspect(paymentId);
+    const isKept = (row?.revision ?? -1) >= (old?.revision ?? -1);
+    if (!parked || !isKept) await projection.removal(paymentId, old);
   }
 };
 
-/** Where the log and the new read models are files. Returns how many events it took; fewer than a page are left. */
+/** Where log and read models are files. Gives the number of events; fewer than a page are left. */
 const fillInThread = async (
   { store, readModels, logger, signal }: RebuildOptions,
   { handOver }: NextGeneration,
@@ -156,9 +147,9 @@ const fillAndServe = async (
 };
 
 /**
- * Rebuilds the read models. Throws RebuildRunning while another rebuild is under way,
- * RebuildImpossible, what the engines throw, and the signal's reason; then the old read models are
- * still served, or the new ones where a database stored the switch and did not acknowledge it.
+ * Throws RebuildRunning, RebuildImpossible, what the engines throw, and the signal's reason; then the old
+ * read models are still served, or the new ones where a database stored the switch and did not acknowledge
+ * it.
  */
 export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> => {
   const next = await options.readModels.openGeneration();
@@ -172,29 +163,16 @@ export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> =
 
 export type RebuildRequest = Pick<RebuildOptions, 'onProgress' | 'accept'>;
 
-/** The rebuilds of this process. */
-export type Rebuilds = {
-  /** The one that runs, else the last one. */
-  latest(): RebuildState | undefined;
-  /** Throws what `rebuild` throws. One that is rejected because another one runs leaves `latest` as it is. */
-  run(request?: RebuildRequest): Promise<RebuildResult>;
-  /** Stops a rebuild that runs, at its next batch. */
-  abort(): void;
-  /** Resolves when no rebuild runs any more. */
-  ended(): Promise<unknown>;
-};
-
 export const createRebuilds = (
   options: Omit<RebuildOptions, 'onProgress' | 'accept' | 'signal'>,
-): Rebuilds => {
+) => {
   const stopping = new AbortController();
   let latest: RebuildState | undefined;
-  let running: Promise<unknown> = Promise.resolve();
-  let isRunning = false;
+  let running: Promise<unknown> | undefined;
 
   const runOne = async ({ accept, onProgress }: RebuildRequest): Promise<RebuildResult> => {
     const startedAt = new Date().toISOString();
-    // Unset until the first progress: before that another process may hold the turn to rebuild.
+    // Unset until the first progress: until then another process may be the one that rebuilds.
     let own: RebuildState | undefined;
     const note = (change: Partial<RebuildState>): void => {
       if (own === undefined) return;
@@ -206,9 +184,6 @@ export const createRebuilds = (
       note(progress);
       onProgress?.(progress);
     };
-    // Within a process they are told apart here: at the store they would race for the turn.
-    if (isRunning) throw new RebuildRunning('the read models are being rebuilt already');
-    isRunning = true;
     try {
       const result = await rebuild({
         ...options,
@@ -221,19 +196,26 @@ export const createRebuilds = (
     } catch (error) {
       note({ state: 'failed', endedAt: new Date().toISOString(), reason: reasonOf(error) });
       throw error;
-    } finally {
-      isRunning = false;
     }
   };
 
   return {
     latest: () => latest,
-    run: (request = {}) => {
-      const result = runOne(request);
-      running = Promise.allSettled([running, result]);
+    /** Throws what `rebuild` throws. */
+    run: async (request: RebuildRequest = {}): Promise<RebuildResult> => {
+      // At the store two of one process would race for the turn.
+      if (running !== undefined)
+        throw new RebuildRunning('the read models are being rebuilt already');
+      const result = runOne(request).finally(() => {
+        running = undefined;
+      });
+      running = Promise.allSettled([result]);
       return result;
     },
     abort: () => stopping.abort(),
-    ended: () => running,
+    /** Resolves when no rebuild runs any more. */
+    ended: async (): Promise<void> => void (await running),
   };
 };
+
+export type Rebuilds = ReturnType<typeof createRebuilds>;

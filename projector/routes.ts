@@ -14,7 +14,6 @@ import {
   type TopicOptions,
 } from './relay/topic-routes.ts';
 
-/** Every route of the projector. */
 export const PROJECTOR_ROUTES: RoutesOf<
   'projector',
   ParkedDeps & ProjectionDeps & TopicDeps & RelayParkedDeps & LogStatusDeps
@@ -26,20 +25,13 @@ export type ProjectorApi = TopicOptions &
   LogStatusDeps &
   Pick<ProjectionDeps, 'projector'>;
 
-/** Registers the routes on an app that has been built (shared/http/server/app.ts). */
 export const registerProjectorApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { store, relay, topicPrefix, projector, readModels, verification, sealer }: ProjectorApi,
+  { topicPrefix, ...api }: ProjectorApi,
 ): void => {
-  registerRoutes(app, authHooks, PROJECTOR_ROUTES, {
-    ...openTopics({ store, relay, topicPrefix }),
-    store,
-    relay,
-    projector,
-    readModels,
-    verification,
-    sealer,
-    streams: createStreams(app),
-  });
+  const { store, relay } = api;
+  const topics = openTopics({ store, relay, topicPrefix });
+  const streams = createStreams(app);
+  registerRoutes(app, authHooks, PROJECTOR_ROUTES, { ...topics, ...api, streams });
 };

@@ -1,7 +1,4 @@
-/**
- * Compares read models with the log for ever, one payment at a time (ADR-0121): by turns one that has a
- * document and one that the log has, so that a missing document is noticed as well.
- */
+/** Compares payments with the log for ever (ADR-0121), by turns one of the documents and one of the log. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
@@ -14,13 +11,9 @@ import type { Projection } from './projection.ts';
 const STRETCH = 50;
 /** The gauge stops there. */
 const DIFFERENCES_MAX = 10_000;
-/** Found damaged by a read; any more wait for their sample. */
 const DAMAGED_MAX = 1_000;
 
-/**
- * The log alone makes these whole again. A document that has its check and differs from the log stays: the log
- * may be what was changed, and the document the only trace of it (ADR-0121).
- */
+/** A document that has its check and differs stays: it may be the only trace of a change of the log. */
 const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unlisted'];
 /** A damaged index looks like these: written again, the document would be there twice. */
 const BY_INDEX: readonly DifferenceKind[] = ['missing', 'unlisted'];
@@ -29,28 +22,24 @@ export type SamplerOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage' | 'indexDamage'>;
   projection: Pick<Projection, 'repair'>;
-  /** False where the old read models are still served. Throws what a rebuild throws. */
+  /** False where the old read models are still served. */
   rebuild(): Promise<boolean>;
   logger: Logger;
-  /** Where it is false, nothing is compared. */
   isReady(): boolean;
-  /** Between two payments. */
   everyMs: number;
 };
 
 export type Sampler = {
-  /** Payments compared since the start, and payments with a difference, repaired or not. */
   counts(): { samples: number; differences: number };
-  /** Replaces the remembered differences by those of a whole comparison, or of a rebuild (none). */
+  /** Replaces the remembered differences. */
   known(differences: readonly Difference[]): void;
-  /** Fills the read models anew where one of their indexes is damaged; true where one is. Throws ReadModelsUnavailable. */
+  /** Fills the read models anew where an index is damaged; then true. Throws ReadModelsUnavailable. */
   checkIndexes(signal?: AbortSignal): Promise<boolean>;
   stop(): void;
 };
 
 const oneOf = <T>(all: readonly T[]): T | undefined => all[Math.floor(Math.random() * all.length)];
 
-/** Goes through all documents, then from the start again. */
 const documentsInTurn = ({ readModels }: Pick<SamplerOptions, 'readModels'>) => {
   let last: string | null = null;
   return async (): Promise<string | undefined> => {
@@ -60,7 +49,6 @@ const documentsInTurn = ({ readModels }: Pick<SamplerOptions, 'readModels'>) => 
   };
 };
 
-/** Goes through the whole log, then from the start again. */
 const eventsInTurn = ({ store }: Pick<SamplerOptions, 'store'>) => {
   let last: Position | null = null;
   return async (): Promise<string | undefined> => {
@@ -70,18 +58,16 @@ const eventsInTurn = ({ store }: Pick<SamplerOptions, 'store'>) => {
   };
 };
 
-/** An engine out of reach ends one comparison; the catch-up loop reports it. */
 export const startSampler = (options: SamplerOptions): Sampler => {
   const { readModels, projection, logger, isReady } = options;
   const nextDocument = documentsInTurn(options);
   const nextInLog = eventsInTurn(options);
   const differences = new Map<string, DifferenceKind>();
-  /** Found by a read, not compared yet. */
   const damaged = new Set<string>();
   let samples = 0;
   let turn = 0;
   let busy = false;
-  /** Stays true where the rebuild failed: another comparison or rebuild ends that. */
+  /** Stays true where the rebuild failed. */
   let isRebuilding = false;
 
   const rebuildAnew = async (): Promise<void> => {
@@ -160,7 +146,6 @@ export const startSampler = (options: SamplerOptions): Sampler => {
     known: (found) => {
       isRebuilding = false;
       differences.clear();
-      // Parked payments have a gauge of their own.
       const differing = found.filter(({ kind }) => kind !== 'parked');
       for (const { paymentId, kind } of differing.slice(0, DIFFERENCES_MAX))
         differences.set(paymentId, kind);

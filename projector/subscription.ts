@@ -3,9 +3,8 @@ import type { EventStore, Position, SubscriptionItem } from '../shared/event-sto
 import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 
-/** An error that one of these functions throws starts the loop again. */
+/** Where one of these throws, the loop starts again. */
 export type Subscriber = {
-  /** Called at every start; gives the position to follow the log from. */
   start(): Promise<Position | null>;
   events(events: (SubscriptionItem & { kind: 'events' })['events']): Promise<void>;
   /** The stream was deleted or cut past the service, or may have been. */
@@ -23,18 +22,16 @@ export type SubscriptionOptions = {
 };
 
 export type Subscription = {
-  /** `error` says why it last backed off. */
   status(): { state: SubscriptionState; error?: string; restarts: number };
-  /** Starts again from the checkpoint. */
   restart(): void;
-  /** Resolves when the batch in hand is done and the loop has ended. */
+  /** The batch in hand is done then. */
   stop(): Promise<void>;
 };
 
 /**
- * Follows the log from the subscriber's own checkpoint, batch after batch in order, until stopped. After any
- * error and any end the loop waits (bounded, with jitter) and starts again from the checkpoint, so an engine
- * out of reach loses no event and parks no payment.
+ * Follows the log from the subscriber's own checkpoint. After any error and any end the loop waits
+ * (bounded, with jitter) and starts again from there, so an engine out of reach loses no event and parks no
+ * payment.
  */
 export const runSubscription = ({
   store,

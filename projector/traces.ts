@@ -1,8 +1,4 @@
-/**
- * Spans of a request after its response: its events in the read models, on the topics and at webhook endpoints.
- * An event names its trace, so a span here is below the request's, in whichever process it is made. Old events
- * that are read again have none.
- */
+/** Spans of a request after its response; events that are read again later have none. */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
 import { errorTypeOf } from '../shared/runtime/span-attributes.ts';
@@ -42,7 +38,6 @@ const around = async <T>(spans: readonly OpenSpan[], work: () => Promise<T>): Pr
   }
 };
 
-/** A span for each event of a batch. */
 export const tracedProjection = (projection: Projection): Projection => ({
   ...projection,
   events: (events: LogEvent[]) => {
@@ -86,13 +81,10 @@ export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
 export type DeliveryTrace = {
   type: string;
   attempt: number;
-  /** Of the message's event. */
   traceparent: string | undefined;
-  /** How long ago the event was. */
   ageMs: number;
 };
 
-/** A span of its own, where the message's event belongs to a trace. */
 export const tracedDelivery = async (
   { type, attempt, traceparent, ageMs }: DeliveryTrace,
   send: () => Promise<SendOutcome>,

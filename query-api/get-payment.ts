@@ -21,9 +21,7 @@ export type QueryDeps = {
 export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 
 /**
- * The payment as of now; undefined for another merchant's payment too. Throws StoreUnavailable when neither
- * store can be read, UnreadableStream when a payment cannot be folded, and StreamNotWhole where the log has
- * lost a payment that the read models know.
+ * Throws StoreUnavailable, UnreadableStream, and StreamNotWhole where the log lost what read models know.
  */
 export const getPayment = async (
   deps: QueryDeps,

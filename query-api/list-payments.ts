@@ -15,10 +15,7 @@ const LIMIT_PATTERN = /^([1-9][0-9]?|100)$/;
 
 const NAMES = ['status', 'from', 'to', 'merchantReference', 'limit', 'cursor'] as const;
 
-/**
- * A parameter that is given twice arrives as an array and is rejected as no string; an unknown one, because
- * without a misspelt filter the list would hold too much.
- */
+/** Unknown parameters are rejected: without a misspelt filter the list would hold too much. */
 export const ListParameters = z.strictObject(
   {
     status: PaymentStatus.optional().describe('Only payments in this state.'),
@@ -44,10 +41,7 @@ export const ListParameters = z.strictObject(
 
 export type ListRequest = z.output<typeof ListParameters>;
 
-/**
- * The JSON text of one page. `bodyOf` gives the text of a parked payment; `store` folds a damaged document.
- * Throws ReadModelsUnavailable, StoreUnavailable, and what `bodyOf` throws.
- */
+/** `bodyOf` gives the text of a parked payment. Throws ReadModelsUnavailable and StoreUnavailable. */
 export const listPayments = async (
   {
     readModels,

@@ -25,7 +25,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   let damaged = 0;
   const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = await openReadModels(drivers, secretsOf(config));
-  // The projector alone repairs it, when it meets it.
+  // Only the projector repairs it.
   readModels.onDamage((paymentId) => {
     log.error(
       { paymentId },

@@ -24,7 +24,7 @@ import {
   type WebhookEventDeps,
 } from './webhook-events.ts';
 
-/** The body of a parked payment: one that cannot be read must not fail the page of the others (P5). */
+/** One that cannot be read must not fail the page of the others (P5). */
 const bodyFor =
   (deps: QueryDeps, merchantId: string) =>
   async ({ paymentId, body }: PaymentDocument): Promise<string> => {
@@ -36,7 +36,7 @@ const bodyFor =
     }
   };
 
-/** `lists` bounds the lists that one merchant's requests put together at a time. */
+/** Bounds the lists of one merchant that are made at a time. */
 type PaymentDeps = QueryDeps & { lists: Queues };
 
 const route = routeWith<PaymentDeps>();
@@ -83,7 +83,6 @@ export type QueryApi = QueryDeps & {
   webhookSecret: WebhookSecret;
 };
 
-/** Registers the routes and the pages. */
 export const registerQueryApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,

@@ -1,7 +1,4 @@
-/**
- * The messages of a merchant's payments as they happen, for merchants without a public address: the bodies
- * that a webhook endpoint is sent, in the order of the log, each with its position as id.
- */
+/** The bodies that a webhook endpoint is sent, as they happen, for merchants without a public address. */
 import { z } from 'zod';
 import { asEvents } from '../audit/deps.ts';
 import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
@@ -66,7 +63,7 @@ const messageOf = async (
 const sentAs = ({ type, body }: Message, position: string): string =>
   `id: ${position}\nevent: ${type}\ndata: ${body}\n\n`;
 
-/** A token gets the secret where it may give an endpoint a new one: one that only reads signs nothing (gaps §20). */
+/** Only a token that may give an endpoint a new secret gets one (gaps §20). */
 const ready = async ({ secret }: Deps, principal: Principal): Promise<{ secret?: string }> =>
   mayUse(principal, 'webhooks:write')
     ? { secret: secretTextOf(listenKey(await secret(), principal.merchantId)) }

@@ -14,14 +14,11 @@ import { within } from '../../shared/runtime/back-off.ts';
 import { FeedUnavailable, MessageTooLarge } from './port.ts';
 
 export type KafkaOptions = {
-  /** Each `host:port`. */
   brokers: readonly string[];
   topicPrefix: string;
   /** Undefined: plain text. `ca` holds certificates in PEM; undefined: Node's own list. */
   tls?: { ca: string | undefined } | undefined;
-  /** Undefined: no login. */
   sasl?: { mechanism: string; username: string; password: string } | undefined;
-  /** Tests shorten them. */
   timeoutsMs?: Partial<typeof TIMEOUTS_MS>;
 };
 
@@ -46,7 +43,6 @@ queue.scheduleCheckPendingRequests = function onlyWherePending(this: typeof queu
 const LOGIN_REJECTED =
   'the brokers reject the login: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD or KAFKA_SASL_MECHANISM is not theirs';
 
-/** By the words of OpenSSL and of Node. */
 const TLS_CAUSES: readonly [RegExp, string][] = [
   [/certificate has expired/i, "the broker's certificate has expired"],
   [
@@ -72,10 +68,8 @@ const saslOf = ({ sasl }: KafkaOptions): { sasl?: SASLOptions } =>
     ? {}
     : { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions };
 
-/** Above a topic's `max.message.bytes`, or its segment size. */
 const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];
 
-/** kafkajs hands on the broker's error as the cause of its own. */
 const isTooLarge = (error: unknown): boolean =>
   [error, Object(error).cause].some((one) => TOO_LARGE.includes(Object(one).type));
 
@@ -90,7 +84,6 @@ const droppedError = (): Error => new Error('this client was dropped');
 /** TLS sends no server name for an address (RFC 6066). */
 const serverNameOf = (host: string) => (isIP(host) === 0 ? { servername: host } : {});
 
-/** One client with its producer. After `drop` it never reaches the broker again. */
 export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUTS_MS) => {
   const { brokers, tls } = options;
   const sockets = new Set<Socket>();
@@ -131,10 +124,7 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   });
   let connected = false;
 
-  /**
-   * Waits for a step. Throws FeedUnavailable when it fails, takes too long, or the client is dropped,
-   * and MessageTooLarge.
-   */
+  /** Throws FeedUnavailable and MessageTooLarge. */
   const inTime = async <T>(what: string, timeoutMs: number, step: Promise<T>): Promise<T> => {
     const late = (): Error => new Error(`not done after ${timeoutMs} ms`);
     try {
@@ -163,7 +153,7 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   };
 };
 
-/** Connects and logs in once, for `payments doctor`. Throws FeedUnavailable, one line with the likely cause. */
+/** For `payments doctor`. Throws FeedUnavailable with the likely cause. */
 export const pingKafka = async (options: KafkaOptions): Promise<void> => {
   const client = openConnection(options, TIMEOUTS_MS);
   try {

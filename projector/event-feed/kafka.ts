@@ -1,18 +1,96 @@
-/**
- * The event feed on Kafka. Only this folder imports kafkajs, and works around it: its sends must not overlap,
- * its calls may never end, and it goes on retrying a send that was given up.
- */
-
+/** The event feed on Kafka. Sends of kafkajs must not overlap, and go on when they are given up. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Admin } from 'kafkajs';
 import {
   type KafkaConnection,
   type KafkaOptions,
   openConnection,
   TIMEOUTS_MS,
 } from './kafka-connection.ts';
-import { findPartitions } from './kafka-topics.ts';
-import { type EventFeed, FeedUnavailable, TOPICS, topicName } from './port.ts';
+import {
+  type EventFeed,
+  FeedUnavailable,
+  PARTITIONS_DEFAULT,
+  type Partitions,
+  TOPICS,
+  type Topic,
+  topicName,
+} from './port.ts';
 
-/** A feed that connects at its first use, and with a new client after any error. */
+/** With as many brokers, an acknowledgement needs two of them. */
+const REPLICAS_MAX = 3;
+const TOPIC_SETTINGS: Record<Topic, { name: string; value: string }[]> = {
+  // Events are never deleted unless an operator sets it so: a new consumer starts at the first one.
+  events: [
+    { name: 'cleanup.policy', value: 'delete' },
+    { name: 'retention.ms', value: '-1' },
+  ],
+  state: [{ name: 'cleanup.policy', value: 'compact' }],
+  seals: [
+    { name: 'cleanup.policy', value: 'delete' },
+    { name: 'retention.ms', value: '-1' },
+  ],
+};
+
+const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION';
+const NEW_TOPIC_LOOK_MS = 50;
+
+/** A topic that was made a moment ago is not known to every broker yet. */
+const unknownAsNone = (error: unknown): Awaited<ReturnType<Admin['fetchTopicMetadata']>> => {
+  if (Object(error).type === UNKNOWN_TOPIC) return { topics: [] };
+  throw error;
+};
+
+const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<void> => {
+  const { brokers } = await admin.describeCluster();
+  await admin.createTopics({
+    // kafkajs waits only for topics that the broker knows already, so waitForLeaders below does it.
+    waitForLeaders: false,
+    topics: [...names].map(([topic, kind]) => ({
+      topic,
+      numPartitions: PARTITIONS_DEFAULT[kind],
+      replicationFactor: Math.min(REPLICAS_MAX, brokers.length),
+      configEntries: [
+        ...TOPIC_SETTINGS[kind],
+        { name: 'min.insync.replicas', value: brokers.length >= REPLICAS_MAX ? '2' : '1' },
+      ],
+    })),
+  });
+};
+
+/** Stops waiting once `ended` is true. */
+const waitForLeaders = async (
+  admin: Admin,
+  names: Map<string, Topic>,
+  ended: () => boolean,
+): Promise<Partitions> => {
+  const found: Partitions = { events: 0, state: 0, seals: 0 };
+  for (const [name, kind] of names) {
+    while (!ended()) {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [name] }).catch(unknownAsNone);
+      const partitions = topics[0]?.partitions ?? [];
+      found[kind] = partitions.length;
+      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) break;
+      await delay(NEW_TOPIC_LOOK_MS);
+    }
+  }
+  return found;
+};
+
+/** Once every partition has a leader; makes missing topics. Stops waiting once `ended` is true. */
+const findPartitions = async (
+  admin: Admin,
+  names: Map<string, Topic>,
+  ended: () => boolean,
+): Promise<Partitions> => {
+  await admin.connect();
+  // Metadata of a topic by its name can make the topic, with the broker's default partition count.
+  const there = new Set(await admin.listTopics());
+  const missing = new Map([...names].filter(([name]) => !there.has(name)));
+  if (missing.size > 0) await createTopics(admin, missing);
+  return waitForLeaders(admin, names, ended);
+};
+
 export const kafkaFeed = (options: KafkaOptions): EventFeed => {
   const timeoutsMs = { ...TIMEOUTS_MS, ...options.timeoutsMs };
   const names = new Map(TOPICS.map((topic) => [topicName(options.topicPrefix, topic), topic]));

@@ -1,7 +1,7 @@
 /**
- * Makes the two messages of a payment's event, and the one of a seal. Pure: the same event gives the same
- * bytes, whether they are sent to a broker or computed from the log. CloudEvents 1.0, structured JSON; the
- * attributes are repeated as `ce_` headers, for consumers that route without parsing.
+ * Makes the messages of events. Pure: the same event gives the same bytes, whether they are sent or
+ * computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated as `ce_` headers,
+ * for consumers that route without parsing.
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
@@ -85,7 +85,7 @@ const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
 
 type OrderTexts = Texts & { productItems?: Texts[] | undefined; source?: Texts | undefined };
 
-/** Masks the texts that a merchant typed, which may hold a card number in place of an order number. */
+/** A merchant may have typed a card number in place of an order number. */
 const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
   ...masked(data, ['merchantReference']),
   ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
@@ -106,10 +106,7 @@ const message = (
   timestampMs: Date.parse(attributes.time),
 });
 
-/**
- * The message of the events topic. `readModel` is the payment after the event; `number` counts the
- * messages of the partition from 0 without a gap.
- */
+/** `readModel` is the payment after the event; `number` counts the messages of the partition. */
 export const eventMessage = (
   event: RecordedPaymentEvent,
   readModel: PaymentReadModel,
@@ -192,9 +189,6 @@ const murmur2 = (data: Uint8Array): number => {
   return hash ^ (hash >>> 15);
 };
 
-/**
- * The partition of a key, from 0, by the rule of Kafka's own clients: any other producer or stream processor
- * puts the same key into the same partition.
- */
+/** By the rule of Kafka's own clients: any other producer puts the same key into the same partition. */
 export const partitionOf = (key: string, partitions: number): number =>
   (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions;

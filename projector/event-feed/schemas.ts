@@ -66,7 +66,7 @@ const noted = z.object({
   outcome: paymentSchemas.PaymentOutcomeConfirmed.shape.outcome,
 });
 
-/** The `data` of a message on the events topic. */
+/** The `data` on the events topic. */
 export const publicEventData = {
   PaymentCreated: z.object({
     paymentId: created.paymentId,
@@ -103,7 +103,7 @@ export const publicEventData = {
 
 const minorUnits = z.int().min(0).describe('Minor units of the currency');
 
-/** The `data` of a message on the state topic. */
+/** The `data` on the state topic. */
 export const publicState = z.object({
   paymentId: created.paymentId,
   merchantId: created.merchantId,
@@ -159,7 +159,7 @@ export const publicState = z.object({
 const seal = sealSchemas.LogSealed.shape;
 const rotation = sealSchemas.SealingKeyRotated.shape;
 
-/** The `data` of a message on the seals topic: the whole event, which is public. */
+/** The `data` on the seals topic: the whole event, which is public. */
 export const publicSealData = {
   LogSealed: z.object({
     ...seal,
@@ -184,35 +184,15 @@ export const publicSealData = {
 
 export type MessageType = PaymentEventType | 'PaymentState' | SealEvent['type'];
 
-/** The version in `type` and `dataschema` of each message. Not that of the stored event. */
-export const MESSAGE_VERSIONS: Record<MessageType, number> = {
-  PaymentCreated: 1,
-  PaymentProviderOpened: 1,
-  PaymentAuthorized: 1,
-  PaymentCaptured: 1,
-  PaymentVoided: 1,
-  PaymentRefunded: 1,
-  PaymentFailed: 1,
-  PaymentCaptureRequested: 1,
-  PaymentVoidRequested: 1,
-  PaymentRefundRequested: 1,
-  PaymentCaptureDeclined: 1,
-  PaymentVoidDeclined: 1,
-  PaymentRefundDeclined: 1,
-  PaymentAuthorizationExpired: 1,
-  PaymentRefundFailed: 1,
-  PaymentRefundObserved: 1,
-  PaymentDisputed: 1,
-  PaymentDisputeClosed: 1,
-  PaymentResolutionRequested: 1,
-  PaymentOutcomeConfirmed: 1,
-  PaymentOutcomeContradicted: 1,
-  PaymentState: 1,
-  LogSealed: 1,
-  SealingKeyRotated: 1,
-};
+/** Every type is at its first version. */
+export const MESSAGE_VERSIONS = Object.fromEntries(
+  [...Object.keys(publicEventData), 'PaymentState', ...Object.keys(publicSealData)].map((type) => [
+    type,
+    1,
+  ]),
+) as Record<MessageType, number>;
 
-/** The CloudEvent around the data: the attributes of CloudEvents 1.0, and extensions of this service. */
+/** CloudEvents 1.0, with extensions of this service. */
 export const envelope = z.object({
   specversion: z.literal('1.0'),
   id: z.string().min(1).describe('Unique; the same when a message is sent again'),

@@ -1,4 +1,3 @@
-/** Opens a document of the projector where its settings say: a file of the data folder, or MongoDB. */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Config } from '../../shared/runtime/config.ts';
@@ -24,10 +23,7 @@ const readStored = async (file: string): Promise<z.infer<typeof stored> | undefi
   }
 };
 
-/**
- * A document in a file of the data folder, which one service locks at a time; calls must not overlap. The new
- * text replaces the file as a whole: after any crash it is the old one or the new one.
- */
+/** Calls must not overlap. After any crash the file has the old text or the new one. */
 export const fileDocument = (file: string): KeyDocument => ({
   load: () => readStored(file),
   save: async (text, expectedVersion) => {
@@ -39,12 +35,11 @@ export const fileDocument = (file: string): KeyDocument => ({
   close: async () => undefined,
 });
 
-/** Each document, by its name; its file in the data folder is `<name>.json`. */
+/** The file of each in the data folder is `<name>.json`. */
 export const KEY_DOCUMENTS = ['relay-checkpoint', 'log-verification'] as const;
 
 type OpenKeyDocument = {
   config: Pick<Config, 'mongoUrl'>;
-  /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
 };
 

@@ -1,7 +1,4 @@
-/**
- * The messages that the relay sends at once, and the checkpoint to save then. A message's number follows
- * from the checkpoint and the log alone, so that a batch that is sent again is the same to the byte.
- */
+/** The numbers follow from checkpoint and log alone: a batch that is sent again is the same to the byte. */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
@@ -23,11 +20,10 @@ export type Batch = {
   events: LogEvent[];
   messages: Record<Topic, FeedMessage[]>;
   bytes: number;
-  /** The checkpoint once the messages are sent. */
   next: RelayCheckpoint;
 };
 
-/** An empty batch after a checkpoint. The given checkpoint is not changed. */
+/** The given checkpoint is not changed. */
 export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
   events: [],
   messages: { events: [], state: [], seals: [] },
@@ -35,7 +31,6 @@ export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
   next: { ...checkpoint, counters: [...checkpoint.counters], parked: { ...checkpoint.parked } },
 });
 
-/** Whether a batch should be sent before another event is added. */
 export const isFull = ({ messages, bytes }: Batch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
@@ -51,14 +46,13 @@ export const sealMessageOf = (
   return sealMessage(event, { partition: partitionOf(SEALS_KEY, seals) });
 };
 
-/** Adds a seal's message. Throws Error for an event of another family. */
 export const addSeal = (batch: Batch, event: RecordedEvent): void => {
   const seal = sealMessageOf(event, batch.next.partitions);
   batch.messages.seals.push(seal);
   batch.bytes += Buffer.byteLength(seal.value);
 };
 
-/** The two messages of a payment's event. Throws what `after` throws. */
+/** Throws what `after` throws. */
 export const messagesOf = async (
   event: RecordedEvent,
   states: PaymentStates,
@@ -76,12 +70,11 @@ export const messagesOf = async (
   };
 };
 
-/** Counts a message of the events topic. */
 export const count = (counters: number[], { partition }: FeedMessage): void => {
   counters[partition] = (counters[partition] ?? 0) + 1;
 };
 
-/** Adds an event's messages. Throws what `after` throws; then the batch is unchanged. */
+/** Throws what `after` throws; then the batch is unchanged. */
 export const addEvent = async (
   batch: Batch,
   states: PaymentStates,

@@ -1,7 +1,4 @@
-/**
- * The checkpoint of the relay, in one key document. It is not one of the read models: after a wipe or a
- * rebuild of them, no message is sent again.
- */
+/** The checkpoint of the relay. After a wipe or a rebuild of the read models no message is sent again. */
 import { z } from 'zod';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import { PARTITIONS_DEFAULT, type Partitions } from '../event-feed/port.ts';
@@ -22,14 +19,12 @@ const relayCheckpoint = z.object({
   partitions: z.object({ events: partitions, state: partitions, seals: partitions }),
   /** How many messages each partition of the events topic has: the next one's number. */
   counters: z.array(count),
-  /** By paymentId. */
   parked: z.record(z.string(), parkedPayment),
   /** The parked payment of which messages may be sent and not acknowledged (ADR-0046). */
   sending: z.string().optional(),
 });
 export type RelayCheckpoint = z.infer<typeof relayCheckpoint>;
 
-/** The relay at the start of the log. */
 export const checkpointAtStart = (counts: Partitions): RelayCheckpoint => ({
   position: null,
   hash: null,
@@ -38,16 +33,13 @@ export const checkpointAtStart = (counts: Partitions): RelayCheckpoint => ({
   parked: {},
 });
 
-/** A checkpoint of an earlier version has no count of the seals topic, of which nothing is sent yet. */
+/** Nothing was sent to the seals topic by the earlier version that wrote no count of it. */
 const withSeals = (stored: RelayCheckpoint, seals: number): RelayCheckpoint => ({
   ...stored,
   partitions: { ...stored.partitions, seals: stored.partitions.seals ?? seals },
 });
 
-/**
- * `seals` is the count of partitions that the seals topic has now. Throws Error when the checkpoint is
- * damaged: a guess could send or skip messages.
- */
+/** `seals`: the count of that topic now. Throws Error when damaged: a guess could send or skip messages. */
 export const parseCheckpoint = (
   text: string,
   seals = PARTITIONS_DEFAULT.seals,
@@ -55,22 +47,17 @@ export const parseCheckpoint = (
   try {
     const checkpoint = relayCheckpoint.parse(withSeals(JSON.parse(text), seals));
     if (checkpoint.counters.length === checkpoint.partitions.events) return checkpoint;
-  } catch {
-    // The error below is for an operator: the parser's message would not help.
-  }
+  } catch {}
   throw new Error('the checkpoint of the relay is damaged; put back its last good copy');
 };
 
-/**
- * How many payments may be parked (ADR-0046): their notes are 4 MB then, and a document of MongoDB takes
- * 16 MB. So many come from a wrong version of the service, and nothing is lost by waiting.
- */
+/** Their notes are 4 MB then (ADR-0046). So many come from a wrong version of the service. */
 export const PARKED_MAX = 20_000;
 
 /** The log line has the whole reason. */
 const REASON_CHARS_MAX = 100;
 
-/** Notes that an event of a payment is left out. Throws Error above PARKED_MAX payments. */
+/** Throws Error above PARKED_MAX payments. */
 export const noteParked = (
   { parked }: RelayCheckpoint,
   paymentId: string,
@@ -91,7 +78,7 @@ export const noteParked = (
   parked[paymentId] = { ...(parking ?? first), to: revision };
 };
 
-/** Notes that a left-out event of a payment is sent; with the last of them the payment is no longer parked. */
+/** With the last left-out event the payment is no longer parked. */
 export const noteSent = (
   checkpoint: RelayCheckpoint,
   paymentId: string,
@@ -107,7 +94,7 @@ export const noteSent = (
   delete checkpoint.sending;
 };
 
-/** Notes why a payment stays parked, and puts it behind the others: those are tried before it. */
+/** Puts the payment behind the others: those are tried before it. */
 export const noteStillParked = (
   { parked }: RelayCheckpoint,
   paymentId: string,
@@ -119,29 +106,23 @@ export const noteStillParked = (
   parked[paymentId] = { ...parking, reason: reason.slice(0, REASON_CHARS_MAX) };
 };
 
-/** The stored checkpoint, and the same as one relay has taken it. */
 export type OwnCheckpoint = {
-  /** The last one taken or saved, else the stored one, of whichever relay, as last seen. */
+  /** Taken or saved here, else the stored one as last seen. */
   known(): RelayCheckpoint | undefined;
-  /** The same, while this relay has taken it. */
+  /** Undefined while another relay may save. */
   taken(): RelayCheckpoint | undefined;
-  /** The last one taken or saved, also while a step of before `leave` ends. Throws Error before the first `take`. */
+  /** Also while a step of before `leave` ends. Throws Error before the first `take`. */
   value(): RelayCheckpoint;
-  /** Reads the stored one; undefined before the first. Throws what the document throws, and Error. */
+  /** The stored one. Throws Error where it is damaged, and what the document throws. */
   read(): Promise<RelayCheckpoint | undefined>;
-  /** False, and nothing changed, where another relay has saved since. Throws what the document throws. */
-  save(next: RelayCheckpoint): Promise<boolean>;
-  /**
-   * Reads the checkpoint, or makes the first one, and saves it once: from then on every older relay
-   * fails to save. Undefined where another relay saved meanwhile. Throws Error when it is damaged.
-   */
-  take(partitions: Partitions): Promise<RelayCheckpoint | undefined>;
-  /** From now on another relay may save. */
+  /** Throws the error of `overtaken`, and nothing changed, where another relay has saved since. */
+  save(next: RelayCheckpoint): Promise<void>;
+  /** Saves the stored one once, or the first: then every older relay fails to save. Throws as both. */
+  take(partitions: Partitions): Promise<RelayCheckpoint>;
   leave(): void;
 };
 
-/** Nothing is read before the first call. */
-export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
+export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error): OwnCheckpoint => {
   let version = 0;
   let own: RelayCheckpoint | undefined;
   let isTaken = false;
@@ -150,11 +131,10 @@ export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
   const taken = (): RelayCheckpoint | undefined => (isTaken ? own : undefined);
   const known = (): RelayCheckpoint | undefined => taken() ?? seen;
 
-  const save = async (next: RelayCheckpoint): Promise<boolean> => {
-    if (!(await document.save(JSON.stringify(next), version))) return false;
+  const save = async (next: RelayCheckpoint): Promise<void> => {
+    if (!(await document.save(JSON.stringify(next), version))) throw overtaken();
     version += 1;
     own = next;
-    return true;
   };
 
   return {
@@ -177,8 +157,9 @@ export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
         stored === undefined
           ? checkpointAtStart(counts)
           : parseCheckpoint(stored.text, counts.seals);
-      isTaken = await save(found);
-      return taken();
+      await save(found);
+      isTaken = true;
+      return found;
     },
     leave: () => {
       seen = known();

@@ -1,4 +1,3 @@
-/** Opens the relay that the settings name: to Kafka, whose client is loaded only then, or none. */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -13,14 +12,13 @@ import { type Relay, startRelay } from './relay.ts';
 export type OpenRelay = {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
-  /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
   logger: Logger;
-  /** The relay runs in the process whose projector has the lease. */
+  /** Its lease decides which process relays. */
   projector: Pick<Projector, 'status'>;
 };
 
-/** Without a broker no checkpoint moves: a broker that is set later gets every event from the first one on. */
+/** No checkpoint moves: a broker that is set later gets every event from the first one on. */
 export const noRelay = (): Relay => ({
   status: () => ({
     state: 'off',
@@ -37,7 +35,7 @@ export const noRelay = (): Relay => ({
   stop: async () => undefined,
 });
 
-/** Starts the relay. A broker or a MongoDB out of reach does not delay the start. */
+/** A broker or a MongoDB out of reach does not delay the start. */
 export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   const { config, store, logger, projector } = options;
   if (config.kafka === undefined) return noRelay();

@@ -1,7 +1,4 @@
-/**
- * Sends the relay's events in batches, and parks a payment at an event that cannot be sent. The
- * checkpoint is saved after the broker has stored everything, never before.
- */
+/** Sends events in batches, and parks a payment at an event that cannot be sent. */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
@@ -9,47 +6,84 @@ import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
-import { noteParked, type RelayCheckpoint } from './checkpoint.ts';
-import { createParkedSender, type ParkedSender } from './send-parked.ts';
-import { createSender, type Sender, type SenderOptions } from './sender.ts';
+import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
+import { createParkedSender, type ParkedSender, type SendInParts } from './send-parked.ts';
 
-export type PublisherOptions = SenderOptions & {
+export type PublisherOptions = {
   store: Pick<EventStore, 'readStream'>;
+  feed: Pick<EventFeed, 'publish'>;
+  checkpoint: OwnCheckpoint;
   logger: Logger;
 };
 
-export type Publisher = Pick<Sender, 'published' | 'silentForMs'> &
-  ParkedSender & {
-    /**
-     * Sends events in their order and moves the checkpoint past them. Throws what the engines throw,
-     * and Error while messages of a parked payment are without acknowledgement.
-     */
-    send(events: LogEvent[]): Promise<void>;
-  };
+export type Publisher = ParkedSender & {
+  /** Throws what the engines throw, and Error while messages of a parked payment are unacknowledged. */
+  send(events: LogEvent[]): Promise<void>;
+  published(): number;
+  /** How long the send under way has had no response. */
+  silentForMs(): number;
+};
+
+/** The state first: where it is too large, the event uses no number. A seal after the events it covers. */
+const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
 const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
-/** Everything up to the event is sent or parked. */
+const createSender = ({ feed, checkpoint }: Pick<PublisherOptions, 'feed' | 'checkpoint'>) => {
+  let published = 0;
+  let sendingSinceMs: number | undefined;
+
+  /** In this order a crash repeats and never skips. */
+  const flush = async ({ messages, next }: Batch): Promise<void> => {
+    sendingSinceMs = performance.now();
+    try {
+      for (const topic of TOPICS_IN_ORDER) {
+        if (messages[topic].length > 0) await feed.publish(topic, messages[topic]);
+      }
+    } finally {
+      sendingSinceMs = undefined;
+    }
+    await checkpoint.save(next);
+    published += messages.events.length + messages.seals.length;
+  };
+
+  const sendInParts: SendInParts = async (batch, sendAgain, tooLarge) => {
+    try {
+      await flush(batch);
+    } catch (error) {
+      if (!(error instanceof MessageTooLarge)) throw error;
+      const { events } = batch;
+      const [first] = events;
+      if (first !== undefined && events.length === 1) return tooLarge(first, error.message);
+      const middle = events.length >> 1;
+      await sendAgain(events.slice(0, middle));
+      await sendAgain(events.slice(middle));
+    }
+  };
+
+  return {
+    sendInParts,
+    published: () => published,
+    silentForMs: () => (sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs),
+  };
+};
+
 const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.position = event.position;
   checkpoint.hash = checkpointHashOf(event);
 };
 
-export const createPublisher = ({
-  store,
-  feed,
-  checkpoint,
-  logger,
-  overtaken,
-}: PublisherOptions): Publisher => {
+export const createPublisher = (options: PublisherOptions): Publisher => {
+  const { store, checkpoint, logger } = options;
   const states = followPaymentStates(store);
-  const { sendInParts, published, silentForMs } = createSender({ feed, checkpoint, overtaken });
+  const { sendInParts, ...sender } = createSender(options);
 
   /**
-   * Leaves an event out. The log alone does not show that, so the checkpoint is saved before any
-   * later message is sent: a message that is sent again has the number that it had.
+   * Saved before any later message is sent: the log alone does not show which events are left out, and a
+   * message that is sent again has the number that it had.
    */
   const park = async (event: LogEvent, reason: string): Promise<void> => {
     const { stream, revision } = event;
@@ -57,7 +91,7 @@ export const createPublisher = ({
     const { next } = batchFrom(checkpoint.value());
     if (paymentId !== undefined) noteParked(next, paymentId, event, reason);
     moveTo(next, event);
-    if (!(await checkpoint.save(next))) throw overtaken();
+    await checkpoint.save(next);
     if (paymentId === undefined) {
       logger.error({ stream, revision, reason }, 'seal left out: the relay cannot send it');
     } else {
@@ -109,8 +143,7 @@ export const createPublisher = ({
 
   return {
     send,
-    ...createParkedSender({ store, checkpoint, logger, overtaken, states, sendInParts }),
-    published,
-    silentForMs,
+    ...createParkedSender({ store, checkpoint, logger, states, sendInParts }),
+    ...sender,
   };
 };

@@ -1,11 +1,8 @@
 /**
- * The relay: follows the log and sends each event of a payment, the payment's state after it, and each seal
- * to the feed. Its checkpoint is saved after the broker has stored everything; after a fault before that, the
- * same messages are sent again, to the byte. A relay that fails delays neither commands nor reads.
- *
- * An event that cannot be read parks its own payment and nothing else: no later event of that payment is
- * sent, so no reader meets a gap. It is tried again once the relay has caught up after each start, and on
- * request.
+ * The relay: follows the log and sends each event of a payment, the state after it, and each seal to the
+ * feed. After a fault the same messages are sent again, to the byte; commands and reads never wait for it.
+ * An event that cannot be read parks its own payment: no later event of it is sent, so no reader meets a
+ * gap. It is tried again once the relay has caught up after each start, and on request.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
@@ -29,49 +26,43 @@ export type RelayOptions = {
   feed: EventFeed;
   checkpoint: KeyDocument;
   logger: Logger;
-  /** True while this process may relay, where several processes could. Left out: always true. */
+  /** Left out where no other process could relay. */
   mayRun?: () => boolean;
   backOff?: BackOff;
-  /** Tests shorten them. */
   waitsMs?: Partial<typeof WAITS_MS>;
 };
 
 export type Relay = {
   status(): RelayStatus;
-  /** Measured now, against the store's own head; undefined when off. Throws StoreUnavailable. */
+  /** Undefined when off. Throws StoreUnavailable. */
   lag(): Promise<Lag | undefined>;
-  /** How many partitions the topics have; undefined until a checkpoint is known. */
   partitions(): Partitions | undefined;
-  /** By paymentId; also of a relay that stands by or has halted. Throws RelayNotReady. */
+  /** By paymentId. Throws RelayNotReady. */
   parked(): Promise<RelayCheckpoint['parked']>;
-  /**
-   * Tries a parked payment again between two batches, or up to RETRIED_MAX of them; empty where none
-   * fits. Throws StandingBy and RelayNotReady.
-   */
+  /** Tries one parked payment, or up to RETRIED_MAX of them. Throws StandingBy and RelayNotReady. */
   retryParked(paymentId?: string): Promise<Retried[]>;
-  /** Closes feed and checkpoint. Resolves within a few seconds, whatever the broker does. */
+  /** Resolves within a few seconds, whatever the broker does. */
   stop(): Promise<void>;
 };
 
 const WAITS_MS = {
   /** Between two looks whether this process may run. */
   standBy: 500,
-  /** A send without a response for longer than this shows in the status. */
+  /** After so long without a response the relay counts as backing off. */
   silence: 5_000,
   /** Between two looks at the topics' partition counts. */
   recheck: 60_000,
-  /** How long `stop` waits for a send under way. */
   stop: 2_000,
 };
 
-/** How many parked payments one request tries: each takes some 10 ms, and batches wait meanwhile. */
+/** Each takes some 10 ms, and batches wait meanwhile. */
 export const RETRIED_MAX = 100;
 
 const throwUnread = (error: unknown): never => {
   throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
 };
 
-/** Throws RelayHalted where the log does not fit the checkpoint of the relay, and StoreUnavailable. */
+/** Throws RelayHalted and StoreUnavailable. */
 const rejectMisfit = async (
   store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
   { position, hash }: RelayCheckpoint,
@@ -83,7 +74,6 @@ const rejectMisfit = async (
   );
 };
 
-/** Throws RelayHalted where a topic has another partition count than it had. */
 const rejectChange = (known: Partitions, found: Partitions): void => {
   for (const topic of TOPICS) {
     if (known[topic] === found[topic]) continue;
@@ -93,7 +83,6 @@ const rejectChange = (known: Partitions, found: Partitions): void => {
   }
 };
 
-/** Throws where the relay cannot try parked payments now. */
 const rejectNotReady = (
   { state, error = 'no reason is known' }: RelayStatus,
   mayRun: boolean,
@@ -109,11 +98,10 @@ const rejectNotReady = (
   );
 };
 
-/** Starts relaying from the relay checkpoint. An engine out of reach is no error: the relay waits for it. */
+/** An engine out of reach is no error: the relay waits for it. */
 export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, mayRun = () => true } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
-  const checkpoint = openOwnCheckpoint(document);
   const stopping = new AbortController();
   let halted: string | undefined;
   let standingBy = false;
@@ -121,12 +109,13 @@ export const startRelay = (options: RelayOptions): Relay => {
   let allAcknowledged = false;
   let lookedAtPartitionsMs = 0;
 
-  // With `mayRun` several processes relay in turn, so another relay is expected: this one tries again.
+  // With `mayRun` another relay is expected: this one tries again.
   const overtaken = (): Error => {
     const why = 'another relay has moved the checkpoint of the relay';
     return options.mayRun === undefined ? new RelayHalted(why) : new Error(why);
   };
-  const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger, overtaken });
+  const checkpoint = openOwnCheckpoint(document, overtaken);
+  const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger });
 
   const waitForTurn = async (): Promise<void> => {
     checkpoint.leave();
@@ -146,7 +135,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     return found;
   };
 
-  /** Notices when the partition count of a topic was changed at the broker. */
+  /** An operator may have changed the count at the broker. */
   const recheckPartitions = async (): Promise<void> => {
     if (performance.now() - lookedAtPartitionsMs <= waitsMs.recheck) return;
     rejectChange(checkpoint.value().partitions, await findPartitions());
@@ -155,7 +144,6 @@ export const startRelay = (options: RelayOptions): Relay => {
   const start = async (): Promise<Position | null> => {
     const found = await findPartitions();
     const taken = await checkpoint.take(found);
-    if (taken === undefined) throw overtaken();
     rejectChange(taken.partitions, found);
     await rejectMisfit(store, taken);
     await publisher.finishParked();
@@ -177,7 +165,6 @@ export const startRelay = (options: RelayOptions): Relay => {
     await publisher.send(events);
   };
 
-  /** Ends the loop after an error that a new attempt cannot mend. */
   const orHalt = async <T>(step: () => Promise<T>): Promise<T> => {
     try {
       return await step();
@@ -222,7 +209,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     const { restarts, ...now } = subscription.status();
     const isSilent = publisher.silentForMs() > waitsMs.silence;
     return {
-      ...stateOf({ subscription: now, halted, standingBy, isSilent }),
+      ...stateOf(now, halted, standingBy, isSilent),
       checkpoint: position(),
       parked: Object.keys(checkpoint.known()?.parked ?? {}).length,
       counts: { published: publisher.published(), restarts },

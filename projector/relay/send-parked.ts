@@ -1,9 +1,7 @@
 /**
- * Sends the left-out events of parked payments, payment by payment, each one's in their order.
- *
- * The number of a message follows from those sent before it, so messages without acknowledgement have to be
- * sent again before anything else (ADR-0046). The log alone does not show that a parked payment is being
- * sent: the checkpoint names it before its first message leaves.
+ * Sends the left-out events of parked payments. The number of a message follows from those sent before it,
+ * so messages without acknowledgement are sent again before anything else (ADR-0046). The log alone does
+ * not show that a parked payment is being sent: the checkpoint names it before its first message leaves.
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -14,44 +12,42 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import { noteSent, noteStillParked, type OwnCheckpoint } from './checkpoint.ts';
-import type { Sender } from './sender.ts';
+
+/** Where a batch is too large, `sendAgain` gets each half, until `tooLarge` gets the one event. */
+export type SendInParts = (
+  batch: Batch,
+  sendAgain: (events: LogEvent[]) => Promise<void>,
+  tooLarge: (event: LogEvent, reason: string) => Promise<void>,
+) => Promise<void>;
 
 export type ParkedSenderOptions = {
   store: Pick<EventStore, 'readStream'>;
   checkpoint: OwnCheckpoint;
   states: PaymentStates;
-  sendInParts: Sender['sendInParts'];
+  sendInParts: SendInParts;
   logger: Logger;
-  /** Makes the error for a checkpoint that another relay has moved. */
-  overtaken(): Error;
 };
 
-/** Where a payment is not sent, it is still parked at the revision `at`. */
+/** Still parked at `at` where it is not sent. */
 export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
 
 export type ParkedSender = {
   /** Sends again what a crash or a fault left without acknowledgement. Throws what the engines throw. */
   finishParked(): Promise<void>;
   /**
-   * Tries parked payments, each once. One that stays parked has the new reason and goes behind the
-   * others. May only be called while every message of the log is acknowledged. Throws what the
-   * engines throw; then `finishParked` has to be called before anything else is sent.
+   * One that stays parked goes behind the others. Every message of the log has to be acknowledged. Throws
+   * what the engines throw; then `finishParked` comes before anything else.
    */
   sendParked(paymentIds: readonly string[]): Promise<Retried[]>;
 };
 
-/** An event of a parked payment still cannot be sent. */
 class StillParked extends Error {}
 const throwStillParked = (error: unknown): never => {
   throw error instanceof StoreUnavailable ? error : new StillParked(reasonOf(error));
 };
 
 export const createParkedSender = (options: ParkedSenderOptions): ParkedSender => {
-  const { store, checkpoint, states, sendInParts, logger, overtaken } = options;
-
-  const save = async (next: Batch['next']): Promise<void> => {
-    if (!(await checkpoint.save(next))) throw overtaken();
-  };
+  const { store, checkpoint, states, sendInParts, logger } = options;
 
   const batchOf = (paymentId: string): Batch => {
     const batch = batchFrom(checkpoint.value());
@@ -59,11 +55,10 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
     return batch;
   };
 
-  /** Throws StillParked where one cannot be sent yet. */
   const sendLeftOut = async (paymentId: string, events: RecordedEvent[]): Promise<void> => {
     let batch = batchOf(paymentId);
     const sendBatch = async (): Promise<void> => {
-      if (checkpoint.value().sending !== paymentId) await save(batchOf(paymentId).next);
+      if (checkpoint.value().sending !== paymentId) await checkpoint.save(batchOf(paymentId).next);
       const again = (part: LogEvent[]) => sendLeftOut(paymentId, part.filter(isReadable));
       await sendInParts(batch, again, async (_event, reason) => {
         throw new StillParked(reason);
@@ -79,7 +74,7 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
     if (hasMessages(batch)) await sendBatch();
   };
 
-  /** Why a payment stays parked, or undefined once all of it is sent. */
+  /** Why the payment stays parked. */
   const sendOne = async (paymentId: string): Promise<string | undefined> => {
     const parking = checkpoint.value().parked[paymentId];
     if (parking === undefined) return undefined;
@@ -111,7 +106,7 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
       if (reason !== undefined) noteStillParked(next, paymentId, reason);
     const isNamed = next.sending !== undefined;
     delete next.sending;
-    if (isNamed || retried.some(({ sent }) => !sent)) await save(next);
+    if (isNamed || retried.some(({ sent }) => !sent)) await checkpoint.save(next);
     return retried;
   };
 

@@ -1,4 +1,3 @@
-/** The state of a relay: for operators, health and metrics. */
 import type { Position } from '../../shared/event-store/port.ts';
 import type { EngineState } from '../../shared/http/server/health.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
@@ -10,12 +9,11 @@ export const RELAY_STATES = [
   /** No broker is set: nothing is sent. */
   'off',
   'starting',
-  /** Another process relays. */
   'standing-by',
   'running',
-  /** The broker or the store is out of reach, or does not respond; the relay tries again without end. */
+  /** The broker or the store is out of reach; the relay tries again without end. */
   'backing-off',
-  /** The relay cannot go on until an operator acts; `error` says why. */
+  /** Until an operator acts; `error` says why. */
   'halted',
   'stopped',
 ] as const;
@@ -23,35 +21,30 @@ export type RelayState = (typeof RELAY_STATES)[number];
 
 export type RelayStatus = {
   state: RelayState;
-  /** Why the relay backs off or has halted. */
   error?: string;
-  /** This relay's, or the stored one as last seen until this relay has taken it. */
+  /** Of whichever relay, until this one has taken it. */
   checkpoint: Position | null;
-  /** Payments parked at an event that cannot be read or sent, by that checkpoint. */
   parked: number;
-  /** Events sent and acknowledged, and starts after an error, since the start. */
+  /** Since the start. */
   counts: { published: number; restarts: number };
 };
 
-type Parts = {
-  subscription: { state: SubscriptionState; error?: string };
-  halted: string | undefined;
-  standingBy: boolean;
-  isSilent: boolean;
-};
-
-export const stateOf = (parts: Parts): Pick<RelayStatus, 'state' | 'error'> => {
-  const { state, error } = parts.subscription;
-  if (parts.halted !== undefined) return { state: 'halted', error: parts.halted };
+export const stateOf = (
+  { state, error }: { state: SubscriptionState; error?: string },
+  halted: string | undefined,
+  standingBy: boolean,
+  isSilent: boolean,
+): Pick<RelayStatus, 'state' | 'error'> => {
+  if (halted !== undefined) return { state: 'halted', error: halted };
   if (state === 'stopped') return { state };
-  if (parts.standingBy) return { state: 'standing-by' };
-  if (parts.isSilent) return { state: 'backing-off', error: 'the broker does not answer' };
+  if (standingBy) return { state: 'standing-by' };
+  if (isSilent) return { state: 'backing-off', error: 'the broker does not answer' };
   return error === undefined ? { state } : { state, error };
 };
 
 type Measured = { status(): RelayStatus; lag(): Promise<Lag | undefined> };
 
-/** Never makes a process unready: commands and reads do not need the broker. */
+/** Commands and reads do not need the broker. */
 export const relayState = (relay: Pick<Measured, 'status'>): EngineState => {
   const { state, parked, error } = relay.status();
   if (state === 'off') return { state };

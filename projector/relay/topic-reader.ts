@@ -1,7 +1,7 @@
 /**
- * The topics computed from the log: the same messages that the relay sends, also where there is no broker.
- * The numbers of a partition count from the start of the log, so a page that does not follow an earlier page
- * costs one walk through the log before it.
+ * The topics computed from the log: the same messages that the relay sends. The numbers of a partition
+ * count from the start of the log, so a page that does not follow an earlier page costs a walk through the
+ * log before it.
  */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
@@ -17,31 +17,25 @@ import { count, messagesOf, sealMessageOf } from './batch.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];
-  /** The position that the next page begins after; `after` itself when the log has no more events. */
+  /** `after` itself at the end of the log. */
   next: Position | null;
 };
 
 export type TopicReader = {
-  /**
-   * The messages of up to `limit` events after a position (null: from the start). Undefined when
-   * no event has that position, or it is a text that is none of the store. Throws StoreUnavailable.
-   */
+  /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
   page(topic: Topic, after: Position | null, limit: number): Promise<TopicPage | undefined>;
-  /** The position of the last event, or null where the log is empty: after it comes what is new. */
+  /** After it comes what is new. */
   latest(): Promise<Position | null>;
 };
 
 export type TopicReaderOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream' | 'end'>;
-  /** The partition counts that the topics have, or would have. */
   partitions(): Partitions;
 };
 
-/** `counters` holds the next number of each partition. */
 type Walk = { counters: number[]; parked: Set<string> };
 
 const WALKS_MAX = 1_000;
-/** Each walk has all parked payments. */
 const WALKS_BYTES_MAX = 16 * 1024 * 1024;
 const STEP_EVENTS = 1_000;
 
@@ -50,12 +44,11 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   parked: new Set(parked),
 });
 
-/** A store throws RangeError for a text that is no position of it. */
+/** The text is no position of the store. */
 const noWalk = (error: unknown): undefined => {
   if (!(error instanceof RangeError)) throw error;
 };
 
-/** Remembers the walks to the ends of its last pages. */
 export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
   const walks = createBoundedMap<Walk>(WALKS_MAX, {
     bytesMax: WALKS_BYTES_MAX,
@@ -70,7 +63,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
   const sealsOf = (event: LogEvent): Partial<Record<Topic, FeedMessage>> =>
     'unreadable' in event ? {} : { seals: sealMessageOf(event, partitions()) };
 
-  /** No messages where the relay would park the event, or leave it out. */
+  /** None where the relay would park the event, or leave it out. */
   const walkOver = async (
     walk: Walk,
     states: PaymentStates,

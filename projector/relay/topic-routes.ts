@@ -1,7 +1,4 @@
-/**
- * The topics over HTTP, for `payments topics`: the values of the messages, one on each line, the same bytes as
- * at a broker. Scope `ops:admin` and a token of all merchants, since the topics hold every merchant's payments.
- */
+/** The topics over HTTP: the bytes that a broker has, one message on each line. For all merchants. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
 import { type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
@@ -35,7 +32,6 @@ const KEYS: Record<Topic, string> = { events: 'paymentId', state: 'paymentId', s
 
 const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
 
-/** Undefined where the text is no number from 1 to LIMIT_MAX. */
 const parseLimit = (text: string | undefined): number | undefined => {
   if (text === undefined) return LIMIT_MAX;
   const limit = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : 0;
@@ -54,7 +50,7 @@ export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDe
 
 type Query = { from?: string | string[]; limit?: string | string[]; keys?: string | string[] };
 
-/** Also takes a position that is padded with zeros, as pages show it. */
+/** Also takes a position padded with zeros, as pages show it. */
 const pageAfter = async (
   topics: TopicReader,
   topic: Topic,

@@ -1,8 +1,7 @@
 /**
- * Checks, before the service starts, that the log is the one that was sealed last: by its last seal,
- * by every change of the key, the last of which must lead to the service's own key, and by the heads
- * that are kept beside the key, which a log that was written anew without its seals, cut behind one, or
- * changed after the last one, does not fit. It walks over no event but the seals.
+ * Checks at the start, by the seals alone, that the log is the one that was sealed last: its last seal,
+ * every change of the key up to the service's own, and the heads kept beside the key, which no log fits
+ * that was written anew without its seals, cut, or changed after its last one.
  */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
@@ -13,42 +12,21 @@ import {
   keysOf,
   sealEventReason,
 } from '../../shared/event-store/seals.ts';
-import { isSealEvent } from '../../shared/payment/events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { LogMisfit } from '../errors.ts';
-import type { RecordedSeal } from './append.ts';
-
-/** The seals of a log and the changes of its key. Throws StoreUnavailable and UnreadableStream. */
-export const sealsOf = async (store: Pick<EventStore, 'readStream'>): Promise<RecordedSeal[]> =>
-  (await store.readStream(SEALS_STREAM)).filter((one): one is RecordedSeal =>
-    isSealEvent(one.event),
-  );
-
-/** The public key that the seals of a log end with; undefined where there is none. */
-export const lastKeyOf = (seals: readonly RecordedSeal[]): string | undefined => {
-  const last = seals.at(-1);
-  return last === undefined ? undefined : keysOf(last.event).after;
-};
+import type { RecordedSeal } from './stored-seals.ts';
 
 export type SealCheck = {
   store: Pick<EventStore, 'hashAt' | 'stored'>;
-  /** What `sealsOf` gave. */
   seals: readonly RecordedSeal[];
-  /** The id of the log. */
   log: string;
-  /** The public key of the service, which must be the last one of the log. */
   publicKey: string;
-  /** The heads that are kept beside the key, and the file that holds them. */
   kept: HeadFile | undefined;
   headFile: string;
 };
 
 type Misfit = { at: RecordedSeal; reason: string };
 
-/**
- * Where the store keeps no log hashes, a sealed position has what its seal says: to read up to it is for a
- * verification, and an event that a server does not hold any more must not stop every payment (ADR-0033).
- */
+/** On a server the seal's own hash: an event that is gone must not stop every payment (ADR-0033). */
 const logHashAt = async (
   { store, seals }: SealCheck,
   position: string,
@@ -57,7 +35,7 @@ const logHashAt = async (
   return seals.find(({ event }) => event.data.position === position)?.event.data.logHash;
 };
 
-/** The first change of the key, or the last seal, that does not fit; a later seal covers an earlier one. */
+/** A later seal covers an earlier one. */
 const misfitIn = async (check: SealCheck): Promise<Misfit | undefined> => {
   const { seals, log, publicKey: own } = check;
   const last = seals.at(-1);
@@ -81,12 +59,11 @@ const NAMES = {
   SealingKeyRotated: 'the change of the key in the event log',
 };
 
-/** Throws LogMisfit where the log is not the one that the file beside the key is of. */
 const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile): Promise<void> => {
   const { store, seals, log, publicKey, headFile } = check;
   const restored = `put the right log back, or, after a restore that was meant, remove ${headFile} and run payments verify --all and payments reconcile`;
   if (sealed !== undefined) {
-    // The hash alone would fit where only the seals were taken out, with everything after them written anew.
+    // The hash alone would fit where only the seals were taken out, and all after them was written anew.
     const isThere = seals.some(({ event }) => isSameHead(event.data, sealed));
     const logHash = await logHashAt(check, sealed.position);
     if (!isThere || sealed.log !== log || logHash !== sealed.logHash)
@@ -95,13 +72,13 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
       );
   }
   if (last === undefined) return;
-  // Beside a key that was changed elsewhere lies a head of an earlier one.
+  // Beside a key that was changed elsewhere lies a head that an earlier one signed.
   const keys = new Set([publicKey, ...seals.map(({ event }) => keysOf(event).before)]);
   if (!isSignedHead(last, [...keys]))
     throw new LogMisfit(
       `${headFile} holds a head that the sealing key has not signed; put its last good copy back, or remove it after payments verify`,
     );
-  // What a server's log has there is for a verification to find (ADR-0033).
+  // A verification finds what a server's log has there (ADR-0033).
   const isRead = store.stored.guarantee === 'log';
   const logHash = isRead ? (await store.hashAt(last.position))?.logHash : last.logHash;
   if (last.log === log && logHash === last.logHash) return;
@@ -110,7 +87,6 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
   );
 };
 
-/** Throws LogMisfit where a seal or a kept head does not fit the log, and what the store throws. */
 export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | undefined> => {
   const misfit = await misfitIn(check);
   if (misfit !== undefined) {

@@ -1,8 +1,4 @@
-/**
- * The key that seals the log, in a file of mode 0600, and the last heads of the log in a file beside it.
- * Both are of use only where whoever can write the log cannot write them: `SEALING_KEY_FILE` names a
- * file on another volume; without it both lie in the data folder, with a warning.
- */
+/** The sealing key and the last heads of the log: proof only on another volume than the log's. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
@@ -16,11 +12,9 @@ import {
 } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
 
-/** Makes a key, as PEM. */
 export const newSealingKey = (): string =>
   generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 
-/** The name of the key in the data folder, where no setting names another file. */
 export const SEALING_KEY_NAME = 'sealing-key.pem';
 
 const readOrMake = async (file: string): Promise<string> => {
@@ -40,48 +34,43 @@ const parsed = (file: string, text: string): KeyObject => {
     const key = createPrivateKey(text);
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // The line below is for an operator: the parser's message may quote the file.
+    // The parser's message may quote the file.
   }
   throw new LogMisfit(
     `SEALING_KEY_FILE: ${file} holds no Ed25519 key in PEM; put its last good copy back, because the log's newest seals can be made and checked with that key alone`,
   );
 };
 
-/** Reads the key, or makes one where there is no file yet. Throws LogMisfit, one line for the operator. */
+/** Made where there is no file yet. Throws LogMisfit, one line for the operator. */
 export const readSealingKey = async (file: string): Promise<KeyObject> =>
   parsed(file, await readOrMake(file));
 
-/** The path of the file that holds the next key, until the log says that it follows. */
+/** The file of the next key, until the log says that it follows. */
 export const nextFileOf = (keyFile: string): string => `${keyFile}.next`;
 
-/** Puts the next key in the place of the key, which is gone then. Throws what the file system throws. */
+/** The old key is gone then. */
 export const takeNextKey = async (keyFile: string): Promise<void> => {
   await rename(nextFileOf(keyFile), keyFile);
   await syncPath(dirname(keyFile));
 };
 
-/**
- * Whether the log ends with the next key: a change of the key was broken off after it had been recorded.
- * Throws LogMisfit, and what the file system throws.
- */
+/** A change of the key was broken off after it had been recorded. Throws LogMisfit. */
 export const isNextKey = (keyFile: string, lastKey: string | undefined): boolean => {
   const next = nextFileOf(keyFile);
   if (lastKey === undefined || !existsSync(next)) return false;
   return publicKeyOf(parsed(next, readFileSync(next, 'utf8'))) === lastKey;
 };
 
-/** The path of the file that keeps the last heads of the log. */
 export const headFileOf = (keyFile: string): string => `${keyFile}.head`;
 
 const head = z.object({ log: z.string(), position: z.string(), logHash: z.string() });
 const last = head.extend({ signature: z.string() });
-/** The sealed head stands at the top, where earlier versions of the service have it alone. */
+/** At the top, where earlier versions have the sealed head alone. */
 const headFile = z.union([
   head.extend({ last: last.optional() }).transform(({ last, ...sealed }) => ({ sealed, last })),
   z.object({ last }),
 ]);
 
-/** The heads that were kept; undefined where none was. Throws LogMisfit for a damaged file. */
 export const readHeadFile = (keyFile: string): HeadFile | undefined => {
   const file = headFileOf(keyFile);
   if (!existsSync(file)) return undefined;
@@ -94,16 +83,11 @@ export const readHeadFile = (keyFile: string): HeadFile | undefined => {
   }
 };
 
-/** Keeps heads in the place of those that are there. Throws what the file system throws. */
 export const writeHeadFile = (keyFile: string, { sealed, last }: HeadFile): Promise<void> =>
   replacePrivateFile(headFileOf(keyFile), `${JSON.stringify({ ...sealed, last })}\n`);
 
-/**
- * Where the key is. A head is kept beside it where it does not lie beside the log: there the head would
- * prove nothing, and would make a copy that was put back look cut.
- */
+/** Beside the log a kept head would prove nothing, and make a copy that was put back look cut. */
 export type KeyPlace = { keyFile: string; keepsHead: boolean };
 
-/** The heads that are kept there. Throws LogMisfit for a damaged file. */
 export const keptHeads = ({ keyFile, keepsHead }: KeyPlace): HeadFile | undefined =>
   keepsHead ? readHeadFile(keyFile) : undefined;

@@ -1,11 +1,18 @@
-/** Opens the sealer as the settings say, after the last seal has been checked. */
+/**
+ * Opens the sealer. Where the store keeps a chain over the log, the last seal is checked first. On
+ * EventStoreDB the projector carries the log hash, and the seals are checked once the server responds
+ * (ADR-0033).
+ */
 import type { KeyObject } from 'node:crypto';
+import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { type HeadFile, publicKeyOf } from '../../shared/event-store/seals.ts';
+import { type HeadFile, keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { readableByOthers } from '../../shared/runtime/settings/files.ts';
-import type { RecordedSeal } from './append.ts';
-import { lastKeyOf, rejectUnsealed, sealsOf } from './check.ts';
+import { LogMisfit } from '../errors.ts';
+import { rejectUnsealed } from './check.ts';
 import {
   headFileOf,
   isNextKey,
@@ -16,37 +23,59 @@ import {
   takeNextKey,
   writeHeadFile,
 } from './key.ts';
-import { openCarried } from './open-carried.ts';
-import type { OpenedSealer, OpenSealer } from './opened-sealer.ts';
-import { startSealer } from './sealer.ts';
-import { storedHeads } from './source.ts';
+import { carryHash, type RunningHash } from './running-hash.ts';
+import { type Sealer, startSealer } from './sealer.ts';
+import {
+  lastKeyOf,
+  type RecordedSeal,
+  type SealSource,
+  sealsOf,
+  storedHeads,
+} from './stored-seals.ts';
 
-/** The key of the service, and what it takes to go on after the last seal of the log. */
-export type OpenedKey = {
+export type OpenSealer = {
+  config: Pick<Config, 'seals'>;
+  store: EventStore;
+  fileOf?: ((name: string) => string) | undefined;
+  log: Logger;
+};
+
+export type OpenedSealer = Sealer & {
+  /** Whose seals are trusted. */
+  publicKey: string | undefined;
+  keptHeads(): HeadFile | undefined;
+  running?: RunningHash;
+};
+
+type OwnKey = {
   privateKey: KeyObject;
   publicKey: string;
-  logId: string;
-  seals: readonly RecordedSeal[];
-  /** A change of the key that had been broken off was finished. */
   finished: boolean;
 };
 
-/** Throws LogMisfit where the log is not the one that the key has sealed, and what store and files throw. */
-export const openSealingKey = async (store: EventStore, place: KeyPlace): Promise<OpenedKey> => {
+const openKey = async (keyFile: string, lastKey: string | undefined): Promise<OwnKey> => {
+  const finished = isNextKey(keyFile, lastKey);
+  if (finished) await takeNextKey(keyFile);
+  const privateKey = await readSealingKey(keyFile);
+  return { privateKey, publicKey: publicKeyOf(privateKey), finished };
+};
+
+/** Throws LogMisfit where the log is not the one that the key has sealed. */
+export const openSealingKey = async (
+  store: EventStore,
+  place: KeyPlace,
+): Promise<OwnKey & { logId: string; seals: readonly RecordedSeal[] }> => {
   const { keyFile } = place;
   const logId = await logIdOf(store);
   const seals = await sealsOf(store);
-  const finished = isNextKey(keyFile, lastKeyOf(seals));
-  if (finished) await takeNextKey(keyFile);
-  const privateKey = await readSealingKey(keyFile);
-  const publicKey = publicKeyOf(privateKey);
-  const kept = keptHeads(place);
-  const headFile = headFileOf(keyFile);
+  const own = await openKey(keyFile, lastKeyOf(seals));
+  const { publicKey } = own;
+  const [kept, headFile] = [keptHeads(place), headFileOf(keyFile)];
   await rejectUnsealed({ store, seals, log: logId, publicKey, kept, headFile });
-  return { privateKey, publicKey, logId, seals, finished };
+  return { ...own, logId, seals };
 };
 
-/** A process without a key seals nothing: another one does, or nobody. */
+/** A process without a key seals nothing. */
 const noSealer: OpenedSealer = {
   last: () => undefined,
   publicKey: undefined,
@@ -55,27 +84,77 @@ const noSealer: OpenedSealer = {
   stop: async () => undefined,
 };
 
-const openStored = async (
+const startOver = (
   { config, store, log }: OpenSealer,
   place: KeyPlace,
-): Promise<OpenedSealer> => {
-  const { keyFile, keepsHead } = place;
+  { privateKey, publicKey }: OwnKey,
+  source: SealSource,
+  promised: number | undefined,
+): OpenedSealer => {
   const { eventsMax, everyMs } = config.seals;
-  if (config.seals.keyFile === undefined) {
-    log.warn(
-      { keyFile },
-      'the sealing key lies beside the log: whoever takes the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
-    );
-  }
-  const { privateKey, publicKey, logId, seals } = await openSealingKey(store, place);
-  const keep = keepsHead ? (heads: HeadFile) => writeHeadFile(keyFile, heads) : undefined;
-  const source = storedHeads(store, logId, seals.at(-1));
-  const own = { store, source, privateKey, promised: eventsMax, keep, logger: log };
+  const keep = place.keepsHead
+    ? (heads: HeadFile) => writeHeadFile(place.keyFile, heads)
+    : undefined;
+  const own = { store, source, privateKey, promised, keep, logger: log };
   const sealer = startSealer({ ...own, eventsMax, everyMs });
   return { ...sealer, publicKey, keptHeads: () => keptHeads(place) };
 };
 
-/** Throws LogMisfit where the log is not the one that was sealed, and what store and files throw. */
+const openStored = async (options: OpenSealer, place: KeyPlace): Promise<OpenedSealer> => {
+  const { config, store, log } = options;
+  if (config.seals.keyFile === undefined) {
+    log.warn(
+      { keyFile: place.keyFile },
+      'the sealing key lies beside the log: whoever takes the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
+    );
+  }
+  const own = await openSealingKey(store, place);
+  const source = storedHeads(store, own.logId, own.seals.at(-1));
+  return startOver(options, place, own, source, config.seals.eventsMax);
+};
+
+const sealsNow = ({ store }: OpenSealer) =>
+  sealsOf(store).catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return undefined;
+    if (!(error instanceof UnreadableStream)) throw error;
+    throw new LogMisfit(
+      `the seals of the event log are not whole (${error.message}); put them back, or keep what is left for payments verify --all`,
+    );
+  });
+
+const openCarried = async (options: OpenSealer, place: KeyPlace): Promise<OpenedSealer> => {
+  const { config, store, log } = options;
+  const { keyFile } = place;
+  const known = await sealsNow(options);
+  const lastKey = lastKeyOf(known ?? []);
+  const own = await openKey(keyFile, lastKey);
+  const { publicKey } = own;
+  const isShared = config.seals.keyFile !== undefined;
+  const running = carryHash({
+    store,
+    publicKey,
+    logId: () => logIdOf(store),
+    seals: async () => {
+      const seals = await sealsOf(store);
+      // Of several services on one server, each with a key of its own, the first one seals.
+      if (!isShared && (lastKeyOf(seals) ?? publicKey) !== publicKey) return seals;
+      const kept = { kept: keptHeads(place), headFile: headFileOf(keyFile) };
+      await rejectUnsealed({ ...kept, seals, publicKey, store, log: await logIdOf(store) });
+      return seals;
+    },
+  });
+  const opened = { ...startOver(options, place, own, running, undefined), running };
+  if (isShared || (known !== undefined && (lastKey ?? publicKey) === publicKey)) return opened;
+  if (lastKey !== undefined)
+    log.warn(
+      { keyId: keyIdOf(lastKey) },
+      'the event log is sealed with the key of another service, and not by this one: set SEALING_KEY_FILE to the same key',
+    );
+  // Which key is trusted is known once the server has responded.
+  return { ...opened, publicKey: undefined, keptHeads: () => undefined };
+};
+
+/** Throws LogMisfit where the log is not the one that was sealed. */
 export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => {
   const { config, store, fileOf, log } = options;
   const { keyFile = fileOf?.(SEALING_KEY_NAME) } = config.seals;

@@ -1,26 +1,24 @@
 /**
- * Changes the key that seals the log (ADR-0114). The next key is durable in a file of its own, then the
- * log says that it follows, signed by both, then it takes the place of the old one: whatever breaks this
- * off, the next start or the next change finds a key that the log ends with.
+ * Changes the key that seals the log (ADR-0114). The next key is durable in a file of its own, then the log says
+ * that it follows, signed by both, then it replaces the old one: whatever breaks this off, the next start or the
+ * next change finds a key that the log ends with.
  */
 import { createPrivateKey } from 'node:crypto';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { keyIdOf, makeRotation, type SealedHead } from '../../shared/event-store/seals.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
-import { appendSeal, headToSeal, type RecordedSeal } from './append.ts';
 import { type KeyPlace, newSealingKey, nextFileOf, takeNextKey, writeHeadFile } from './key.ts';
 import { openSealingKey } from './open.ts';
 import { reach } from './running-hash.ts';
+import { appendSeal, headToSeal, type RecordedSeal } from './stored-seals.ts';
 
-/** What a change of the key came to. */
 export type Rotated = {
   keyId: string;
-  /** The earlier key; left out where only a change that had been broken off was finished. */
+  /** Unless only a change that had been broken off was finished. */
   oldKeyId?: string;
 };
 
-/** The end of the log with its log hash; undefined where the log is empty. */
 const headNow = async (
   store: EventStore,
   log: string,
@@ -33,10 +31,9 @@ const headNow = async (
 };
 
 /**
- * Makes a new key and lets it follow the old one, whose file it replaces. Of a change that was broken off
- * it only finishes what is left. No service may run on a log of SQLite; what follows a server's log seals
- * no more until it has the new key. Throws LogMisfit where the log is empty or not the one that the
- * key has sealed, and what store and files throw.
+ * Or only finishes a change that was broken off. No service may run on a log of SQLite; a projector on a
+ * server's log seals no more until it has the new key. Throws LogMisfit where the log is empty or not the
+ * one that the key has sealed.
  */
 export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Promise<Rotated> => {
   const { keyFile, keepsHead } = place;

@@ -1,27 +1,25 @@
 /**
- * The log hash of a store that keeps none (EventStoreDB): who follows the whole log in order carries it
- * from event to event, and the seals keep it. A projector that starts or takes over reads on from the
- * last seal, and not from the start of the log (ADR-0033).
+ * The log hash of a store that keeps none (EventStoreDB): the projector carries it from event to event, and the
+ * seals keep it. A projector that starts or takes over reads on from the last seal, and not from the start of
+ * the log (ADR-0033).
  */
 import { GENESIS_HASH, logHashes } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { keysOf } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
-import type { RecordedSeal } from './append.ts';
-import type { SealSource } from './source.ts';
+import type { RecordedSeal, SealSource } from './stored-seals.ts';
 
 const PAGE = 1000;
 
-/** A place in the log that was reached from event to event. */
+/** Reached from event to event. */
 export type Reached = {
   position: Position | null;
   logHash: string;
-  /** The last seal of the log that is known. */
   last: RecordedSeal | undefined;
   /** Whether the event of that seal was passed: a head before it would be a copy of what is sealed. */
   isPast: boolean;
-  /** Events after the last sealed head, seals not counted. */
+  /** Seals not counted. */
   unsealed: number;
 };
 
@@ -41,13 +39,11 @@ const step = (from: Reached, event: LogEvent & { logHash: string }): Reached => 
 
 type Reads = Pick<EventStore, 'readAll'>;
 
-/** Where the log is known before anything of it was read: at a seal, or, without one, at its start. */
 const startAt = (seal: RecordedSeal | undefined, last: RecordedSeal | undefined): Reached => {
   const { position = null, logHash = GENESIS_HASH } = seal?.event.data ?? {};
   return { position, logHash, last, isPast: last === undefined, unsealed: 0 };
 };
 
-/** How far a reader comes from a place up to a position; undefined where there is nothing in between. */
 const readOn = async (
   { readAll }: Reads,
   from: Reached,
@@ -62,10 +58,7 @@ const readOn = async (
   return at;
 };
 
-/**
- * The place in the log with its log hash: read on from the newest seal that lies before it, else from
- * the start. Undefined where the log has no such event. Throws StoreUnavailable.
- */
+/** From the newest seal before the position, else from the start. Undefined where no event is there. */
 export const reach = async (
   store: Reads,
   seals: readonly RecordedSeal[],
@@ -81,30 +74,26 @@ export const reach = async (
 };
 
 export type RunningHash = SealSource & {
-  /** The log hash at a position; undefined where no event is there. Throws what `seals` and the store throw. */
+  /** Undefined where no event is there. Throws what `seals` and the store throw. */
   logHashAt(position: Position): Promise<string | undefined>;
-  /** Follows the log from a position on. Throws the same. */
   follow(from: Position | null): Promise<void>;
-  /** The events of the log that come next, with their log hashes; `taken` once they were worked off. */
+  /** With their log hashes; `taken` follows once they are applied. */
   next(events: readonly LogEvent[]): { events: LogEvent[]; taken(): void };
-  /** Another one follows the log: nothing is sealed from here until `follow`. */
   leave(): void;
 };
 
 export type RunningHashOptions = {
   store: Pick<EventStore, 'readAll'>;
-  /** The id of the log. Throws StoreUnavailable. */
   logId(): Promise<string>;
-  /** The public key of this service: after a seal of another key it makes none. */
+  /** After a seal of another key none is made. */
   publicKey: string;
-  /** The seals of the log, once they have been checked. Throws LogMisfit, and what the store throws. */
+  /** Once they have been checked. Throws LogMisfit, and what the store throws. */
   seals(): Promise<readonly RecordedSeal[]>;
 };
 
-/** A seal is made this near to the end of the log, where the verification still looks for its place. */
+/** A seal is made this near to the end of the log, where a verification still looks for its place. */
 const NEAR_END = 1000;
 
-/** Carries the log hash while the log is followed; `next` gets every event in order. */
 export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions): RunningHash => {
   let at: Reached | undefined;
   let follows = false;
@@ -126,7 +115,7 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
       return at?.logHash;
     },
     follow: async (from) => {
-      // The seals are read again: while this process stood by, another one may have made some.
+      // Another process may have made some meanwhile.
       const known = await seals();
       const last = known.at(-1);
       const isThere = at?.position === from && at.last?.revision === last?.revision;
@@ -158,7 +147,7 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
     sealed: (seal, count) => {
       if (at === undefined) return;
       const unsealed = at.unsealed - count;
-      // The log may have delivered it before its append was answered.
+      // The subscription may deliver it before its append resolves.
       const isPast = at.last !== undefined && at.last.revision >= seal.revision;
       at = isPast ? { ...at, unsealed } : { ...at, last: seal, isPast, unsealed };
     },

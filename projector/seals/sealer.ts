@@ -1,9 +1,8 @@
 /**
- * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and
- * at the stop. A seal is an event of its own stream, in the log's own file; it covers what lies before
- * it. No append waits for a seal, and a seal that cannot be stored is tried again at the next look.
- * Between two seals the signed head of the log is kept outside of it, once a second while anything is
- * written: what no seal covers yet cannot be written anew either.
+ * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and at
+ * the stop. No append waits for that, and what fails is tried again. Between two seals the signed head is
+ * kept outside the log, once a second while anything is written: events without a seal cannot be written
+ * anew either.
  */
 import type { KeyObject } from 'node:crypto';
 import type { EventStore } from '../../shared/event-store/port.ts';
@@ -16,13 +15,11 @@ import {
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { appendSeal, type RecordedSeal } from './append.ts';
-import type { SealSource } from './source.ts';
+import { createTurns } from '../turns.ts';
+import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.ts';
 
-/** Between two looks at how much is not sealed. */
 const LOOK_MS = 1_000;
 const NOT_KEPT = 'the head of the event log could not be kept beside the sealing key';
-/** A stop waits no longer for its seal: what it leaves out is sealed after the next start. */
 const STOP_MS_MAX = 2_000;
 
 export type SealerOptions = {
@@ -30,18 +27,16 @@ export type SealerOptions = {
   source: SealSource;
   privateKey: KeyObject;
   eventsMax: number;
-  /** The `eventsMax` that a seal names; undefined where the log may grow while nobody seals (ADR-0033). */
+  /** In the seal; undefined where the log may grow without a sealer (ADR-0033). */
   promised: number | undefined;
   everyMs: number;
-  /** Keeps heads outside the log, in the place of those before; left out where nothing is kept. */
+  /** Outside the log. */
   keep?: ((heads: HeadFile) => Promise<void>) | undefined;
   logger: Logger;
 };
 
 export type Sealer = {
-  /** The last seal of the log, or change of the key, that is known here. */
   last: SealSource['last'];
-  /** Seals what is not sealed yet. Throws what `append` throws. */
   seal(): Promise<void>;
   /** Seals once more, unless that takes too long. Never throws. */
   stop(): Promise<void>;
@@ -53,11 +48,11 @@ const sealedHeadOf = (seal: RecordedSeal | undefined): SealedHead | undefined =>
   return { log, position, logHash };
 };
 
-/** Starts looking. */
 export const startSealer = (options: SealerOptions): Sealer => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
-  let working: Promise<void> = Promise.resolve();
+  /** Both kinds of work write the file beside the key. */
+  const inTurn = createTurns();
   let isLooking = false;
   let reported = false;
   let keptPosition: string | undefined;
@@ -92,13 +87,6 @@ export const startSealer = (options: SealerOptions): Sealer => {
     await keepHeads({ sealed: sealedHeadOf(source.last()), last });
   };
 
-  /** One after the other: both write the file beside the key. */
-  const inTurn = (work: () => Promise<void>): Promise<void> => {
-    const done = working.then(work);
-    working = done.catch(() => undefined);
-    return done;
-  };
-
   const seal = (): Promise<void> =>
     inTurn(async () => {
       if ((await source.unsealed()) > 0) await append();
@@ -107,7 +95,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
   const isDue = async (): Promise<boolean> => {
     const events = await source.unsealed();
     const last = source.last();
-    // A verification takes the next seal for due after what the last one says, so a change is sealed.
+    // A verification expects the next seal after what the last one says.
     const isChanged = last !== undefined && last.event.data.eventsMax !== promised;
     const isLate = isChanged || performance.now() - sealedAtMs >= everyMs;
     return events >= eventsMax || (events > 0 && isLate);

@@ -1,4 +1,4 @@
-/** Acknowledges one break of the log: from then on it is listed, and does not make the log broken. */
+/** An acknowledged break of the log is listed, and does not make the log broken. */
 import { timeAfter } from '../../shared/event-store/append-after.ts';
 import type { LogBreak } from '../../shared/event-store/breaks.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
@@ -21,10 +21,7 @@ const foreignIn = (recorded: LogEvent): string | undefined => {
   return revision === 0 && reason === FOREIGN ? paymentOf(stream) : undefined;
 };
 
-/**
- * Removes payments from the read models that these events acknowledge as foreign from their first event on. One
- * that has a document (`lastOf` its revision, else -1) is a payment, and stays.
- */
+/** Payments that are acknowledged as foreign from their first event on; one with a document stays. */
 export const forgetForeign = async (
   events: readonly LogEvent[],
   lastOf: (paymentId: string) => Promise<number>,
@@ -39,10 +36,7 @@ export const forgetForeign = async (
 
 export type Acknowledged = Omit<LogBreak, 'position'> & { note: string };
 
-/**
- * Stores the acknowledgement in a stream of its own, so that no foreign event is in its way. It does not check
- * that there is such a break: without one it changes nothing. Throws what the event store throws.
- */
+/** In a stream of its own, so that no foreign event is in its way. Throws what the event store throws. */
 export const acknowledgeBreak = async (
   store: Pick<EventStore, 'append'>,
   { stream, revision, reason, digest, note }: Acknowledged,

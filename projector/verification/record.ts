@@ -1,4 +1,3 @@
-/** The results of the verifications of the whole log, kept over restarts in one document. */
 import { z } from 'zod';
 import type { LogBreak } from '../../shared/event-store/breaks.ts';
 import type { KeyDocument } from '../key-document/port.ts';
@@ -12,11 +11,10 @@ const broken = z.object({
 });
 
 const verificationRecord = z.object({
-  /** When the whole log was last verified without a break, in milliseconds since 1970; 0: never. */
+  /** Without a break; 0: never. */
   lastOkMs: z.number().min(0),
-  /** When it was last verified, with a break or without. */
+  /** With a break or without. */
   lastRunMs: z.number().min(0),
-  /** The break that the last verification found. */
   broken: broken.optional(),
 });
 export type VerificationRecord = z.infer<typeof verificationRecord>;
@@ -32,16 +30,8 @@ const parse = (text: string): VerificationRecord => {
   }
 };
 
-export type KeptRecord = {
-  now(): VerificationRecord;
-  /** Reads what another process has kept. Never throws. */
-  load(): Promise<void>;
-  /** Notes a verification that ended now. Never throws. */
-  note(broken: LogBreak | undefined): Promise<void>;
-};
-
-/** A result that cannot be kept counts until this process ends. */
-export const openRecord = (document: KeyDocument, nowMs: () => number): KeptRecord => {
+/** A result that cannot be kept counts until this process ends; no function throws. */
+export const openRecord = (document: KeyDocument, nowMs: () => number) => {
   let record = NEVER;
   let saving: Promise<unknown> = Promise.resolve();
 
@@ -51,14 +41,14 @@ export const openRecord = (document: KeyDocument, nowMs: () => number): KeptReco
   };
 
   return {
-    now: () => record,
-    load: async () => {
+    now: (): VerificationRecord => record,
+    load: async (): Promise<void> => {
       const stored = await document.load().catch(() => undefined);
       const kept = stored === undefined ? NEVER : parse(stored.text);
       // A later result of this process, which could not be kept, still counts.
       if (kept.lastRunMs >= record.lastRunMs) record = kept;
     },
-    note: async (found) => {
+    note: async (found: LogBreak | undefined): Promise<void> => {
       const lastRunMs = nowMs();
       record =
         found === undefined

@@ -1,7 +1,6 @@
 /**
- * Verifies the whole log again and again, so that a change is found without a request: a first time some minutes
- * after the start, then at an interval. The result is kept over restarts and is in the metrics, and a break is
- * an error line. The indexes of the read models are checked each time as well.
+ * Verifies the whole log some minutes after the start, then at an interval, and checks the indexes of the
+ * read models. The result is kept over restarts and is in the metrics; a break is an error line.
  */
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
@@ -21,47 +20,41 @@ import { openKeyDocument } from '../key-document/open.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { openRecord, type VerificationRecord } from './record.ts';
 
-/** The mean wait of the first run: a start has other work, and many processes start at once. */
+/** A start has other work, and many processes start at once. */
 const FIRST_MS = 600_000;
 
-/** Between two looks at the results of the process that verifies. */
 const LOOK_MS = 30_000;
 
 export type VerificationOptions = {
   store: LogReader & Pick<EventStore, 'claimMeta' | 'subscribe'>;
-  /** They say what the log lost where its store keeps no chain over it. */
   readModels: RemovalDeps['readModels'];
-  /** Whose seals are trusted; left out where this process has none. */
+  /** Left out where this process trusts no key. */
   sealingKey?: string | undefined;
-  /** The heads that are kept outside the log, as they are now; left out where this process has none. */
+  /** As they are now. */
   keptHeads?: (() => HeadFile | undefined) | undefined;
   document: KeyDocument;
   /** Between two runs; 0: only runs on request. */
   everyMs: number;
-  /** True while this process verifies, where several processes could. */
   mayRun(): boolean;
   checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   logger: Logger;
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
   nowMs?(): number;
-  /** Tests shorten it. */
   lookMs?: number;
 };
 
 export type ScheduledVerification = {
-  /** Over restarts, and in whichever process. */
   status(): VerificationRecord;
-  /** Notes the result of a verification of the whole log on request. */
+  /** The result of a verification on request. */
   note(broken: LogBreak | undefined): void;
-  /** Ends the run under way. All notes are kept when it resolves. */
   stop(): Promise<void>;
 };
 
-/** `broken` is the first break that is not acknowledged. */
+/** The first that is not acknowledged. */
 type Verified = { events: number; broken: LogBreak | undefined };
 
-/** Undefined when `signal` is aborted. Throws StoreUnavailable. */
+/** Undefined when aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
   {
     store,
@@ -167,13 +160,11 @@ type OpenVerification = Pick<
   'store' | 'readModels' | 'sealingKey' | 'keptHeads' | 'logger' | 'metrics'
 > & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
-  /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
-  /** The process whose projector has the lease verifies. */
+  /** Its lease decides which process verifies. */
   projector: Pick<Projector, 'status' | 'checkIndexes'>;
 };
 
-/** Starts the schedule that the settings name. An engine out of reach does not delay the start. */
 export const openVerification = async ({
   config,
   fileOf,

@@ -1,7 +1,6 @@
 /**
- * Applies the events of a merchant's endpoints to one delivery: a test, a resend, a new start, or the notice
- * that another endpoint was disabled. Each is followed once: the row says up to which revision of the
- * merchant's stream. Pure.
+ * Applies the events of a merchant's endpoints to one delivery: tests, resends, new starts, and notices
+ * that another endpoint was disabled. The row says up to which revision they were applied. Pure.
  */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { Single } from '../../shared/webhooks/delivery-row.ts';

@@ -1,7 +1,6 @@
 /**
- * The deliverer: sends each event of a payment to the endpoints of its merchant. It follows the log beside
- * the relay and the projection, under the projector's lease, and reads one stream now and then while no
- * merchant has an endpoint. A deliverer that fails delays neither commands nor reads.
+ * The deliverer sends each event of a payment to the endpoints of its merchant. It follows the log beside
+ * the relay, under the projector's lease; when it fails, it delays neither commands nor reads.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
@@ -13,13 +12,12 @@ import { type Endpoints, type EndpointsOptions, openEndpoints } from './endpoint
 import type { Sender } from './send.ts';
 import { type DelivererStatus, endpointsStatus } from './status.ts';
 
-/** Which process delivers, where several could. */
 export type Turn = 'own' | 'of another' | 'unknown';
 
 export type DelivererOptions = EndpointsOptions & {
   store: Pick<EventStore, 'subscribe' | 'lastRevision'>;
   sender: Sender;
-  /** `WEBHOOK_SECRET`. Throws where the store says that another one was used before. */
+  /** Throws where another secret was used before. */
   secret(): Promise<string>;
   turn(): Turn;
   backOff?: BackOff;
@@ -29,20 +27,18 @@ export type DelivererOptions = EndpointsOptions & {
 
 export type Deliverer = {
   status(): DelivererStatus;
-  /** Aborts the requests under way. */
   stop(): Promise<void>;
 };
 
 const WAITS_MS = {
   /** Between two looks whether this process may run. */
   standBy: 500,
-  /** Between two looks for the first endpoint. */
   idle: 1_000,
   /** After another process had the lease: its last requests are over then. */
   takeover: 15_000,
 };
 
-/** Starts delivering. An engine out of reach is no error: the deliverer waits for it. */
+/** An engine out of reach is no error: the deliverer waits for it. */
 export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const { store, deliveries, sender, logger, turn } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
@@ -51,7 +47,6 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   /** Undefined while this process has no turn. */
   let endpoints: Endpoints | undefined;
   let standingBy = false;
-  /** What a start waits for. */
   let waiting: 'standing-by' | 'idle' | undefined = 'idle';
 
   const waitForTurn = async (): Promise<void> => {

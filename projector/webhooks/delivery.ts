@@ -1,18 +1,12 @@
-/**
- * Which message one endpoint is sent next. Pure: the clock is given. The revisions of a payment leave in
- * their order; of different payments several at a time.
- */
+/** The next message to one endpoint. Pure. The revisions of a payment leave in their order. */
 import { type DeliveryRow, isFailing, type Single } from '../../shared/webhooks/delivery-row.ts';
 
-/** A place in the log: a position and the hash there. */
 export type Place = { position: string | null; hash: string | null };
 
-/** An event of a payment that the endpoint wants. */
 export type Wanted = {
   place: Place;
   paymentId: string;
   revision: number;
-  /** When it happened. */
   atMs: number;
 };
 
@@ -25,7 +19,6 @@ export type Item =
 export const isTest = (item: Item): boolean =>
   item.kind === 'single' && item.single.kind === 'test';
 
-/** An event that was read ahead. */
 export type Ahead = Wanted & { state: 'waiting' | 'sending' | 'done' };
 
 export type Delivery = {
@@ -33,11 +26,11 @@ export type Delivery = {
   /** Read and not all accepted, in the order of the log. */
   ahead: Ahead[];
   readTo: Place;
-  /** Payments and singles, by id, with a request under way. */
+  /** Ids of payments and singles. */
   busy: ReadonlySet<string>;
-  /** No request before this time, as the endpoint asked. */
+  /** As the endpoint asked. */
   holdUntil: number;
-  /** The kind that was sent last. */
+  /** Sent last. */
   last: Item['kind'];
 };
 
@@ -57,11 +50,8 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
 });
 
 export type NextStep = {
-  /** To be sent now, after `started`. */
   send: Item | undefined;
-  /** More of the log can be taken. */
   read: boolean;
-  /** Nothing changes by itself before this time; undefined: never. */
   untilMs: number | undefined;
 };
 

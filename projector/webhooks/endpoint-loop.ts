@@ -1,8 +1,4 @@
-/**
- * Delivers to one endpoint: carries out the next step, and saves its outcome. Outcomes that come together
- * are saved together: a crash then repeats a few requests, and loses none.
- */
-import type { KeyObject } from 'node:crypto';
+/** Delivers to one endpoint. Outcomes are saved together: a crash then repeats a few requests. */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
@@ -18,7 +14,6 @@ import {
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message-types.ts';
-import { endpointKey, forMany } from '../../shared/webhooks/signer.ts';
 import { followCommands } from './commands.ts';
 import { type Delivery, type Item, isTest, type NextStep, nextStep } from './delivery.ts';
 import type { LogFeed, Portion } from './log-feed.ts';
@@ -26,33 +21,23 @@ import { failed, readOn, started } from './outcomes.ts';
 import { type LoopState, type SendDeps, sendItem, setDelivery } from './send-item.ts';
 import type { EndpointStatus } from './status.ts';
 
-/** Another process has moved the row: it delivers now. */
+/** Another process delivers to the endpoint. */
 class Overtaken extends Error {
   override name = 'Overtaken';
 }
 
-/** The row of an endpoint as one deliverer has taken it. */
-export type OwnRow = {
-  /** The last row taken or saved. */
-  value(): DeliveryRow;
-  /** Throws Overtaken once another deliverer has saved, and what the store throws. */
-  save(row: DeliveryRow, attempts: readonly Attempt[]): Promise<void>;
-};
-
-/**
- * Reads the row of an endpoint, or makes its first one, and saves it once: from then on every older
- * deliverer fails to save. `commands` is the revision of the event that created the endpoint.
- */
+/** Saves the row once: then older deliverers fail to. `commands`: the revision of the first event. */
 export const takeRow = async (
   store: Pick<DeliveryStore, 'load' | 'save'>,
   { endpointId, after }: Endpoint,
   commands: number,
-): Promise<OwnRow> => {
+) => {
   const stored = await store.load(endpointId);
   let version = stored?.version ?? 0;
   let row = stored === undefined ? newDeliveryRow(after, commands) : parseDeliveryRow(stored.text);
 
-  const save: OwnRow['save'] = async (next, attempts) => {
+  /** Throws Overtaken once another deliverer has saved. */
+  const save = async (next: DeliveryRow, attempts: readonly Attempt[]): Promise<void> => {
     if (!(await store.save(endpointId, JSON.stringify(next), version, attempts)))
       throw new Overtaken('another process delivers to this endpoint');
     version += 1;
@@ -63,9 +48,10 @@ export const takeRow = async (
   return { value: () => row, save };
 };
 
+type OwnRow = Awaited<ReturnType<typeof takeRow>>;
+
 export type LoopDeps = SendDeps & {
   feed: LogFeed;
-  secret: string;
   startTimer: StartTimer;
 };
 
@@ -77,24 +63,13 @@ export type EndpointLoop = {
   ended: Promise<void>;
 };
 
-/** How often a checkpoint that only passes events of others is saved. */
+/** For a checkpoint that only passes events of others. */
 const SAVE_EVERY_MS = 10_000;
 /** So many attempts, and for so long, wait for their save while others are under way. */
 const UNSAVED_MAX = 16;
 const UNSAVED_MS = 50;
 const RETRY_MS = 1_000;
 
-/** Signing keys of an endpoint by their number: each is derived once. */
-const keysOf = (secret: string, endpointId: string): LoopState['keyOf'] => {
-  const keys = new Map<number, KeyObject>();
-  return (number) => {
-    const key = keys.get(number) ?? forMany(endpointKey(secret, endpointId, number));
-    keys.set(number, key);
-    return key;
-  };
-};
-
-/** Starts the loop over a row that was taken. It ends when `signal` is aborted. */
 export const startEndpointLoop = (
   endpoint: Endpoint,
   delivery: Delivery,
@@ -104,15 +79,15 @@ export const startEndpointLoop = (
 ): EndpointLoop => {
   const { feed, logger, nowMs, startTimer } = deps;
   const { endpointId } = endpoint;
-  const keyOf = keysOf(deps.secret, endpointId);
   const state: LoopState = {
-    ...{ endpoint, delivery, keyOf },
+    endpoint,
+    delivery,
     attempts: [],
     changed: true,
     lastHeard: undefined,
   };
   let savedAtMs = Number.NEGATIVE_INFINITY;
-  /** Aborted where the log is read from another place: what is being read is then dropped. */
+  /** Aborted where the log is read from another place. */
   let reading: AbortController | undefined;
   const running = new Set<Promise<void>>();
   let wakeUp = Promise.withResolvers<void>();
@@ -145,7 +120,6 @@ export const startEndpointLoop = (
       .catch((error: unknown) => {
         if (signal.aborted) return;
         if (!(error instanceof StoreUnavailable)) broken = error;
-        // The item was not sent, and is due again in a moment.
         else {
           const failure = { ours: 'store out of reach', random: deps.random() } as const;
           setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
@@ -201,13 +175,12 @@ export const startEndpointLoop = (
     stop();
   };
 
-  /** A disabled endpoint is sent tests only. */
   const allowed = ({ send }: NextStep): Item | undefined =>
     state.endpoint.disabled === undefined || (send !== undefined && isTest(send))
       ? send
       : undefined;
 
-  /** When the row has to be saved; infinite where it is as it was saved. */
+  /** Infinite where the row is as it was saved. */
   const saveAtMs = (send: Item | undefined): number => {
     if (state.changed) {
       const isBusy = running.size > 0 || send !== undefined;
@@ -217,7 +190,6 @@ export const startEndpointLoop = (
     return isElsewhere ? savedAtMs + SAVE_EVERY_MS : Number.POSITIVE_INFINITY;
   };
 
-  /** Carries out what can be done now, and returns until when to wait. */
   const turn = async (): Promise<number> => {
     if (broken !== undefined) throw broken;
     const step = nextStep(state.delivery, nowMs());
@@ -253,7 +225,7 @@ export const startEndpointLoop = (
     }
     reading?.abort();
     await Promise.allSettled(running);
-    // What ended while the loop stopped is saved too: the fewer repeats.
+    // What ended meanwhile is saved too, so that it is not repeated.
     if (state.changed) await save().catch(() => undefined);
   };
 

@@ -1,4 +1,4 @@
-/** The endpoints that the deliverer serves, with a loop for each, as the events of their merchants say. */
+/** The endpoints that the deliverer serves, with a loop for each. */
 import type {
   EventStore,
   LogEvent,
@@ -31,32 +31,18 @@ export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger'> &
   random?(): number;
 };
 
-export type Endpoints = {
-  /** Takes events of the log, in their order. Throws what the engines throw. */
-  events(events: readonly LogEvent[]): Promise<void>;
-  /** Reads the endpoints of a merchant, and starts, changes or ends their loops. Throws the same. */
-  follow(merchantId: string): Promise<void>;
-  status(): ReturnType<typeof endpointsStatus>;
-  end(): Promise<void>;
-};
-
-/**
- * The endpoints of all merchants from one start of the deliverer on, with a loop for each. Nothing is taken
- * over from the start before: the log may be another one. `restart` is called when a loop ends by itself.
- */
+/** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
 export const openEndpoints = (
   options: EndpointsOptions,
   { secret, from }: { secret: string; from: Position | null },
   restart: () => void,
-): Endpoints => {
+) => {
   const { store, deliveries, sender, disable, logger, nowMs = Date.now } = options;
   type Owned = { merchantId: string };
   const loops = new Map<string, Owned & { loop: EndpointLoop; end: AbortController }>();
-  /** An endpoint by its id, all of a merchant's by their stream. */
   const halted = new Map<string, Owned>();
-  /** By the stream of its endpoints. */
   const merchants = new Map<string, string>();
-  /** Merchants with an endpoint that is not disabled. */
+  /** With an endpoint that is not disabled. */
   const served = new Set<string>();
   let isOver = false;
   const messages = createMessages(store);
@@ -73,7 +59,7 @@ export const openEndpoints = (
     random: options.random ?? Math.random,
   };
 
-  /** False where the log does not fit what was sent: nothing is sent from such a log. */
+  /** Nothing is sent from a log that does not fit what was sent. */
   const fitsLog = async (endpoint: Endpoint, { checkpoint, hash }: DeliveryRow) => {
     const { endpointId, merchantId } = endpoint;
     const misfit = await misfitOf(store, checkpoint, hash);
@@ -163,7 +149,8 @@ export const openEndpoints = (
 
   return {
     follow,
-    events: async (events) => {
+    /** Throws what the engines throw. */
+    events: async (events: readonly LogEvent[]): Promise<void> => {
       await feed.add(events);
       const changed = new Set(events.map(merchantOf));
       for (const merchantId of changed) if (merchantId !== undefined) await follow(merchantId);
@@ -173,10 +160,12 @@ export const openEndpoints = (
         [...loops.values()].map(({ loop }) => loop.status()),
         halted.size,
       ),
-    end: async () => {
+    end: async (): Promise<void> => {
       isOver = true;
       halted.clear();
       await Promise.all([...loops.keys()].map(endLoop));
     },
   };
 };
+
+export type Endpoints = ReturnType<typeof openEndpoints>;

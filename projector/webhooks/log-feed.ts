@@ -1,7 +1,6 @@
 /**
- * The log for many endpoints at once: the latest batches of one subscription in memory, and pages of the
- * store for endpoints that are behind them. Each endpoint asks for more when it can take more, so a slow one
- * costs no memory.
+ * The log for many endpoints at once: the latest batches in memory, pages of the store for endpoints behind
+ * them. Each asks for more when it can take more, so a slow one costs no memory.
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
@@ -13,25 +12,21 @@ import { checkpointHashOf } from '../log-check.ts';
 import type { Place, Wanted } from './delivery.ts';
 import { createPermits } from './permits.ts';
 
-/** An event of a payment that has a message; the type is undefined where the event cannot be read. */
+/** Without a type where the event cannot be read. */
 type PaymentFact = Wanted & { merchantId: string; type: MessageType | undefined };
 
-/** What follows a place in the log. */
 export type Portion = {
   facts: readonly PaymentFact[];
-  /** The last event that was read, where there was one. */
+  /** The last event that was read. */
   last: Place | undefined;
-  /** Where to read on. */
   cursor: Position | null;
 };
 
 export type LogFeed = {
-  /** Takes the next batch of the subscription. Throws StoreUnavailable. */
   add(events: readonly LogEvent[]): Promise<void>;
   /**
-   * What follows a place, once it has something of the merchant, or some seconds later. With `upTo`, nothing
-   * beyond it, and undefined where there is no more up to there. Throws StoreUnavailable, and the signal's
-   * reason when it is aborted.
+   * What follows a place, once it has something of the merchant, or some seconds later. With `upTo` nothing
+   * beyond it, and undefined at its end. Throws StoreUnavailable, and the signal's reason.
    */
   next(
     merchantId: string,
@@ -43,9 +38,7 @@ export type LogFeed = {
 
 export type LogFeedOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream'>;
-  /** Where the subscription begins. */
   from: Position | null;
-  /** Called with each event of a payment, in the order of the log. */
   onPayment(event: LogEvent, merchantId: string): Promise<void> | undefined;
 };
 
@@ -65,11 +58,10 @@ const firstOf = (event: LogEvent | undefined): First | undefined => {
   return { merchantId, captureNow };
 };
 
-/** Reads the events of payments as facts; keeps the merchants of the last payments in memory. */
 const createFacts = ({ store, onPayment }: LogFeedOptions) => {
   const known = createBoundedMap<First>(PAYMENTS_KNOWN_MAX);
 
-  /** Undefined where the first event cannot be read, so that its merchant is unknown. */
+  /** Undefined where the first event cannot be read. */
   const lookUp = async (stream: string): Promise<First | undefined> => {
     try {
       return firstOf((await store.readStream(stream))[0]);
@@ -87,7 +79,6 @@ const createFacts = ({ store, onPayment }: LogFeedOptions) => {
     return found;
   };
 
-  /** Undefined where the event has no message. */
   return async (event: LogEvent): Promise<PaymentFact | undefined> => {
     const paymentId = paymentOf(event.stream);
     const created = paymentId === undefined ? undefined : await first(event);
@@ -110,7 +101,6 @@ export const createLogFeed = (options: LogFeedOptions): LogFeed => {
   const pages = createPermits(PAGES_AT_ONCE, PAGES_AT_ONCE);
   let head = options.from;
   const kept: { before: Position | null; portion: Portion; events: number }[] = [];
-  /** Endpoints at the head of the log. */
   const waiting = new Set<{ merchantId: string; sinceMs: number; take(portion: Portion): void }>();
 
   const portionOf = async (
@@ -144,7 +134,7 @@ export const createLogFeed = (options: LogFeedOptions): LogFeed => {
       return events.length === 0 ? undefined : portionOf(events, upTo);
     });
 
-  /** Waits at the head. Batches without an event of the merchant are skipped. */
+  /** Skips batches without an event of the merchant. */
   const fromHead = async (merchantId: string, signal: AbortSignal): Promise<Portion> => {
     const { promise, resolve, reject } = Promise.withResolvers<Portion>();
     const waiter = { merchantId, sinceMs: performance.now(), take: resolve };

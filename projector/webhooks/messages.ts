@@ -1,7 +1,4 @@
-/**
- * Makes the message of an item: the body that every attempt at it sends. Messages of events that were just
- * read are kept for a while, so that not each of them needs a read of its payment's stream.
- */
+/** Makes the body that every attempt sends; bodies of events just read are kept for a while. */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { foldInSlices, isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
@@ -20,14 +17,13 @@ import {
 import { isWanted } from '../../shared/webhooks/message-types.ts';
 import type { Item } from './delivery.ts';
 
-/** The event of the message cannot be read, or is gone. */
 export class NoMessage extends Error {
   readonly code = 'EVENT_UNREADABLE';
   override name = 'NoMessage';
 }
 
 export type Messages = {
-  /** Keeps the message of an event that was read in the order of the log. Throws StoreUnavailable. */
+  /** For an event that was read in the order of the log. Throws StoreUnavailable. */
   keep(event: LogEvent): Promise<void>;
   /** Undefined where the endpoint does not want it. Throws NoMessage and StoreUnavailable. */
   of(item: Item, endpoint: Endpoint): Promise<Message | undefined>;
@@ -75,7 +71,7 @@ export const createMessages = (store: Pick<EventStore, 'readStream'>): Messages 
 
   return {
     keep: async (event) => {
-      // Where it cannot be made, `of` finds that out when it is due.
+      // `of` finds out when one cannot be made.
       const message = await messageAt(states, event);
       if (message !== undefined) kept.set(keyOf(event.stream, event.revision), message);
     },

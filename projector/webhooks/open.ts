@@ -1,4 +1,3 @@
-/** Opens the deliverer as the settings say. */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
@@ -22,11 +21,11 @@ export type OpenDeliverer = {
   secret: WebhookSecret;
   metrics: Metrics;
   logger: Logger;
-  /** The deliverer runs in the process whose projector has the lease. */
+  /** Its lease decides which process delivers. */
   projector: Pick<Projector, 'status'>;
 };
 
-/** Appends that an endpoint is disabled. Where that fails, its next failure tries again. */
+/** Where that fails, the next failure of the endpoint tries again. */
 export const disableIn =
   (store: Parameters<typeof handleEndpointCommand>[0], logger: Logger): SendDeps['disable'] =>
   async ({ endpointId, merchantId }, reason) => {
@@ -42,10 +41,7 @@ export const disableIn =
     }
   };
 
-/**
- * Starts the deliverer: here where a server keeps the log, else in a thread beside the requests. An engine
- * out of reach does not delay the start.
- */
+/** Here where a server keeps the log, else in a thread. An engine out of reach does not delay the start. */
 export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, projector } = options;
   const { allowedNetworks } = config.webhooks;

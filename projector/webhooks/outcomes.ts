@@ -1,7 +1,6 @@
 /**
- * How a request and its outcome change a delivery, and when a message is tried again. Pure: the clock and
- * chance are given. An event after the row's checkpoint is read again; one up to it is accepted, not wanted,
- * given up, or listed in the row.
+ * How an outcome changes a delivery. Pure. An event after the row's checkpoint is read again; one up to it
+ * is accepted, not wanted, given up, or listed in the row.
  */
 import {
   type DeliveryRow,
@@ -22,7 +21,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** The wait after each failed attempt: 14 attempts in about 70 hours. */
+/** After each failed attempt: 14 attempts in about 70 hours. */
 const ATTEMPT_DELAYS_MS: readonly number[] = [
   5 * SECOND,
   30 * SECOND,
@@ -43,26 +42,24 @@ export const ATTEMPTS_OF_ONE_MAX: number = ATTEMPT_DELAYS_MS.length + 1;
 /** Between two requests to a failing endpoint; the last one repeats. */
 const PROBE_DELAYS_MS = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE];
 
-/** Without a success for so long, an endpoint is disabled. */
+/** Without a success. */
 export const DISABLED_AFTER_MS: number = 72 * HOUR;
 /** A longer `Retry-After` is not followed. */
 const RETRY_AFTER_MS_MAX = HOUR;
 
 const JITTER = 0.2;
 
-/** `random` from 0 to 1. */
 const jitteredBy = (delayMs: number, random: number): number =>
   Math.round(delayMs * (1 - JITTER + 2 * JITTER * random));
 
-/** After the `n`th failed attempt at a message, from 1. */
+/** `n` from 1. */
 const attemptDelayMs = (n: number, random: number): number =>
   jitteredBy(ATTEMPT_DELAYS_MS[Math.min(n, ATTEMPT_DELAYS_MS.length) - 1] ?? 0, random);
 
-/** After the `n`th failure in a row of a failing endpoint, from 0. */
+/** `n` from 0. */
 const probeDelayMs = (n: number, random: number): number =>
   jitteredBy(PROBE_DELAYS_MS[Math.min(n, PROBE_DELAYS_MS.length - 1)] ?? 0, random);
 
-/** Requests at a time to an endpoint that is well. */
 const WINDOW_MAX = 4;
 
 const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);
@@ -76,7 +73,6 @@ const withAhead = (
     one.paymentId === paymentId && one.revision === revision ? { ...one, state } : one,
   );
 
-/** Has to precede the sending of an item. */
 export const started = (delivery: Delivery, item: Item): Delivery => ({
   ...delivery,
   busy: new Set([...delivery.busy, keyOf(item)]),
@@ -84,7 +80,6 @@ export const started = (delivery: Delivery, item: Item): Delivery => ({
   last: item.kind,
 });
 
-/** Moves the checkpoint over events that need no more attention. */
 const advanced = (delivery: Delivery): Delivery => {
   const { ahead, readTo, row } = delivery;
   const open = ahead.findIndex(({ state }) => state !== 'done');
@@ -105,7 +100,7 @@ const ended = (delivery: Delivery, item: Item, row: Partial<DeliveryRow>): Deliv
   const ahead = item.kind === 'unread' ? withAhead(delivery.ahead, item, 'done') : delivery.ahead;
   const next = { ...delivery.row, ...row };
   const isRetried = Object.keys(next.retrying).length > 0 || next.singles.length > 0;
-  // Failures are in a row while something is tried again; a failure days after a test is a first one.
+  // A failure days after a test is the first in a row.
   const failures = isRetried ? {} : { fails: 0, failingSince: null, probeAt: 0 };
   return advanced({ ...delivery, busy, ahead, row: { ...next, ...failures } });
 };
@@ -128,21 +123,19 @@ const withoutItem = (row: DeliveryRow, item: Item, nowMs: number): Partial<Deliv
 
 export const accepted = (delivery: Delivery, item: Item, nowMs: number): Delivery => {
   const { row } = delivery;
-  // One at a time after an outage, then one more for each success: no herd.
+  // One at a time after an outage, then one more for each success.
   const window = isFailing(row) ? 1 : Math.min(WINDOW_MAX, row.window + 1);
   const well = { fails: 0, failingSince: null, probeAt: 0, window };
   return ended(delivery, item, { ...withoutItem(row, item, nowMs), ...well });
 };
 
-/** The item has no message that the endpoint wants. */
 export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery =>
   ended(delivery, item, withoutItem(delivery.row, item, nowMs));
 
 export type Failure = {
   retryAfterMs?: number | undefined;
-  /** Set where no request was made, which says nothing about the endpoint. */
+  /** No request was made, which says nothing about the endpoint. */
   ours?: 'unreadable' | 'store out of reach' | undefined;
-  /** From 0 to 1. */
   random: number;
 };
 
@@ -150,7 +143,7 @@ export type Failed = {
   delivery: Delivery;
   /** Undefined where the item was given up. */
   nextAt: number | undefined;
-  /** The endpoint has to be disabled: it had no success for DISABLED_AFTER_MS. */
+  /** The endpoint has to be disabled. */
   isOver: boolean;
 };
 
@@ -168,7 +161,7 @@ const extended = (entry: RetryingPayment, revision: number): RetryingPayment => 
   to: Math.max(entry.to, revision),
 });
 
-/** Events of a retrying payment wait there, so that the log can be read on. */
+/** Events of a retrying payment wait in its entry, so that the log can be read on. */
 const absorbed = (delivery: Delivery): Delivery => {
   const retrying = { ...delivery.row.retrying };
   const ahead = delivery.ahead.map((one): Ahead => {
@@ -180,10 +173,9 @@ const absorbed = (delivery: Delivery): Delivery => {
   return { ...delivery, ahead, row: { ...delivery.row, retrying } };
 };
 
-/** Undefined where the item is given up. */
 const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random }: Failure) => {
   const before = item.kind === 'single' ? item.single.n : item.kind === 'retry' ? item.n : 0;
-  // No request was made: nothing is given up for it, not even a test.
+  // Nothing is given up where no request was made.
   if (ours === 'store out of reach')
     return { n: before, nextAt: nowMs + attemptDelayMs(1, random) };
   // While an endpoint accepts nothing, no message is given up for it.

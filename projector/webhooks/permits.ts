@@ -1,17 +1,7 @@
-/**
- * Permits that merchants share, for requests and for pages of the log. A merchant has `ofOneMax` at a time.
- * A free one goes to the merchants in turn, and within one in the order of asking: a bulkhead with one queue
- * would let a merchant that wants much delay the others.
- */
-export type Permits = {
-  /** Throws the signal's reason where it is aborted before there is a permit. */
-  with<T>(merchantId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-};
-
-export const createPermits = (max: number, ofOneMax: number): Permits => {
+/** A free permit goes to the merchants in turn: by age, one that wants much would delay the others. */
+export const createPermits = (max: number, ofOneMax: number) => {
   let free = max;
   const held = new Map<string, number>();
-  /** By merchant, the one whose turn is next first. */
   const waiting = new Map<string, Set<() => void>>();
 
   const heldBy = (merchantId: string): number => held.get(merchantId) ?? 0;
@@ -58,7 +48,12 @@ export const createPermits = (max: number, ofOneMax: number): Permits => {
   };
 
   return {
-    with: async (merchantId, signal, work) => {
+    /** Throws the signal's reason where it is aborted before there is a permit. */
+    with: async <T>(
+      merchantId: string,
+      signal: AbortSignal,
+      work: () => Promise<T>,
+    ): Promise<T> => {
       signal.throwIfAborted();
       if (mayTake(merchantId)) take(merchantId);
       else await waitForTurn(merchantId, signal);
@@ -72,8 +67,8 @@ export const createPermits = (max: number, ofOneMax: number): Permits => {
 };
 
 /**
- * `well`: the endpoint responded to its last request, with any status; `silent`: no request to it ended of
- * late, as far as this process knows; `doubtful`: it did not respond to the last one, or is FAILING.
+ * `well`: it responded to the last request, with any status; `silent`: no request ended of late;
+ * `doubtful`: it did not respond to the last one, or is FAILING.
  */
 export type Standing = 'well' | 'silent' | 'doubtful';
 
@@ -82,7 +77,7 @@ const SILENT_PLACES = 128;
 const DOUBTFUL_PLACES = 64;
 const MERCHANT_PART = 1 / 16;
 
-/** How long a request may take (gaps §20): a silent endpoint holds no place for longer. */
+/** A silent endpoint holds no place for longer (gaps §20). */
 export const RESPONSE_MS_MAX: Readonly<Record<Standing, number>> = {
   well: 15_000,
   silent: 3_000,
@@ -92,27 +87,23 @@ export const RESPONSE_MS_MAX: Readonly<Record<Standing, number>> = {
 /** For so long a response, or its lack, says something about the next one. */
 export const SILENT_AFTER_MS = 600_000;
 
-/** The places of requests to endpoints. */
-export type Places = {
-  /** Throws the signal's reason where it is aborted before there is a place. */
-  with<T>(
-    standing: Standing,
-    merchantId: string,
-    signal: AbortSignal,
-    request: () => Promise<T>,
-  ): Promise<T>;
-};
-
 const shared = (max: number) => createPermits(max, max * MERCHANT_PART);
 
-/** Endpoints that are not well share a part of the places, so that well ones find a place however many hang. */
-export const createPlaces = (): Places => {
+/** Well endpoints find a place however many others hang. */
+export const createPlaces = () => {
   const all = shared(PLACES);
   const parts = { silent: shared(SILENT_PLACES), doubtful: shared(DOUBTFUL_PLACES) };
   return {
-    with: (standing, merchantId, signal, request) => {
+    with: <T>(
+      standing: Standing,
+      merchantId: string,
+      signal: AbortSignal,
+      request: () => Promise<T>,
+    ): Promise<T> => {
       const inAny = () => all.with(merchantId, signal, request);
       return standing === 'well' ? inAny() : parts[standing].with(merchantId, signal, inAny);
     },
   };
 };
+
+export type Places = ReturnType<typeof createPlaces>;

@@ -1,13 +1,9 @@
-/**
- * One attempt at one item: makes the message, signs it, sends it, and notes the outcome in the state of the
- * endpoint's loop, which saves it.
- */
-import type { KeyObject } from 'node:crypto';
+/** One attempt at one item, whose outcome is noted in the loop's state. */
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
 import type { Message } from '../../shared/webhooks/message.ts';
-import { signedHeaders } from '../../shared/webhooks/signer.ts';
+import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
 import { type Delivery, type Item, isTest } from './delivery.ts';
 import { type Messages, NoMessage } from './messages.ts';
@@ -19,16 +15,15 @@ export type SendDeps = {
   messages: Pick<Messages, 'of'>;
   sender: Pick<Sender, 'send'>;
   places: Places;
+  /** `WEBHOOK_SECRET`. */
+  secret: string;
   logger: Logger;
-  /** Appends that the endpoint is disabled. */
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
   onAttempt(attempt: Attempt): void;
-  /** Wall clock in milliseconds. */
   nowMs(): number;
   random(): number;
 };
 
-/** The state of one endpoint's loop. */
 export type LoopState = {
   endpoint: Endpoint;
   delivery: Delivery;
@@ -36,9 +31,8 @@ export type LoopState = {
   attempts: Attempt[];
   /** The row has to be saved. */
   changed: boolean;
-  /** Whether there was a response to the last request, and when that was known. */
+  /** Of the last request. */
   lastHeard: { hasResponded: boolean; atMs: number } | undefined;
-  keyOf(number: number): KeyObject;
 };
 
 export const setDelivery = (state: LoopState, delivery: Delivery): void => {
@@ -127,11 +121,13 @@ const noteFailure = async (
 };
 
 const headersOf = (
-  { endpoint, keyOf }: LoopState,
+  { endpoint }: LoopState,
   { id, body, traceparent }: Message,
   nowMs: number,
+  secret: string,
 ): Record<string, string> => {
-  const keys = liveSecretNumbers(endpoint, nowMs).map(keyOf);
+  const numbers = liveSecretNumbers(endpoint, nowMs);
+  const keys = numbers.map((number) => endpointKey(secret, endpoint.endpointId, number));
   const signed = signedHeaders(keys, id, nowMs, body);
   return traceparent === undefined ? signed : { ...signed, traceparent };
 };
@@ -146,20 +142,20 @@ const requestFor = async (
   state: LoopState,
   item: Item,
   message: Message,
-  { sender, places, nowMs }: SendDeps,
+  { sender, places, secret, nowMs }: SendDeps,
   signal: AbortSignal,
 ): Promise<Outcome & Pick<Try, 'startedMs'>> => {
   const { type, body, traceparent } = message;
   const standing = standingOf(state, nowMs());
   const totalMs = RESPONSE_MS_MAX[standing];
-  /** Called once there is a place: the endpoint, and the time, are those of that moment. */
+  /** The endpoint, and the time, are those of the moment when there is a place. */
   const send = async () => {
     const startedMs = nowMs();
     const began = performance.now();
     // A resend by hand is no part of the request long ago.
     const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.atMs;
     const traced = { type, attempt: attemptsBefore(item) + 1, traceparent, ageMs };
-    const headers = headersOf(state, message, startedMs);
+    const headers = headersOf(state, message, startedMs, secret);
     const { url } = state.endpoint;
     const sent = await tracedDelivery(traced, () =>
       sender.send(url, headers, body, { totalMs, signal }),

@@ -1,8 +1,8 @@
 /**
- * One request to an endpoint. The address is checked when the connection is made, so that no name, no
- * spelling and no later change of a name leads to an address that is not public; no redirect is followed; of
- * the response only the status and `Retry-After` are read, because a body that is kept or shown would make
- * this service a way to read from inner networks. No other file imports the client.
+ * One request to an endpoint. The address is checked when the connection is made, so that neither a
+ * spelling nor a later change of a name leads to one that is not public; no redirect is followed; the body
+ * of the response is dropped, since showing it would make this service a way to read from inner networks.
+ * No other file imports the client.
  */
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
@@ -10,16 +10,15 @@ import { Agent, buildConnector, request } from 'undici';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 
 export type SendOutcome = {
-  /** Null where there was no response. */
   status: number | null;
-  /** Why there was none: a code, without a text of the other side. */
+  /** A code, without a text of the other side. */
   error: string | null;
   /** Of a response with 429 or 503. */
   retryAfterMs: number | undefined;
 };
 
 export type Sender = {
-  /** Ends after `totalMs` at most. Never throws but for an aborted `signal`. */
+  /** Throws only the reason of an aborted `signal`. */
   send(
     url: string,
     headers: Record<string, string>,
@@ -31,9 +30,9 @@ export type Sender = {
 
 export type SenderOptions = {
   kindOf: AddressKindOf;
-  /** Certificates, in PEM, that are trusted instead of Node's own; for tests. */
+  /** PEM, in place of Node's own; for tests. */
   ca?: string;
-  /** The addresses of a name: A and AAAA. Tests replace it. */
+  /** A and AAAA. Tests replace it. */
   resolve?: (name: string) => Promise<string[]>;
 };
 

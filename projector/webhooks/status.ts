@@ -1,18 +1,15 @@
-/** How the deliverer and its endpoints are: for health, and metrics without a label for an endpoint or a merchant. */
+/** How deliveries are: for health, and for metrics, which name no endpoint and no merchant. */
 import type { EngineState } from '../../shared/http/server/health.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 
-/**
- * `HALTED`: the log is not the one that was sent from, or the endpoint's events cannot be read; an operator
- * has to put the right log back.
- */
+/** `HALTED`: the log does not fit what was sent, or the endpoint's events cannot be read. */
 type EndpointState = 'ENABLED' | 'FAILING' | 'DISABLED' | 'HALTED';
 
 type EndpointsStatus = {
-  /** A merchant whose events of endpoints cannot be read counts as one that is halted. */
+  /** A merchant whose events cannot be read counts as one that is halted. */
   endpoints: Record<EndpointState, number>;
-  /** When the oldest event happened that an enabled endpoint has not accepted; null: none. */
+  /** Of the oldest event that an enabled endpoint has not accepted. */
   oldestWaitingMs: number | null;
 };
 
@@ -42,7 +39,7 @@ export const endpointsStatus = (
 
 type WithStatus = { status(): DelivererStatus };
 
-/** Never makes a process unready: neither commands nor reads need an endpoint. */
+/** Neither commands nor reads need an endpoint. */
 export const delivererState = (deliverer: WithStatus): EngineState => {
   const { state, error } = deliverer.status();
   return { state, ...(error === undefined ? {} : { reason: error }) };

@@ -1,8 +1,4 @@
-/**
- * Runs the deliverer in a thread (worker.ts) where one process has the log: on the event loop that serves
- * requests it would take half of a create's CPU time again. The thread starts with the first endpoint. One
- * that dies is started again, and goes on from the rows of the endpoints.
- */
+/** On the event loop that serves requests the deliverer would take half of a create's CPU time again. */
 import { Worker } from 'node:worker_threads';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
@@ -15,7 +11,7 @@ import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { Deliverer, DelivererOptions, Turn } from './deliverer.ts';
 import type { DelivererStatus } from './status.ts';
 
-/** How far the log may be read, and whose turn it is: sent to the thread when it changes. */
+/** Sent to the thread when it changes. `end`: how far the log may be read. */
 export type Progress = { end: Position | null; turn: Turn };
 
 export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
@@ -29,7 +25,7 @@ export type ThreadData = {
   priorityLoweredBy: number;
 };
 
-/** The messages of the thread, which waits for no reply. `note` has the news since the note before. */
+/** The thread waits for no reply. `note` has the news since the note before. */
 export type Reports = {
   log(level: keyof Logger, fields: object, message: string): void;
   disable(...request: Parameters<DelivererOptions['disable']>): void;
@@ -39,11 +35,9 @@ export type Reports = {
 export type DelivererThreadOptions = Pick<ThreadData, 'config' | 'allowedNetworks'> & {
   store: Pick<EventStore, 'end' | 'lastRevision'>;
   onAttempt(attempt: CountedAttempt): void;
-  /** Tests end it. */
   newWorker?: (data: ThreadData) => Worker;
 } & Pick<DelivererOptions, 'deliveries' | 'disable' | 'secret' | 'logger' | 'turn' | 'backOff'>;
 
-/** Between two looks for the first endpoint. */
 const IDLE_MS = 1_000;
 /** Between two looks for progress: many appends make one message. */
 const PROGRESS_MS = 20;
@@ -60,7 +54,6 @@ export const createDelivererWorker = (data: ThreadData): Worker =>
     workerData: data,
   });
 
-/** Starts delivering in a thread, once a merchant has an endpoint. */
 export const startDelivererThread = (options: DelivererThreadOptions): Deliverer => {
   const { store, deliveries, logger, turn, newWorker = createDelivererWorker } = options;
   const { backOff = { minMs: 250, maxMs: 30_000 } } = options;
@@ -93,7 +86,6 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
 
   const progressNow = async (): Promise<Progress> => ({ end: await store.end(), turn: turn() });
 
-  /** Runs until the thread ends. Throws what it threw. */
   const run = async (): Promise<void> => {
     await untilEndpoint();
     // Makes the file where there is none, so that two connections never make it at once.

@@ -1,8 +1,4 @@
-/**
- * The thread of the deliverer (thread.ts), below the one that serves requests in priority: no request waits
- * for a delivery. It reads the log over a connection of its own and saves the rows of the endpoints; what it
- * cannot do itself it reports.
- */
+/** The thread of the deliverer (thread.ts), which reads the log over a connection of its own. */
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';

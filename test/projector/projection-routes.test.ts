@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { watchProjectionMetrics } from '../../projector/metrics.ts';
+import { watchProjectionMetrics } from '../../projector/open.ts';
 import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';

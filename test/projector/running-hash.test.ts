@@ -2,10 +2,9 @@
 
 import { createPrivateKey } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { appendSeal, type RecordedSeal } from '../../projector/seals/append.ts';
-import { sealsOf } from '../../projector/seals/check.ts';
 import { newSealingKey } from '../../projector/seals/key.ts';
 import { carryHash, type RunningHash } from '../../projector/seals/running-hash.ts';
+import { appendSeal, type RecordedSeal, sealsOf } from '../../projector/seals/stored-seals.ts';
 import { GENESIS_HASH, linkLog } from '../../shared/event-store/chain.ts';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import { makeSeal, publicKeyOf } from '../../shared/event-store/seals.ts';

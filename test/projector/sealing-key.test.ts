@@ -11,11 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { appendSeal, headToSeal } from '../../projector/seals/append.ts';
-import { sealsOf } from '../../projector/seals/check.ts';
 import { headFileOf, nextFileOf } from '../../projector/seals/key.ts';
 import { openSealer } from '../../projector/seals/open.ts';
 import { rotateSealingKey } from '../../projector/seals/rotate.ts';
+import { appendSeal, headToSeal, sealsOf } from '../../projector/seals/stored-seals.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { makeRotation, makeSeal, publicKeyOf } from '../../shared/event-store/seals.ts';
