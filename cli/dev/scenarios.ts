@@ -39,6 +39,8 @@ const DISPUTED = '4000000000004301';
 const DISPUTE_WON = '4000000000004319';
 const DISPUTE_LOST = '4000000000004327';
 
+const CARD = { holderName: 'Ada Lovelace', cvv: '123', expiryMonth: '12', expiryYear: '2030' };
+
 const create = (name: string, amount: number, captureNow: boolean, number = APPROVED): Step => ({
   name,
   method: 'POST',
@@ -48,16 +50,7 @@ const create = (name: string, amount: number, captureNow: boolean, number = APPR
     amount,
     currency: 'USD',
     captureNow,
-    paymentMethod: {
-      type: 'CARD',
-      card: {
-        number,
-        holderName: 'Ada Lovelace',
-        cvv: '123',
-        expiryMonth: '12',
-        expiryYear: '2030',
-      },
-    },
+    paymentMethod: { type: 'CARD', card: { number, ...CARD } },
   },
 });
 
@@ -71,11 +64,9 @@ const change = (kind: 'capture' | 'void' | 'refund', body: Record<string, unknow
 
 const READ: Step = { name: 'get', method: 'GET', path: '/{id}', expected: 200 };
 
-const readUntil = (name: string, until: NonNullable<Step['until']>): Step => ({
-  ...READ,
-  name,
-  until,
-});
+const readUntil = (name: string, until: NonNullable<Step['until']>): Step => {
+  return { ...READ, name, until };
+};
 const rejected = (step: Step): Step => ({ ...step, expected: 422 });
 
 /** Up to the time when the dispute of a sale has a status. */

@@ -101,15 +101,15 @@ const send = async (client: Client, { method, path, body }: PlayedStep['request'
 const sendUntil = async (
   client: Client,
   request: PlayedStep['request'],
-  until: NonNullable<Step['until']>,
+  until: Step['until'] = () => true,
 ) => {
-  let last = await send(client, request);
-  for (let attempts = 1; attempts < UNTIL_ATTEMPTS_MAX; attempts += 1) {
-    if (last.status !== 200 || until(Object(last.response))) return last;
+  for (let attempts = 1; ; attempts += 1) {
+    const { status, response } = await send(client, request);
+    if (status !== 200 || until(Object(response))) return { status, response };
+    if (attempts === UNTIL_ATTEMPTS_MAX)
+      throw new CommandFailed(`the payment is still not so: ${JSON.stringify(response)}`);
     await setTimeout(UNTIL_WAIT_MS);
-    last = await send(client, request);
   }
-  throw new CommandFailed(`the payment is still not so: ${JSON.stringify(last.response)}`);
 };
 
 /** Throws where the service has another provider, with which the scenario would have no effect. */
@@ -137,8 +137,7 @@ const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> 
       path: PAYMENTS + path.replace('{id}', id ?? ''),
       ...(body !== undefined && { body }),
     };
-    const { status, response } =
-      until === undefined ? await send(client, request) : await sendUntil(client, request, until);
+    const { status, response } = await sendUntil(client, request, until);
     id ??= paymentOf(response);
     const played = { name: step, request, status, response, events: await eventsOf(id) };
     all.push(played);
