@@ -30,7 +30,6 @@ export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'ackn
 
 const rowOf = (broken: Shown): string[] => ['BREAK', nameOf(broken), placeOf(broken)];
 
-/** Names the breaks where there are several. */
 export const printBreaks = ({ count, named, acknowledged }: LogBreaks<Shown>): void => {
   printAcknowledged({ acknowledged });
   if (count < 2) return;

@@ -121,7 +121,6 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
   };
 };
 
-/** What to do next, by the code of an error body. */
 const NEXT: Record<string, string> = {
   FORBIDDEN:
     'set PAYMENTS_TOKEN to such a token: payments token --merchant "*" --scope … --subject <your name>',
@@ -138,7 +137,6 @@ const nextToken = (): string => {
   return `the token was signed with ${key}: set DATA_DIR, or JWT_SECRET, as the service has it, or PAYMENTS_TOKEN to a valid token`;
 };
 
-/** An error body as one line, with what to do next. */
 export const rejectionLine = (status: number, body: string): string => {
   const { error, message, details } = jsonFieldsOf(body);
   if (typeof error !== 'string')

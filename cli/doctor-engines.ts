@@ -60,7 +60,6 @@ const connectTo = async ({ host, port }: Address): Promise<string | undefined> =
   }
 };
 
-/** Undefined when one of the addresses can be connected to. */
 const connectToAny = async (addresses: readonly Address[]): Promise<string | undefined> => {
   const causes = await Promise.all(addresses.map(connectTo));
   return causes.some((cause) => cause === undefined) ? undefined : causes[0];
@@ -204,6 +203,5 @@ const provider = async (config: Config): Promise<EngineFinding> => {
   return probe(providerProbe(config, url));
 };
 
-/** For a stopped service: calls every engine that the settings name. */
 export const lookAtEngines = (config: Config): Promise<EngineFinding[]> =>
   Promise.all([eventStore(config), readModels(config), kafka(config), provider(config)]);

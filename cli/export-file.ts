@@ -57,7 +57,6 @@ export const manifestShape = z.strictObject({
   removed: z
     .array(z.strictObject({ stream: z.string(), revision: z.int(), reason: z.string() }))
     .optional(),
-  /** The chain value of the last line. */
   chain: hash,
   bytes: z.int().min(0),
   sha256: hash,

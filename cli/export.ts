@@ -77,4 +77,4 @@ export const exportCommand = (): Command =>
     .addOption(dataOption())
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
-    .action((paymentId, options, command) => exportEvents(paymentId, options, command));
+    .action(exportEvents);

@@ -35,10 +35,7 @@ const rowOf = (found: AuditFound): string[] => [
 const find = async (q: string | undefined, { format, ...parameters }: Options): Promise<void> => {
   const client = await auditClient();
   const page = await jsonOf<Page>(client.get(pathOf('/audit/v1/payments', { q, ...parameters })));
-  if (format === 'json') {
-    printJson(page);
-    return;
-  }
+  if (format === 'json') return printJson(page);
   if (page.payments.length === 0) {
     return note(
       page.next === null

@@ -58,21 +58,19 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
   }
 };
 
-const startRebuild = (client: Client, accept: boolean): Promise<Response> => {
+const rebuildNow = async (client: Client, accept: boolean): Promise<Rebuilt> => {
   const path = `${ROUTE}/rebuild${accept ? '?accept=true' : ''}`;
-  return postToFollowing(client, path, { accept: 'text/event-stream' }, (reason) =>
-    reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '',
-  );
-};
-
-const rebuildNow = async (client: Client, accept: boolean): Promise<Rebuilt> =>
-  resultOf(await startRebuild(client, accept), {
+  const next = (reason: string | null) =>
+    reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '';
+  const started = await postToFollowing(client, path, { accept: 'text/event-stream' }, next);
+  return resultOf(started, {
     what: 'rebuild',
     lost: 'the connection to the projector was lost; the state of the rebuild: payments projections status',
     failed: (data) =>
       `the rebuild failed, the old read models are served: ${JSON.parse(data).reason}; start it again: payments projections rebuild`,
     progressOf: JSON.parse,
   });
+};
 
 const show = (rebuilt: Rebuilt): void => {
   const { events, seconds, equal, old, new: fresh } = rebuilt;

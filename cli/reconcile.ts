@@ -97,7 +97,7 @@ export const failureOf = (
   return parts.filter(Boolean).join('; ');
 };
 
-/** A stream, which no proxy gives up while a long ledger is read. */
+/** Asks for a stream, which no proxy closes while a long ledger is read. */
 const compare = async (data: string | undefined): Promise<Reconciliation> => {
   const client = await auditClient(undefined, data);
   const accept = { accept: 'text/event-stream' };

@@ -23,14 +23,14 @@ export async function* serverSentEvents(response: Response): AsyncGenerator<Serv
   }
 }
 
+/**
+ * `what` names the progress; `lost` is the message for a connection that is lost before the result. The
+ * functions read the data of the events `failed` and `progress`.
+ */
 type ToResult = {
-  /** Names the progress. */
   what: string;
-  /** For a connection that is lost before the result. */
   lost: string;
-  /** The message for the event `failed`. */
   failed?: (data: string) => string;
-  /** From the data of the event `progress`. */
   progressOf?: (data: string) => { done: number; total: number; estimated?: boolean };
 };
 

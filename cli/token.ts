@@ -18,9 +18,8 @@ const ttlSeconds = (text: string): number => {
 };
 
 const claimText = (text: string): string => {
-  if (text === '' || text.length > 255)
-    throw new InvalidArgumentError('It must be 1 to 255 characters long.');
-  return text;
+  if (text !== '' && text.length <= 255) return text;
+  throw new InvalidArgumentError('It must be 1 to 255 characters long.');
 };
 
 /** A mistyped scope would be a token that every route rejects. */

@@ -45,12 +45,10 @@ const sealsLines = ({ seals, position, keyId, eventsAfter, trustedKeyId }: Seals
   return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
 };
 
-/** Lost payments have no place in the log. */
-const missingIn = (verification: Verification): string => {
-  const { missingPayments: missing = [] } = verification as Partial<AuditVerification>;
-  if (missing.length === 0) return '';
-  return `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
-};
+const missingIn = ({ missingPayments: missing = [] }: Partial<AuditVerification>): string =>
+  missing.length === 0
+    ? ''
+    : `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
 
 /** Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
@@ -84,9 +82,8 @@ const show = (verification: Verification, { format }: Options): void => {
 /** Throws CommandFailed for the manifest of an empty export. */
 const keptHeadIn = (file: string): Record<string, string | undefined> => {
   const { head, log, merchantId } = readManifest(file);
-  if (head === null) {
+  if (head === null)
     throw new CommandFailed(`${file} is of an empty export: it has no head to compare with`);
-  }
   const { position, logHash, hash } = head;
   return { position, hash: logHash ?? hash, log, merchant: merchantId };
 };
@@ -94,9 +91,8 @@ const keptHeadIn = (file: string): Record<string, string | undefined> => {
 const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVerification> => {
   const client = await auditClient(merchant, data);
   const kept = manifest === undefined ? {} : keptHeadIn(manifest);
-  const path = pathOf('/audit/v1/verify', kept);
-  const response = await client.get(path, { accept: 'text/event-stream' });
-  return resultOf(response, {
+  const accept = { accept: 'text/event-stream' };
+  return resultOf(await client.get(pathOf('/audit/v1/verify', kept), accept), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',
     progressOf: (text) => {
@@ -133,12 +129,8 @@ const compareReadModels = async (format: Format): Promise<void> => {
   print(`${styled('green', 'the same')}  ${what}`);
 };
 
-const verifyExport = async (
-  file: string,
-  { manifest, key }: Options,
-): Promise<FileVerification> => {
-  const publicKey = publicKeyIn(key);
-  const verification = await verifyFile(file, manifest, publicKey);
+const verifyExport = async (file: string, { manifest, key }: Options) => {
+  const verification = await verifyFile(file, manifest, publicKeyIn(key));
   if (verification.ok) requireSeals(file, key, verification.sealed?.seals ?? 0);
   return verification;
 };
@@ -175,9 +167,11 @@ const verificationOf = async (
 
 const verify = async (
   paymentId: string | undefined,
-  options: Options,
+  given: Options,
   command: Command,
 ): Promise<void> => {
+  const isOfLog = given.data !== undefined || given.acknowledge !== undefined;
+  const options: Options = isOfLog && paymentId === undefined ? { ...given, all: true } : given;
   refusePassedOver(paymentId, options, command);
   if (options.readModels) return compareReadModels(options.format);
   const { acknowledge, note: why = '' } = options;
@@ -190,12 +184,6 @@ const verify = async (
       'The chain cannot show a cut end. Compare with a kept head: payments verify --all --manifest <file>',
     );
   }
-};
-
-/** `--data` and `--acknowledge` are of the whole log where no payment is named. */
-const withAll = (paymentId: string | undefined, options: Options): Options => {
-  const isOfLog = options.data !== undefined || options.acknowledge !== undefined;
-  return isOfLog && paymentId === undefined ? { ...options, all: true } : options;
 };
 
 export const verifyCommand = (): Command =>
@@ -226,6 +214,4 @@ export const verifyCommand = (): Command =>
       new Option('--merchant <id>', 'only this merchant').conflicts(['file', 'readModels']),
     )
     .addOption(formatOption())
-    .action((paymentId, options, command) =>
-      verify(paymentId, withAll(paymentId, options), command),
-    );
+    .action(verify);

@@ -23,7 +23,6 @@ const fieldOf = (schema: z.core.$ZodType, name: string): z.core.$ZodType | undef
   return schema instanceof z.ZodArray && /^\d{1,3}$/.test(name) ? schema.element : undefined;
 };
 
-/** Undefined where the contract has no such field. */
 const schemaAt = (path: string): z.core.$ZodType | undefined => {
   let schema: z.core.$ZodType | undefined = PaymentRequest;
   for (const step of stepsOf(path)) {

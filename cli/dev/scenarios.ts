@@ -1,6 +1,5 @@
 /** The scenarios of `payments trigger` and `payments seed`: lists of requests. */
 
-/** One request of a scenario. */
 export type Step = {
   name: string;
   method: 'GET' | 'POST';
@@ -13,7 +12,6 @@ export type Step = {
   until?: (payment: ShownPayment) => boolean;
 };
 
-/** What a scenario waits for in a payment. */
 export type ShownPayment = {
   status?: string;
   refundedAmount?: number;

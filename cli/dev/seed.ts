@@ -8,7 +8,7 @@ import { print, printJson } from '../output.ts';
 import { startProgress } from '../progress-bar.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
-/** With more at once each request would only wait longer for the disk. */
+/** With more at once each request only waits longer for the disk. */
 const AT_ONCE = 16;
 const ATTEMPTS_MAX = 5;
 const PAYMENTS_MAX = 1_000_000;
@@ -22,29 +22,23 @@ const MIX: readonly ScenarioName[] = [
 
 const paymentCount = (text: string): number => {
   const count = Number(text);
-  if (!/^[0-9]{1,7}$/.test(text) || count < 1 || count > PAYMENTS_MAX) {
-    throw new InvalidArgumentError(`It must be a number from 1 to ${PAYMENTS_MAX}.`);
-  }
-  return count;
+  if (/^[0-9]{1,7}$/.test(text) && count >= 1 && count <= PAYMENTS_MAX) return count;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${PAYMENTS_MAX}.`);
 };
 
-const isForLater = (status: number): boolean => status === 429 || status === 503;
-
-/** Where the service asks to wait, sends the step again under the same key. */
+/** Sends the step again under the same key where the service asks to wait. */
 const send = async (client: Client, body: Step['body'], expected: number, path: string) => {
   const headers = { 'idempotency-key': crypto.randomUUID() };
   for (let attempts = 1; ; attempts += 1) {
     const response = await client.post(path, body, headers);
     const text = await response.text();
     if (response.status === expected) return JSON.parse(text);
-    if (!isForLater(response.status) || attempts === ATTEMPTS_MAX) {
+    if (![429, 503].includes(response.status) || attempts === ATTEMPTS_MAX)
       throw new CommandFailed(rejectionLine(response.status, text));
-    }
     await setTimeout(Number(response.headers.get('retry-after') ?? 1) * 1000);
   }
 };
 
-/** Returns the payment's status. */
 const makeOne = async (client: Client, run: string, index: number): Promise<string> => {
   const name = MIX[index % MIX.length] ?? 'sale';
   let last: unknown;

@@ -10,11 +10,7 @@ import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scena
 
 type TriggerOptions = { amount: number; set: string[]; format: Format };
 
-type EventLine = {
-  revision: number;
-  type: string;
-  amounts?: { amount: number; currency: string };
-};
+type EventLine = { revision: number; type: string; amounts?: { amount: number; currency: string } };
 
 type PlayedStep = {
   name: string;
@@ -29,10 +25,8 @@ const UNTIL_WAIT_MS = 250;
 const UNTIL_ATTEMPTS_MAX = 120;
 
 const minorUnits = (text: string): number => {
-  if (!/^[1-9][0-9]{0,15}$/.test(text)) {
-    throw new InvalidArgumentError('It must be an integer of minor units, such as 2500.');
-  }
-  return Number(text);
+  if (/^[1-9][0-9]{0,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be an integer of minor units, such as 2500.');
 };
 
 /** The token stays a variable of the shell. */
@@ -45,9 +39,6 @@ const curlOf = (url: string, { method, path, body }: PlayedStep['request']): str
       : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
   ].join(' \\\n  ');
 
-const responseLines = (response: unknown): string[] =>
-  JSON.stringify(response, null, 2).split('\n');
-
 const eventLine = ({ revision, type, amounts }: EventLine): string => {
   const amount = amounts === undefined ? '' : `  ${money(amounts.amount, amounts.currency)}`;
   return `  r${revision}  ${type}${amount}`;
@@ -55,7 +46,8 @@ const eventLine = ({ revision, type, amounts }: EventLine): string => {
 
 const printStep = (url: string, { name, request, status, response, events }: PlayedStep): void => {
   print(styled('bold', `# ${name}`), curlOf(url, request));
-  print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...responseLines(response));
+  const lines = JSON.stringify(response, null, 2).split('\n');
+  print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...lines);
   if (events.length > 0) print('events', ...events.map(eventLine));
   print('');
 };
@@ -123,8 +115,8 @@ const checkSimulated = async ({ get, url }: Client, name: ScenarioName): Promise
 };
 
 const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> => {
-  const steps = stepsOf(name, options);
   const { format } = options;
+  const steps = stepsOf(name, options);
   const client = await openClient();
   if (SCENARIOS[name].simulated) await checkSimulated(client, name);
   const eventsOf = await eventReader();
