@@ -125,9 +125,8 @@ const whyAtCeiling =
 const reasonFor = (state: PaymentState, request: ExplainedCommand): ReasonOf => {
   const { command } = request;
   if (hasReachedCeiling(state, request)) return whyAtCeiling(state);
-  if (command !== 'refund') {
+  if (command !== 'refund')
     return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
-  }
   const hasCaptured = state.status === 'CAPTURED' || state.status === 'REFUNDED';
   return hasCaptured ? whyNothingLeft(state) : whyNeverCaptured;
 };
@@ -201,10 +200,7 @@ const permissionOf = (
   }
 };
 
-/**
- * Where the stream does not verify the service rejects every command (gaps §9), and no status is
- * shown.
- */
+/** The service rejects every command on a stream that does not verify (gaps §9). */
 export const explainBroken = (
   paymentId: string,
   { command }: Pick<ExplainedCommand, 'command'>,

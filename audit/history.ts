@@ -1,7 +1,4 @@
-/**
- * One payment's events from the event store, verified as they are read, those that cannot be read
- * or do not verify included.
- */
+/** One payment's events, verified as they are read; unreadable and broken ones are included. */
 import { allReadable, decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import {
@@ -31,9 +28,9 @@ export type History = {
 };
 
 /**
- * The first event that does not verify: by its hashes, by an impossible amount, for the hashes of a
- * forged amount can be made right, or because it cannot be read. `verify` differs for streams that
- * begin in their middle.
+ * The first event that does not verify: by its hashes, by an impossible amount, because a forger can
+ * compute new hashes, or because it cannot be read. A stream that begins in its middle has its own
+ * `verify`.
  */
 export const streamBreak = (
   forms: readonly StoredForm[],

@@ -31,7 +31,6 @@ const rejected = (reply: FastifyReply, error: unknown, detail: string): FastifyR
   return reject(reply, 'INVALID_REQUEST', [detail]);
 };
 
-/** For a RangeError of the store; throws any other error on. */
 export const rejectFrom = (reply: FastifyReply, error: unknown): FastifyReply =>
   rejected(reply, error, `from ${NO_POSITION}`);
 

@@ -1,6 +1,4 @@
-/**
- * Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms.
- */
+/** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
 import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';

@@ -9,7 +9,7 @@ import { columns, counted, note, print } from './output.ts';
 type Shown = LogBreak & { line?: number | undefined };
 
 /** A person acknowledges a break by this name. */
-export const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): string =>
+const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): string =>
   `${stream}@${revision}`;
 
 export const placeOf = (broken: Shown): string =>

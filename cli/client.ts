@@ -36,9 +36,8 @@ const localUrl = (): string => {
 const serviceUrl = (): string => {
   const given = process.env.PAYMENTS_URL?.trim();
   if (given === undefined || given === '') return localUrl();
-  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) {
+  if (!/^https?:\/\//i.test(given) || !URL.canParse(given))
     throw new CommandFailed('PAYMENTS_URL must be an http or https address');
-  }
   return given.replace(/\/+$/, '');
 };
 
@@ -194,8 +193,7 @@ export const postToFollowing = async (
     if (response.ok) return response;
     const text = await textOf(response);
     const reason = response.headers.get(REJECTION_HEADER);
-    if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY') {
+    if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY')
       throw new CommandFailed(rejectionLine(response.status, text) + next(reason));
-    }
   }
 };

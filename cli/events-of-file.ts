@@ -125,11 +125,10 @@ export const openFileSource = async (
       ...(broken === undefined ? {} : { broken }),
     }),
     state: async (at) => {
-      if (first.revision > 0 && manifest.completeness === 'range') {
+      if (first.revision > 0 && manifest.completeness === 'range')
         throw new CommandFailed(
           `${file} holds the payment from revision ${first.revision} on, and its state is made of every event; next: payments export ${paymentId} --out <file>`,
         );
-      }
       return stateAt({ events, broken }, at);
     },
   };

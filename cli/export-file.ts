@@ -125,9 +125,8 @@ export async function* exportLines(
   onBytes: OnBytes = () => undefined,
 ): AsyncGenerator<ExportLine | undefined> {
   try {
-    for await (const piece of piecesOf(file, onBytes)) {
+    for await (const piece of piecesOf(file, onBytes))
       yield isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
-    }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CommandFailed(`${file} cannot be read (${code ?? message})`);

@@ -35,9 +35,8 @@ const exportEvents = async (
   command: Command,
 ): Promise<void> => {
   const { from, to, out } = options;
-  if (paymentId !== undefined && (from ?? to) !== undefined) {
+  if (paymentId !== undefined && (from ?? to) !== undefined)
     command.error('error: --from and --to are for the whole log; leave out the payment');
-  }
   refuseExisting(out, options.force === true);
   const client = await auditClient(options.merchant, options.data);
   const response = await orFail(

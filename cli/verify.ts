@@ -34,12 +34,16 @@ const PROVES: Record<string, string> = {
   stream: 'a chain within each stream',
 };
 
-type Seals = NonNullable<AuditVerification['sealed']>;
-
 const NO_KEY =
   'the seals were not checked against a key: payments verify --file <file> --key <file>';
 
-const sealsLines = ({ seals, position, keyId, eventsAfter, trustedKeyId }: Seals): string[] => {
+const sealsLines = ({
+  seals,
+  position,
+  keyId,
+  eventsAfter,
+  trustedKeyId,
+}: NonNullable<AuditVerification['sealed']>): string[] => {
   if (seals === 0) return [`seals  none: ${eventsAfter} events are as safe as the chain alone`];
   const fit = `seals  ${seals} fit, the last up to #${position} by key ${keyId}; ${eventsAfter} events after it`;
   return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
@@ -62,11 +66,10 @@ const show = (verification: Verification, { format }: Options): void => {
     );
   }
   const kept = 'keptHead' in verification ? verification.keptHead : undefined;
-  if (kept?.notComparable !== undefined) {
+  if (kept?.notComparable !== undefined)
     throw new CommandFailed(
       `not comparable: ${kept.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
     );
-  }
   if (format === 'json') return;
   const { events, head } = verification;
   const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';

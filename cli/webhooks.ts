@@ -105,9 +105,7 @@ const attempts = async (endpointId: string, options: Options): Promise<void> => 
   showAttempts(await listAttempts(client, endpointId, '?limit=1000'), options);
 };
 
-type RotateOptions = Options & { oldExpires: number };
-
-const rotate = async (endpointId: string, options: RotateOptions): Promise<void> => {
+const rotate = async (endpointId: string, options: Options & { oldExpires: number }) => {
   const client = await clientFor(options);
   const body = { oldExpiresInHours: options.oldExpires };
   const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);

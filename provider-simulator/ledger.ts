@@ -27,7 +27,6 @@ export type Ledger = {
   fence(operationId: string): Promise<Recorded>;
   find(operationId: string): Recorded | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
-  /** The last ones, oldest first. */
   end(after: number, limit: number): SimulatedEntry[];
   authorization(operationId: string): Authorization | undefined;
   close(): void;
@@ -123,10 +122,7 @@ const listIn = (db: DatabaseSync): Ledger['list'] => {
   };
 };
 
-/**
- * Opens a stopped simulator's ledger for reading, by a SQLite address or a path. Throws what SQLite
- * throws.
- */
+/** Reads a stopped simulator's ledger, by a SQLite address or a path. Throws what SQLite throws. */
 export const readLedger = (file: string): Pick<Ledger, 'list' | 'close'> => {
   const db = new DatabaseSync(file, { readOnly: true });
   return { list: listIn(db), close: () => db.close() };

@@ -12,14 +12,14 @@ export type Step = {
   until?: (payment: ShownPayment) => boolean;
 };
 
-export type ShownPayment = {
+type ShownPayment = {
   status?: string;
   refundedAmount?: number;
   disputes?: { status: string }[];
 };
 
 /** Amounts in minor units. */
-export type Scenario = {
+type Scenario = {
   summary: string;
   amountMin: number;
   /** Needs the simulator in the service's own process. */

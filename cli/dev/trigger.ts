@@ -146,9 +146,8 @@ const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> 
 
 const stepsOf = (name: ScenarioName, { amount, set }: TriggerOptions): Step[] => {
   const { amountMin, steps } = SCENARIOS[name];
-  if (amount < amountMin) {
+  if (amount < amountMin)
     throw new CommandFailed(`--amount: ${name} needs at least ${amountMin}`, 2);
-  }
   return steps(amount).map((step) =>
     step.path === '' ? { ...step, body: withOverrides(step.body ?? {}, set) } : step,
   );
