@@ -11,7 +11,7 @@ import {
 import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
+import type { AuditBreak, AuditExplanation } from './contract.ts';
 import { byHand } from './event-words.ts';
 
 /** `amount` in minor units; undefined is the whole amount. */
@@ -74,10 +74,7 @@ const whyOverAuthorized: ReasonOf = ({ event }) =>
     ? `authorized no more than ${amountText(event.data)}`
     : undefined;
 
-const whyDisputed = (
-  { disputes = [] }: PaymentState,
-  disputed: EventData<'PaymentDisputed'>,
-): string => {
+const whyDisputed = ({ disputes = [] }: PaymentState, disputed: EventData<'PaymentDisputed'>) => {
   const { disputeId, reason } = disputed;
   const isOpen = disputes.some((one) => one.disputeId === disputeId && one.status === 'OPEN');
   const until = isOpen ? '; while it is open nothing is refunded' : '';
@@ -131,10 +128,13 @@ const reasonFor = (state: PaymentState, request: ExplainedCommand): ReasonOf => 
   return hasCaptured ? whyNothingLeft(state) : whyNeverCaptured;
 };
 
-const forbidding = (
-  { revision, position, time, event }: RecordedPaymentEvent,
-  why: string,
-): AuditForbidding => ({ revision, position, type: event.type, time, why });
+const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, why: string) => ({
+  revision,
+  position,
+  type: event.type,
+  time,
+  why,
+});
 
 const forbiddenBy = (events: readonly RecordedPaymentEvent[], reasonOf: ReasonOf) =>
   events.flatMap((event) => {
@@ -155,10 +155,7 @@ const whyDeclined = ({ outcome, resolution }: Declined): string => {
   return resolution === undefined ? 'the provider declined' : byHand(resolution);
 };
 
-const declinesOf = (
-  events: readonly RecordedPaymentEvent[],
-  { command }: ExplainedCommand,
-): AuditExplanation['declined'] =>
+const declinesOf = (events: readonly RecordedPaymentEvent[], { command }: ExplainedCommand) =>
   events.flatMap((recorded) => {
     const { type, data } = recorded.event;
     if (type !== DECLINES[command] || !('outcome' in data && 'failureCode' in data)) return [];

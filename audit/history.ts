@@ -44,9 +44,7 @@ export const streamBreak = (
 };
 
 /** The first event that cannot be read, or cannot follow the one before it. */
-const unreadableIn = (
-  events: readonly LogEvent[],
-): { event: LogEvent; reason: string } | undefined => {
+const unreadableIn = (events: readonly LogEvent[]) => {
   let readModel: PaymentReadModel | undefined;
   for (const event of events) {
     if ('unreadable' in event) return { event, reason: `it cannot be read: ${event.unreadable}` };
@@ -83,11 +81,7 @@ const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string |
 };
 
 /** Of a payment that the log lacks; undefined for none, and for another merchant's. */
-const removedHistory = async (
-  deps: AuditDeps,
-  principal: Principal,
-  paymentId: string,
-): Promise<History | undefined> => {
+const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);
   if (document === undefined || (only !== undefined && document.merchantId !== only))
@@ -119,10 +113,7 @@ export const historyOf = async (
     : undefined;
 };
 
-const amountsOf = (
-  { event: { data } }: RecordedEvent,
-  readModel: PaymentReadModel | undefined,
-): AuditEvent['amounts'] => {
+const amountsOf = ({ event: { data } }: RecordedEvent, readModel: PaymentReadModel | undefined) => {
   if (!('amount' in data)) return undefined;
   const { amount, currency } = data;
   const releasedAmount = 'releasedAmount' in data ? data.releasedAmount : undefined;
@@ -173,10 +164,7 @@ export const auditEvent = (
 };
 
 /** Undefined from the first event on that cannot be applied. */
-const next = (
-  readModel: PaymentReadModel | undefined,
-  event: LogEvent,
-): PaymentReadModel | undefined => {
+const next = (readModel: PaymentReadModel | undefined, event: LogEvent) => {
   if ('unreadable' in event) return undefined;
   try {
     return project(readModel, asPaymentEvent(event));

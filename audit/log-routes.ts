@@ -19,13 +19,7 @@ import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
-import {
-  breakLine,
-  COMPLETENESS_HEADER,
-  type Completeness,
-  GUARANTEE_HEADER,
-  scopeHeaders,
-} from './export-lines.ts';
+import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
@@ -37,10 +31,7 @@ import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from 
 
 const VERIFYING = 'the log is being verified for another client; try again later';
 
-const completenessOf = (
-  { from, fromTime, toTime, limit }: LogRequest,
-  isWhole: boolean,
-): Completeness => {
+const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: boolean) => {
   const isPart = startOf(from) !== null || fromTime !== undefined || toTime !== undefined;
   if (isPart || limit !== undefined) return 'range';
   return isWhole ? 'log' : 'streams';
@@ -63,11 +54,7 @@ const guaranteeOf = async (deps: AuditDeps): Promise<AuditVerification['guarante
 
 type LogInput = { principal: Principal; query: LogRequest };
 
-const exportLog = async (
-  deps: AuditDeps,
-  { principal, query }: LogInput,
-  reply: FastifyReply,
-): Promise<FastifyReply> => {
+const exportLog = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
   const only = onlyOf(principal);
   const completeness = completenessOf(query, only === undefined);
   reply
@@ -84,11 +71,7 @@ const exportLog = async (
   });
 };
 
-const sendPage = async (
-  deps: AuditDeps,
-  { principal, query }: LogInput,
-  reply: FastifyReply,
-): Promise<FastifyReply> => {
+const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
   const { store: log, merchants } = deps;
   const args: PageArgs = { requested: query, only: onlyOf(principal) };
   if (!isLongPage(args))

@@ -34,11 +34,7 @@ const rejected = (reply: FastifyReply, error: unknown, detail: string): FastifyR
 export const rejectFrom = (reply: FastifyReply, error: unknown): FastifyReply =>
   rejected(reply, error, `from ${NO_POSITION}`);
 
-export const rejectBeginning = (
-  reply: FastifyReply,
-  error: unknown,
-  lastId: string | undefined,
-): FastifyReply =>
+export const rejectBeginning = (reply: FastifyReply, error: unknown, lastId: string | undefined) =>
   rejected(reply, error, lastId === undefined ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);
 
 export const rejectPosition = (reply: FastifyReply, error: unknown): FastifyReply =>

@@ -18,11 +18,9 @@ const stepTo = (path: string, name: string, isList: boolean): string => {
   return path === '' ? name : `${path}.${name}`;
 };
 
-const differencesOf = (
-  was: unknown,
-  now: unknown,
-  path = '',
-): z.infer<typeof AuditDifference>[] => {
+type Difference = z.infer<typeof AuditDifference>;
+
+const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   if (was === now) return [];
   if (isBranch(was) && isBranch(now) && Array.isArray(was) === Array.isArray(now)) {
     const names = new Set([...Object.keys(now), ...Object.keys(was)]);
@@ -34,10 +32,7 @@ const differencesOf = (
 };
 
 /** The requested revision, or the last one at the requested time; -1 where there was none yet. */
-const revisionAt = (
-  events: readonly RecordedPaymentEvent[],
-  { revision, at }: Requested,
-): number => {
+const revisionAt = (events: readonly RecordedPaymentEvent[], { revision, at }: Requested) => {
   if (revision !== undefined) return revision;
   const last = events.length - 1;
   return at === undefined ? last : events.findLastIndex(({ time }) => time <= at);

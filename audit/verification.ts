@@ -103,10 +103,7 @@ export type LogVerification = {
 /** Events of every merchant; `estimated` where there are about `of`. */
 type Progress = { verified: number; of: number; estimated: boolean };
 
-const findingOf = (
-  { count }: LogBreaks,
-  kept: KeptHeadFound | undefined,
-): AuditVerification['finding'] => {
+const findingOf = ({ count }: LogBreaks, kept: KeptHeadFound | undefined) => {
   if (count > 0) return 'BROKEN';
   return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
@@ -144,11 +141,7 @@ export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined
 
 type RemovedDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
 
-const isOf = async (
-  { merchants }: RemovedDeps,
-  { stream }: LogBreak,
-  only: string,
-): Promise<boolean> =>
+const isOf = async ({ merchants }: RemovedDeps, { stream }: LogBreak, only: string) =>
   (await merchants.of({ stream, revision: 1, position: '', unreadable: '' })) === only;
 
 /**

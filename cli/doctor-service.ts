@@ -65,10 +65,7 @@ const engineFinding = (
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
 };
 
-const projectorPart = async (
-  name: string,
-  read: Promise<State | undefined>,
-): Promise<EngineFinding> => {
+const projectorPart = async (name: string, read: Promise<State | undefined>) => {
   try {
     return engineFinding(name, (await read) ?? { state: 'unknown' }, null);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Reports for `payments doctor`: the settings of this shell with secrets hidden, and the data folder. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
+import type { EffectiveSetting } from '../shared/runtime/config.ts';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { shownSetting } from '../shared/runtime/effective-settings.ts';
 import { isFileLocked } from '../shared/runtime/file-lock.ts';
@@ -16,9 +16,7 @@ const givenSettings = (env: NodeJS.ProcessEnv): EffectiveSetting[] =>
     return [{ name, value: shown, origin: 'environment' as const }];
   });
 
-export const lookAtSettings = (
-  env: NodeJS.ProcessEnv,
-): { settings: EffectiveSetting[]; problems: string[]; config: Config | undefined } => {
+export const lookAtSettings = (env: NodeJS.ProcessEnv) => {
   const read = loadConfig(env);
   return read.ok
     ? { settings: [...read.config.effective], problems: [], config: read.config }

@@ -59,10 +59,7 @@ const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | 
   return lookAtDataFolder(settings?.dataFolder ?? config.dataDir);
 };
 
-const serverOf = async (
-  { eventStoreDbUrl: url }: Config,
-  engines: readonly EngineFinding[],
-): Promise<EventStoreServerFinding | null> => {
+const serverOf = async ({ eventStoreDbUrl: url }: Config, engines: readonly EngineFinding[]) => {
   const isUp = engines.some(({ engine, state }) => engine === 'event store' && state === 'up');
   return url !== undefined && isUp ? lookAtEventStoreServer(url) : null;
 };

@@ -29,11 +29,7 @@ const routeOf = (paymentId: string | undefined, { from, to }: Options): string =
   });
 };
 
-const exportEvents = async (
-  paymentId: string | undefined,
-  options: Options,
-  command: Command,
-): Promise<void> => {
+const exportEvents = async (paymentId: string | undefined, options: Options, command: Command) => {
   const { from, to, out } = options;
   if (paymentId !== undefined && (from ?? to) !== undefined)
     command.error('error: --from and --to are for the whole log; leave out the payment');

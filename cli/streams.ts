@@ -68,11 +68,7 @@ type Follower = {
  * Follows a stream from the last event on after each lost connection, over restarts of the service. Throws
  * rejections, and everything until the stream has begun.
  */
-export const followStream = async (
-  client: Client,
-  path: string,
-  { onOpen, onEvent }: Follower,
-): Promise<void> => {
+export const followStream = async (client: Client, path: string, { onOpen, onEvent }: Follower) => {
   let last: string | undefined;
   let hasBegun = false;
   /** Gives the least wait before the next connection, undefined once the following has ended. */

@@ -44,11 +44,7 @@ type TailOptions = {
   keys?: boolean;
 };
 
-const printPage = async (
-  client: Client,
-  { topic, keys = false }: TailOptions,
-  from: string,
-): Promise<string> => {
+const printPage = async (client: Client, { topic, keys = false }: TailOptions, from: string) => {
   const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
   const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
   const values = await textOf(response);

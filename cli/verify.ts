@@ -157,22 +157,15 @@ const refusePassedOver = (
     );
 };
 
-const verificationOf = async (
-  paymentId: string | undefined,
-  options: Options,
-): Promise<Verification> => {
+const verificationOf = async (paymentId: string | undefined, options: Options) => {
   const { file, all, merchant } = options;
   if (file !== undefined) return verifyExport(file, options);
   if (all === true) return verifyLog(options);
   const client = await auditClient(merchant, options.data);
-  return jsonOf(client.get(paymentPath(paymentId ?? '', 'verify')));
+  return jsonOf<AuditVerification>(client.get(paymentPath(paymentId ?? '', 'verify')));
 };
 
-const verify = async (
-  paymentId: string | undefined,
-  given: Options,
-  command: Command,
-): Promise<void> => {
+const verify = async (paymentId: string | undefined, given: Options, command: Command) => {
   const isOfLog = given.data !== undefined || given.acknowledge !== undefined;
   const options: Options = isOfLog && paymentId === undefined ? { ...given, all: true } : given;
   refusePassedOver(paymentId, options, command);

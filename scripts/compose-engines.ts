@@ -48,8 +48,5 @@ const interpolated = (text: string, values: Readonly<Record<string, string>>): s
     .replaceAll('$$', '$');
 
 /** From the text of docker-compose.yml, times in milliseconds. `values` replace defaults. Throws when a service has another form. */
-export const engineServices = (
-  compose: string,
-  values: Readonly<Record<string, string>> = {},
-): z.infer<typeof services> =>
+export const engineServices = (compose: string, values: Readonly<Record<string, string>> = {}) =>
   services.parse(parse(interpolated(compose, values), { merge: true }).services);
