@@ -175,7 +175,6 @@ const laterResults = (simulation: Simulation) => {
       listener = next;
     },
     noticeOf: (operation: OperationOrder): void => {
-      // Looking into the ledger would commit the operations that wait for their group.
       const behaviour =
         'authorizationId' in operation
           ? simulation.authorization(operation.authorizationId)?.behaviour
