@@ -12,7 +12,7 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);
 
 /** The event's own amount, and the payment's amounts after the event. */
-export const AuditAmounts = named('AuditAmounts', {
+const AuditAmounts = named('AuditAmounts', {
   amount: minor,
   currency: z.string(),
   releasedAmount: minor.optional(),
@@ -131,14 +131,14 @@ export const AuditStateOrNone = z
   .union([AuditState, AuditNoState])
   .meta({ id: 'AuditStateOrNone' });
 
-export const AuditKeptHead = named('AuditKeptHead', {
+const AuditKeptHead = named('AuditKeptHead', {
   position: z.string(),
   found: z.boolean(),
   notComparable: z.string().optional(),
 });
 
 /** `seals` fit; the last one covers the log up to `position`. */
-export const AuditSeals = named('AuditSeals', {
+const AuditSeals = named('AuditSeals', {
   seals: z.int(),
   eventsAfter: z.int(),
   position: z.string().optional(),

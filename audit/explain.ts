@@ -10,7 +10,7 @@ import {
 } from '../shared/payment/payment-state.ts';
 import { foldState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
+import type { AuditBreak, AuditExplanation } from './contract.ts';
 import { byHand } from './event-words.ts';
 
 /** `amount` in minor units; undefined is the whole amount. */
@@ -73,10 +73,7 @@ const whyOverAuthorized: ReasonOf = ({ event }) =>
     ? `authorized no more than ${amountText(event.data)}`
     : undefined;
 
-const whyDisputed = (
-  { disputes = [] }: PaymentState,
-  disputed: EventData<'PaymentDisputed'>,
-): string => {
+const whyDisputed = ({ disputes = [] }: PaymentState, disputed: EventData<'PaymentDisputed'>) => {
   const { disputeId, reason } = disputed;
   const isOpen = disputes.some(({ id, status }) => id === disputeId && status === 'OPEN');
   const until = isOpen ? '; while it is open nothing is refunded' : '';
@@ -124,17 +121,19 @@ const whyAtCeiling =
 const reasonFor = (state: PaymentState, request: ExplainedCommand): ReasonOf => {
   const { command } = request;
   if (hasReachedCeiling(state, request)) return whyAtCeiling(state);
-  if (command !== 'refund') {
+  if (command !== 'refund')
     return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
-  }
   const hasCaptured = state.status === 'CAPTURED' || state.status === 'REFUNDED';
   return hasCaptured ? whyNothingLeft(state) : whyNeverCaptured;
 };
 
-const forbidding = (
-  { revision, position, time, event }: RecordedPaymentEvent,
-  why: string,
-): AuditForbidding => ({ revision, position, type: event.type, time, why });
+const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, why: string) => ({
+  revision,
+  position,
+  type: event.type,
+  time,
+  why,
+});
 
 const forbiddenBy = (events: readonly RecordedPaymentEvent[], reasonOf: ReasonOf) =>
   events.flatMap((event) => {
@@ -155,10 +154,7 @@ const whyDeclined = ({ outcome, resolution }: Declined): string => {
   return resolution === undefined ? 'the provider declined' : byHand(resolution);
 };
 
-const declinesOf = (
-  events: readonly RecordedPaymentEvent[],
-  { command }: ExplainedCommand,
-): AuditExplanation['declined'] =>
+const declinesOf = (events: readonly RecordedPaymentEvent[], { command }: ExplainedCommand) =>
   events.flatMap((recorded) => {
     const { type, data } = recorded.event;
     if (type !== DECLINES[command] || !('outcome' in data && 'failureCode' in data)) return [];
@@ -200,10 +196,7 @@ const permissionOf = (
   }
 };
 
-/**
- * Where the stream does not verify the service rejects every command (gaps §9), and no status is
- * shown.
- */
+/** The service rejects every command on a stream that does not verify (gaps §9). */
 export const explainBroken = (
   paymentId: string,
   { command }: Pick<ExplainedCommand, 'command'>,

@@ -1,7 +1,4 @@
-/**
- * One payment's events from the event store, verified as they are read, those that cannot be read
- * or do not verify included.
- */
+/** One payment's events, verified as they are read; unreadable and broken ones are included. */
 import { allReadable, decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import {
@@ -30,9 +27,9 @@ export type History = {
 };
 
 /**
- * The first event that does not verify: by its hashes, by an impossible amount, for the hashes of a
- * forged amount can be made right, or because it cannot be read. `verify` differs for streams that
- * begin in their middle.
+ * The first event that does not verify: by its hashes, by an impossible amount, because a forger can
+ * compute new hashes, or because it cannot be read. A stream that begins in its middle has its own
+ * `verify`.
  */
 export const streamBreak = (
   forms: readonly StoredForm[],
@@ -46,9 +43,7 @@ export const streamBreak = (
 };
 
 /** The first event that cannot be read, or cannot follow the one before it. */
-const unreadableIn = (
-  events: readonly LogEvent[],
-): { event: LogEvent; reason: string } | undefined => {
+const unreadableIn = (events: readonly LogEvent[]) => {
   let readModel: PaymentReadModel | undefined;
   for (const event of events) {
     if ('unreadable' in event) return { event, reason: `it cannot be read: ${event.unreadable}` };
@@ -85,11 +80,7 @@ const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string |
 };
 
 /** Of a payment that the log lacks; undefined for none, and for another merchant's. */
-const removedHistory = async (
-  deps: AuditDeps,
-  principal: Principal,
-  paymentId: string,
-): Promise<History | undefined> => {
+const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);
   if (document === undefined || (only !== undefined && document.merchantId !== only))
@@ -121,10 +112,7 @@ export const historyOf = async (
     : undefined;
 };
 
-const amountsOf = (
-  { event: { data } }: RecordedEvent,
-  readModel: PaymentReadModel | undefined,
-): AuditEvent['amounts'] => {
+const amountsOf = ({ event: { data } }: RecordedEvent, readModel: PaymentReadModel | undefined) => {
   if (!('amount' in data)) return undefined;
   const { amount, currency } = data;
   const releasedAmount = 'releasedAmount' in data ? data.releasedAmount : undefined;
@@ -175,10 +163,7 @@ export const auditEvent = (
 };
 
 /** Undefined from the first event on that cannot be applied. */
-const next = (
-  readModel: PaymentReadModel | undefined,
-  event: LogEvent,
-): PaymentReadModel | undefined => {
+const next = (readModel: PaymentReadModel | undefined, event: LogEvent) => {
   if ('unreadable' in event) return undefined;
   try {
     return project(readModel, asPaymentEvent(event));

@@ -18,13 +18,7 @@ import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
-import {
-  breakLine,
-  COMPLETENESS_HEADER,
-  type Completeness,
-  GUARANTEE_HEADER,
-  scopeHeaders,
-} from './export-lines.ts';
+import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
@@ -34,10 +28,7 @@ import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from 
 
 const VERIFYING = 'the log is being verified for another client; try again later';
 
-const completenessOf = (
-  { from, fromTime, toTime, limit }: LogRequest,
-  isWhole: boolean,
-): Completeness => {
+const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: boolean) => {
   const isPart = startOf(from) !== null || fromTime !== undefined || toTime !== undefined;
   if (isPart || limit !== undefined) return 'range';
   return isWhole ? 'log' : 'streams';
@@ -60,11 +51,7 @@ const guaranteeOf = async (deps: AuditDeps): Promise<AuditVerification['guarante
 
 type LogInput = { principal: Principal; query: LogRequest };
 
-const exportLog = async (
-  deps: AuditDeps,
-  { principal, query }: LogInput,
-  reply: FastifyReply,
-): Promise<FastifyReply> => {
+const exportLog = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
   const only = onlyOf(principal);
   const completeness = completenessOf(query, only === undefined);
   reply
@@ -79,11 +66,7 @@ const exportLog = async (
   });
 };
 
-const sendPage = async (
-  deps: AuditDeps,
-  { principal, query }: LogInput,
-  reply: FastifyReply,
-): Promise<FastifyReply> => {
+const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
   const { store: log, merchants } = deps;
   const args = { requested: query, only: onlyOf(principal) };
   if (!isLongPage(args))

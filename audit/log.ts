@@ -53,10 +53,7 @@ const checked = (form: StoredForm) => {
   return reason === undefined ? shown : { ...shown, broken: reason };
 };
 
-/**
- * `only`: the one merchant that the actor may see. Throws RangeError for a `from` that is no
- * position, and StoreUnavailable.
- */
+/** `only` is the merchant of the actor. Throws RangeError for a wrong `from`, and StoreUnavailable. */
 export const logPage = async (
   { log, merchants }: Owned,
   requested: LogRequest,

@@ -30,7 +30,6 @@ const merchantIn = (event: LogEvent): string | undefined =>
 const merchantInForm = (form: StoredForm): string | undefined =>
   hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
 
-/** Keeps the merchants of the last streams in memory. */
 export const createMerchantLookup = (
   store: Pick<EventStore, 'stored'>,
   readModels: Pick<ReadModelsReader, 'getAny'>,
@@ -81,8 +80,7 @@ export const scanCalls = ({ readModels }: { readModels: Pick<ReadModelsReader, '
     try {
       return await readModels.getAny(paymentId);
     } catch (error) {
-      // The class of an error does not reach the thread, which would take this one for unknown
-      // anyway.
+      // An error loses its class on the way to the thread, where this one means unknown anyway.
       if (error instanceof ReadModelsUnavailable) return undefined;
       throw error;
     }

@@ -1,7 +1,4 @@
-/**
- * The parameters of the audit routes; docs/openapi-audit.json is written from them too. Amounts are
- * in minor units, times RFC 3339, positions opaque.
- */
+/** The parameters of the audit routes. Amounts are in minor units, times RFC 3339, positions opaque. */
 import { z } from 'zod';
 import {
   asNumber,

@@ -29,17 +29,13 @@ import { searchPage } from './search.ts';
 import { stateOf } from './state.ts';
 import { verifyPayment } from './verification.ts';
 
-type Found = History & { paymentId: string };
-
-type HistoryRequest = { principal: Principal; paymentId: string };
-
 /** Records the access first. Rejects where the actor may not see the payment. */
 const find = async (
   deps: AuditDeps,
-  { principal, paymentId }: HistoryRequest,
+  { principal, paymentId }: { principal: Principal; paymentId: string },
   reply: FastifyReply,
   action: Access['action'],
-): Promise<Found | undefined> => {
+): Promise<(History & { paymentId: string }) | undefined> => {
   await deps.record(reply.request, { action, paymentId });
   const history = await historyOf(deps, principal, paymentId);
   if (history === undefined) {
@@ -61,9 +57,8 @@ export const AUDIT_PAYMENT_ROUTES = {
     responses: okJson(AuditSearchPage),
     handle: async (deps, { principal, query }, reply) => {
       const after = query.cursor === undefined ? undefined : placeOf(query.cursor);
-      if (query.cursor !== undefined && after === undefined) {
+      if (query.cursor !== undefined && after === undefined)
         return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
-      }
       await deps.record(reply.request, { action: 'SEARCH' });
       return sendJson(reply, await searchPage(deps, query, onlyOf(principal), after));
     },
@@ -78,14 +73,13 @@ export const AUDIT_PAYMENT_ROUTES = {
       const found = await find(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
       if (found === undefined) return reply;
       const { merchantId, events, forms, broken } = found;
-      if (!exporting) {
+      if (!exporting)
         return sendJson(reply, {
           paymentId: found.paymentId,
           merchantId,
           events: timelineOf(events, broken),
           broken,
         });
-      }
       reply
         .header(COMPLETENESS_HEADER, 'streams')
         .header(GUARANTEE_HEADER, 'stream')
@@ -102,9 +96,8 @@ export const AUDIT_PAYMENT_ROUTES = {
       const { merchantId, broken } = found;
       const state = foldProven(found, (events) => stateOf(events, input.query, broken));
       if (!('none' in state)) return sendJson(reply, state);
-      if (state.none === 'broken') {
+      if (state.none === 'broken')
         return sendJson(reply, { paymentId: found.paymentId, merchantId, broken });
-      }
       const code = state.none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST';
       return reject(reply, code, [state.detail]);
     },
@@ -125,9 +118,8 @@ export const AUDIT_PAYMENT_ROUTES = {
       const { operationsMax, providers } = deps;
       const found = await find(deps, input, reply, 'EXPLAIN');
       if (found === undefined) return reply;
-      if (found.broken !== undefined) {
+      if (found.broken !== undefined)
         return sendJson(reply, explainBroken(found.paymentId, input.query, found.broken));
-      }
       const command = { ...input.query, operationsMax, providers };
       return sendJson(
         reply,

@@ -31,15 +31,10 @@ const rejected = (reply: FastifyReply, error: unknown, detail: string): FastifyR
   return reject(reply, 'INVALID_REQUEST', [detail]);
 };
 
-/** For a RangeError of the store; throws any other error on. */
 export const rejectFrom = (reply: FastifyReply, error: unknown): FastifyReply =>
   rejected(reply, error, `from ${NO_POSITION}`);
 
-export const rejectBeginning = (
-  reply: FastifyReply,
-  error: unknown,
-  lastId: string | undefined,
-): FastifyReply =>
+export const rejectBeginning = (reply: FastifyReply, error: unknown, lastId: string | undefined) =>
   rejected(reply, error, lastId === undefined ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);
 
 export const rejectPosition = (reply: FastifyReply, error: unknown): FastifyReply =>

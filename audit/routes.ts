@@ -9,7 +9,7 @@ import { AUDIT_LOG_ROUTES } from './log-routes.ts';
 import { createMerchantLookup } from './merchants.ts';
 import { AUDIT_PAYMENT_ROUTES } from './payment-routes.ts';
 
-export type AuditApi = Pick<AuditDeps, 'store' | 'readModels' | 'operationsMax'> &
+type AuditApi = Pick<AuditDeps, 'store' | 'readModels' | 'operationsMax'> &
   Partial<Pick<AuditDeps, 'providers' | 'onVerified' | 'record' | 'sealingKey' | 'keptHeads'>> & {
     limits?: StreamLimits;
   };

@@ -1,6 +1,4 @@
-/**
- * Search over the read models, newest first. Payments that are created later do not shift a page.
- */
+/** Search over the read models, newest first. Payments created later do not shift a page. */
 import type { z } from 'zod';
 import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
@@ -28,10 +26,7 @@ const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound =>
   };
 };
 
-/**
- * `only`: the one merchant that the actor may see. Throws ReadModelsUnavailable and
- * StoreUnavailable.
- */
+/** `only` is the merchant of the actor. Throws ReadModelsUnavailable and StoreUnavailable. */
 export const searchPage = async (
   { store, readModels }: Pick<AuditDeps, 'store' | 'readModels'>,
   requested: z.output<typeof SearchParameters>,

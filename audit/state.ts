@@ -8,7 +8,6 @@ import type { AuditBreak, AuditDifference, AuditState } from './contract.ts';
 import { auditEvent } from './history.ts';
 import type { StateParameters } from './parameters.ts';
 
-type Difference = z.infer<typeof AuditDifference>;
 type Requested = z.output<typeof StateParameters>;
 
 const isBranch = (value: unknown): value is Record<string, unknown> =>
@@ -18,6 +17,8 @@ const stepTo = (path: string, name: string, isList: boolean): string => {
   if (isList) return `${path}[${name}]`;
   return path === '' ? name : `${path}.${name}`;
 };
+
+type Difference = z.infer<typeof AuditDifference>;
 
 const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   if (was === now) return [];
@@ -30,14 +31,8 @@ const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   return [{ path, was, now }];
 };
 
-/**
- * The revision that was requested, or the last one at the requested time; -1 where there was none
- * yet.
- */
-const revisionAt = (
-  events: readonly RecordedPaymentEvent[],
-  { revision, at }: Requested,
-): number => {
+/** The requested revision, or the last one at the requested time; -1 where there was none yet. */
+const revisionAt = (events: readonly RecordedPaymentEvent[], { revision, at }: Requested) => {
   if (revision !== undefined) return revision;
   const last = events.length - 1;
   return at === undefined ? last : events.findLastIndex(({ time }) => time <= at);
@@ -47,7 +42,7 @@ export type State = Omit<z.infer<typeof AuditState>, 'event'> & {
   event: ReturnType<typeof auditEvent>;
 };
 
-export type NoState = { none: 'not yet' | 'beyond' | 'broken'; detail: string };
+type NoState = { none: 'not yet' | 'beyond' | 'broken'; detail: string };
 
 /**
  * `events`: the whole stream, or those before `broken`, after which no state is shown. Throws Error
@@ -63,9 +58,8 @@ export const stateOf = (
   const event = events[revision];
   // By time, the last event before the break may not be the last of that time.
   const isLast = revision === last && requested.revision === undefined;
-  if (broken !== undefined && (revision > last || isLast)) {
+  if (broken !== undefined && (revision > last || isLast))
     return { none: 'broken', detail: describeBreak(broken) };
-  }
   if (revision > last) return { none: 'beyond', detail: `revision must be at most ${last}` };
   if (event === undefined)
     return { none: 'not yet', detail: 'the payment did not exist yet at that time' };

@@ -1,6 +1,4 @@
-/**
- * Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms.
- */
+/** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
 import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
@@ -104,10 +102,7 @@ export type LogVerification = {
 /** Events of every merchant; `estimated` where there are about `of`. */
 type Progress = { verified: number; of: number; estimated: boolean };
 
-const findingOf = (
-  { count }: LogBreaks,
-  kept: KeptHeadFound | undefined,
-): AuditVerification['finding'] => {
+const findingOf = ({ count }: LogBreaks, kept: KeptHeadFound | undefined) => {
   if (count > 0) return 'BROKEN';
   return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
@@ -146,11 +141,7 @@ export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefin
 
 type RemovedDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
 
-const isOf = async (
-  { merchants }: RemovedDeps,
-  { stream }: LogBreak,
-  only: string,
-): Promise<boolean> =>
+const isOf = async ({ merchants }: RemovedDeps, { stream }: LogBreak, only: string) =>
   (await merchants.of({ stream, revision: 1, position: '', unreadable: '' })) === only;
 
 /**

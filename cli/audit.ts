@@ -29,12 +29,10 @@ export const paymentPath = (
   parameters?: Record<string, unknown>,
 ): string => pathOf(`/audit/v1/payments/${encodeURIComponent(paymentId)}/${name}`, parameters);
 
-/** The time of day of an RFC 3339 time. */
 export const clockOf = (time: string): string => time.slice(11, 23);
 
 export const dateAndClockOf = (time: string): string => `${time.slice(0, 10)} ${clockOf(time)}`;
 
-/** Empty where the event has no amount. */
 export const amountIn = (event: ShownEvent): string =>
   'amounts' in event && event.amounts !== undefined
     ? money(event.amounts.amount, event.amounts.currency)

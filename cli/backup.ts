@@ -119,20 +119,17 @@ const copyFolder = async (from: string, to: string): Promise<Copied> => {
 const runBackup = async (target: string, { format }: { format: Format }): Promise<void> => {
   process.umask(0o077);
   const { dataDir, eventStoreDbUrl } = readSettings();
-  if (eventStoreDbUrl !== undefined) {
+  if (eventStoreDbUrl !== undefined)
     throw new CommandFailed(
       'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; to back up the servers see "EventStoreDB, MongoDB, Kafka" in docs/operations.md',
     );
-  }
   const folder = resolve(target);
-  if (existsSync(folder)) {
+  if (existsSync(folder))
     throw new CommandFailed(
       `${folder} exists already, and a backup replaces nothing; name another folder`,
     );
-  }
-  if (!existsSync(join(dataDir, EVENTS))) {
+  if (!existsSync(join(dataDir, EVENTS)))
     throw new CommandFailed(`DATA_DIR: ${dataDir} holds no events; see payments doctor`);
-  }
   const copied = await copyFolder(dataDir, folder);
   if (format === 'json') return printJson(copied);
   print(`${folder}  ${counted(copied.events)} events`);

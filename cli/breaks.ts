@@ -9,7 +9,7 @@ import { columns, counted, note, print } from './output.ts';
 type Shown = LogBreak & { line?: number | undefined };
 
 /** A person acknowledges a break by this name. */
-export const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): string =>
+const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): string =>
   `${stream}@${revision}`;
 
 export const placeOf = (broken: Shown): string =>
@@ -30,7 +30,6 @@ export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'ackn
 
 const rowOf = (broken: Shown): string[] => ['BREAK', nameOf(broken), placeOf(broken)];
 
-/** Names the breaks where there are several. */
 export const printBreaks = ({ count, named, acknowledged }: LogBreaks<Shown>): void => {
   printAcknowledged({ acknowledged });
   if (count < 2) return;

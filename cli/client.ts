@@ -36,9 +36,8 @@ const localUrl = (): string => {
 const serviceUrl = (): string => {
   const given = process.env.PAYMENTS_URL?.trim();
   if (given === undefined || given === '') return localUrl();
-  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) {
+  if (!/^https?:\/\//i.test(given) || !URL.canParse(given))
     throw new CommandFailed('PAYMENTS_URL must be an http or https address');
-  }
   return given.replace(/\/+$/, '');
 };
 
@@ -121,7 +120,6 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
   };
 };
 
-/** What to do next, by the code of an error body. */
 const NEXT: Record<string, string> = {
   FORBIDDEN:
     'set PAYMENTS_TOKEN to such a token: payments token --merchant "*" --scope … --subject <your name>',
@@ -138,7 +136,6 @@ const nextToken = (): string => {
   return `the token was signed with ${key}: set DATA_DIR, or JWT_SECRET, as the service has it, or PAYMENTS_TOKEN to a valid token`;
 };
 
-/** An error body as one line, with what to do next. */
 export const rejectionLine = (status: number, body: string): string => {
   const { error, message, details } = jsonFieldsOf(body);
   if (typeof error !== 'string')
@@ -196,8 +193,7 @@ export const postToFollowing = async (
     if (response.ok) return response;
     const text = await textOf(response);
     const reason = response.headers.get(REJECTION_HEADER);
-    if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY') {
+    if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY')
       throw new CommandFailed(rejectionLine(response.status, text) + next(reason));
-    }
   }
 };

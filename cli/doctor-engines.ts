@@ -1,4 +1,5 @@
 /** Reports of the engines for `payments doctor`, each called as the service would call it, with the likely cause of a failure. */
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -11,21 +12,20 @@ import { createLogger } from '../shared/runtime/log.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { unchangedAddress } from './stopped-file.ts';
 
-/** Of one engine, or of the provider. */
+/**
+ * Of one engine, or of the provider. `place` is without secrets; `state` is `up`, `down`, `not set`, `empty`,
+ * `in the service`, or a state of /health/ready; `fault`: it is set and cannot be used.
+ */
 export type EngineFinding = {
   engine: string;
-  /** Without secrets. */
   place: string;
-  /** `up`, `down`, `not set`, `empty`, `in the service`, or a state of /health/ready. */
   state: string;
-  /** The engine is set and cannot be used. */
   fault: boolean;
   cause?: string;
 };
 
 const CONNECT_MS_MAX = 2_000;
 const PROBE_MS_MAX = 8_000;
-const noResponse = (): Error => new Error(`no response within ${PROBE_MS_MAX} ms`);
 
 /** Where several servers failed, the first one's error. */
 const lineOf = (error: unknown): string => {
@@ -46,22 +46,20 @@ const SILENT = 'no connection in time: is a firewall in between, or the address 
 type Address = { host: string; port: number };
 
 /** Undefined once connected, else the likely cause of the failure. */
-const connectTo = ({ host, port }: Address): Promise<string | undefined> => {
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+const connectTo = async ({ host, port }: Address): Promise<string | undefined> => {
   const socket = connect({ host, port });
-  const timer = setTimeout(() => resolve(`${host}:${port}: ${SILENT}`), CONNECT_MS_MAX);
-  socket.once('connect', () => resolve(undefined));
-  socket.once('error', (error: NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }) => {
-    const code = error.code ?? error.errors?.[0]?.code ?? 'unknown';
-    resolve(`${host}:${port}: ${CAUSES[code] ?? code}`);
-  });
-  return promise.finally(() => {
-    clearTimeout(timer);
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS_MAX) });
+    return undefined;
+  } catch (error) {
+    const { name, code, errors } = Object(error);
+    const known = code ?? errors?.[0]?.code ?? 'unknown';
+    return `${host}:${port}: ${name === 'AbortError' ? SILENT : (CAUSES[known] ?? known)}`;
+  } finally {
     socket.destroy();
-  });
+  }
 };
 
-/** Undefined when one of the addresses can be connected to. */
 const connectToAny = async (addresses: readonly Address[]): Promise<string | undefined> => {
   const causes = await Promise.all(addresses.map(connectTo));
   return causes.some((cause) => cause === undefined) ? undefined : causes[0];
@@ -79,25 +77,23 @@ const addressesOf = (url: string, byDefault: number): Address[] => {
   return hosts.split(',').map((host) => addressOf(host, byDefault));
 };
 
-type Probe = {
-  engine: string;
-  place: string;
+/** `call` throws when the engine cannot be used; `hint` is the likely cause where it listens all the same. */
+type Probe = Pick<EngineFinding, 'engine' | 'place' | 'cause'> & {
   addresses: readonly Address[];
-  /** Throws when the engine cannot be used. */
   call: () => Promise<unknown>;
-  /** The likely cause where the engine listens and the call fails. */
   hint: string;
 };
 
-const probe = async ({ engine, place, addresses, call, hint }: Probe): Promise<EngineFinding> => {
-  const down = (cause: string) => ({ engine, place, state: 'down', fault: true, cause });
+const probe = async ({ addresses, call, hint, ...found }: Probe): Promise<EngineFinding> => {
   const closed = await connectToAny(addresses);
-  if (closed !== undefined) return down(closed);
+  if (closed !== undefined) return { ...found, state: 'down', fault: true, cause: closed };
   try {
-    await within(PROBE_MS_MAX, call(), noResponse);
-    return { engine, place, state: 'up', fault: false };
+    const late = () => new Error(`no response within ${PROBE_MS_MAX} ms`);
+    await within(PROBE_MS_MAX, call(), late);
+    return { ...found, state: 'up', fault: false };
   } catch (error) {
-    return down(`it listens, but: ${lineOf(error)}; ${hint}`);
+    const cause = `it listens, but: ${lineOf(error)}; ${hint}`;
+    return { ...found, state: 'down', fault: true, cause };
   }
 };
 
@@ -172,7 +168,7 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   });
 };
 
-const providerProbe = (config: Config, url: string): Probe & Pick<EngineFinding, 'cause'> => {
+const providerProbe = (config: Config, url: string): Probe => {
   const { stripe } = config;
   const { hostname, port, protocol } = new URL(url);
   const callOn = async <T>(call: (opened: Provider) => Promise<T>): Promise<T> => {
@@ -190,8 +186,8 @@ const providerProbe = (config: Config, url: string): Probe & Pick<EngineFinding,
     return { ...to, hint, call: () => callOn((opened) => opened.ledger(null, 1)) };
   }
   return {
-    ...to,
     cause: stripe.live ? 'Stripe in live mode, moves money' : 'Stripe in test mode, moves no money',
+    ...to,
     hint: 'is STRIPE_SECRET_KEY a key that is not rolled, and are the accounts of MERCHANTS_FILE its own?',
     // The ledger from now on is short.
     call: () => callOn((opened) => opened.ledgerEnd(`${Math.floor(Date.now() / 1_000)}.`)),
@@ -204,10 +200,8 @@ const provider = async (config: Config): Promise<EngineFinding> => {
     const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
     return withoutFault('provider', 'none', 'in the service', cause);
   }
-  const { cause, ...to } = providerProbe(config, url);
-  return { ...(cause && { cause }), ...(await probe(to)) };
+  return probe(providerProbe(config, url));
 };
 
-/** For a stopped service: calls every engine that the settings name. */
 export const lookAtEngines = (config: Config): Promise<EngineFinding[]> =>
   Promise.all([eventStore(config), readModels(config), kafka(config), provider(config)]);

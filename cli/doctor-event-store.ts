@@ -1,5 +1,5 @@
 /** Reports of the server of EVENTSTOREDB_URL for `payments doctor`: its nodes, and the rights of its user (docs/eventstoredb.md). */
-import type { Right, ServerFacts } from '../shared/event-store/eventstoredb/server-facts.ts';
+import type { ServerFacts } from '../shared/event-store/eventstoredb/server-facts.ts';
 
 /** `faults` keep the service from its work, `warnings` do not. */
 export type EventStoreServerFinding = ServerFacts & { faults: string[]; warnings: string[] };
@@ -17,12 +17,15 @@ const versionWarnings = (version: string | null): string[] => {
 
 const GIVE_RIGHTS = '`npm run eventstoredb:rights -- <user>` gives it that right';
 
-const faultsOf = ({ readAll, append }: ServerFacts): string[] => [
-  ...(readAll === 'refused'
-    ? [`the user may not read $all, so no read model can follow: ${GIVE_RIGHTS}`]
-    : []),
-  ...(append === 'refused' ? [`the user may not append: ${GIVE_RIGHTS}`] : []),
-];
+const textsIn = (lines: (string | false)[]): string[] =>
+  lines.filter((line) => typeof line === 'string');
+
+const faultsOf = ({ readAll, append }: ServerFacts): string[] =>
+  textsIn([
+    readAll === 'refused' &&
+      `the user may not read $all, so no read model can follow: ${GIVE_RIGHTS}`,
+    append === 'refused' && `the user may not append: ${GIVE_RIGHTS}`,
+  ]);
 
 const warningsOf = (facts: ServerFacts): string[] => {
   const { version, members, namesOneNode, isInsecure, remove, rewriteMetadata } = facts;
@@ -32,7 +35,7 @@ const warningsOf = (facts: ServerFacts): string[] => {
   ].join(' and ');
   const who = isInsecure ? 'the server checks no user: whoever reaches it may' : 'the user may';
   const hasNoLeader = members.length > 0 && members.every(({ state }) => state !== 'leader');
-  const lines = [
+  return textsIn([
     may !== '' && `${who} ${may}, so the log is append-only by our word alone`,
     members.length > 1 &&
       namesOneNode &&
@@ -40,8 +43,7 @@ const warningsOf = (facts: ServerFacts): string[] => {
     hasNoLeader &&
       'no node leads, so nothing can be appended: wait for the election, or start the others',
     ...versionWarnings(version),
-  ];
-  return lines.filter((line) => typeof line === 'string');
+  ]);
 };
 
 /** Throws Error with one line for an address that cannot be read. */
@@ -51,24 +53,19 @@ export const lookAtEventStoreServer = async (url: string): Promise<EventStoreSer
   return { ...facts, faults: faultsOf(facts), warnings: warningsOf(facts) };
 };
 
-const RIGHTS: readonly [name: 'readAll' | 'append' | 'remove' | 'rewriteMetadata', text: string][] =
-  [
-    ['readAll', 'read $all'],
-    ['append', 'append'],
-    ['remove', 'delete streams'],
-    ['rewriteMetadata', 'rewrite metadata'],
-  ];
-
 const versionText = (version: string | null): string => {
   if (version === null) return 'unknown: the server does not say';
   return isSupported(version) ? `${version}, supported` : version;
 };
 
-export const serverRows = (finding: EventStoreServerFinding): [string, string][] => [
+export const serverRows = (finding: EventStoreServerFinding): string[][] => [
   ['  version', versionText(finding.version)],
-  ...finding.members.map(({ address, state, isAlive }): [string, string] => [
+  ...finding.members.map(({ address, state, isAlive }) => [
     `  ${address}`,
     isAlive ? state : `${state}, not alive`,
   ]),
-  ...RIGHTS.map(([name, text]): [string, string] => [`  ${text}`, finding[name] satisfies Right]),
+  ['  read $all', finding.readAll],
+  ['  append', finding.append],
+  ['  delete streams', finding.remove],
+  ['  rewrite metadata', finding.rewriteMetadata],
 ];

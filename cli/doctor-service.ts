@@ -17,11 +17,11 @@ import { CommandFailed } from './command-failed.ts';
 import type { EngineFinding } from './doctor-engines.ts';
 import { count } from './output.ts';
 
+/** `settings` are those in effect there; null where `reason` says why they could not be read. */
 export type ServiceFinding = {
   url: string;
   state: 'running' | 'not ready' | 'stopped';
   engines: EngineFinding[];
-  /** In effect there; null where `reason` says why they could not be read. */
   settings: ServiceSettings | null;
   reason?: string;
 };
@@ -37,26 +37,19 @@ const ENGINES: Record<string, string> = {
   relay: 'Kafka',
 };
 
-const WELL: readonly ('up' | ProjectorStatus['state'] | DelivererStatus['state'] | RelayState)[] = [
-  'up',
-  'off',
-  'idle',
-  'starting',
-  'catching-up',
-  'running',
-  'standing-by',
-];
+type Known = 'up' | ProjectorStatus['state'] | DelivererStatus['state'] | RelayState;
+const WELL: Known[] = ['up', 'off', 'idle', 'starting', 'catching-up', 'running', 'standing-by'];
 
 const placeOf = (name: string, settings: ServiceSettings | null): string => {
-  const givenFor = (setting: string) => {
-    const { value = 'not set' } = settings?.settings.find((one) => one.name === setting) ?? {};
-    return value === 'not set' ? undefined : value;
-  };
   if (settings === null) return '';
-  if (name === 'eventStore') return givenFor('EVENTSTOREDB_URL') ?? 'SQLite, events.sqlite';
-  if (name === 'readModels') return givenFor('MONGODB_URL') ?? 'SQLite, read-models.sqlite';
+  const given = (setting: string, otherwise: string) => {
+    const { value = 'not set' } = settings.settings.find((one) => one.name === setting) ?? {};
+    return value === 'not set' ? otherwise : value;
+  };
+  if (name === 'eventStore') return given('EVENTSTOREDB_URL', 'SQLite, events.sqlite');
+  if (name === 'readModels') return given('MONGODB_URL', 'SQLite, read-models.sqlite');
   if (name === 'provider') return settings.provider.address ?? 'in the service';
-  return name === 'relay' ? (givenFor('KAFKA_BROKERS') ?? 'none') : '';
+  return name === 'relay' ? given('KAFKA_BROKERS', 'none') : '';
 };
 
 const engineFinding = (
@@ -72,10 +65,7 @@ const engineFinding = (
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
 };
 
-const projectorPart = async (
-  name: string,
-  read: Promise<State | undefined>,
-): Promise<EngineFinding> => {
+const projectorPart = async (name: string, read: Promise<State | undefined>) => {
   try {
     return engineFinding(name, (await read) ?? { state: 'unknown' }, null);
   } catch (error) {
@@ -88,19 +78,15 @@ const projectorPart = async (
 /** The command API, whose health the gateway shows, knows neither the projector nor the relay. */
 const projectorFindings = async (): Promise<EngineFinding[]> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const read = <T>(path: string) => jsonOf<T>(client.get(path));
-  return Promise.all([
-    projectorPart(
-      'projector',
-      read<{ projections: State[] }>('/ops/v1/projections').then(({ projections: [own] }) => own),
-    ),
-    projectorPart(
-      'relay',
-      read<{ relay: RelayStatus }>('/ops/v1/topics').then(({ relay: { state, error } }) =>
-        error === undefined ? { state } : { state, reason: error },
-      ),
-    ),
-  ]);
+  const projector = async () => {
+    const list = await jsonOf<{ projections: State[] }>(client.get('/ops/v1/projections'));
+    return list.projections[0];
+  };
+  const relay = async () => {
+    const { relay: own } = await jsonOf<{ relay: RelayStatus }>(client.get('/ops/v1/topics'));
+    return { state: own.state, ...(own.error !== undefined && { reason: own.error }) };
+  };
+  return Promise.all([projectorPart('projector', projector()), projectorPart('relay', relay())]);
 };
 
 /** Undefined where nothing responds. */

@@ -1,14 +1,13 @@
 /** Reports for `payments doctor`: the settings of this shell with secrets hidden, and the data folder. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
+import type { EffectiveSetting } from '../shared/runtime/config.ts';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { isFileLocked } from '../shared/runtime/file-lock.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { shownSetting } from '../shared/runtime/settings/effective.ts';
 import { SECRET_SETTINGS, settingsTable } from '../shared/runtime/settings/table.ts';
 
-/** The settings of this shell that are set, without a check. */
 const givenSettings = (env: NodeJS.ProcessEnv): EffectiveSetting[] =>
   settingsTable.flatMap(({ name }) => {
     const value = env[name]?.trim() ?? '';
@@ -17,10 +16,7 @@ const givenSettings = (env: NodeJS.ProcessEnv): EffectiveSetting[] =>
     return [{ name, value: shown, origin: 'environment' as const }];
   });
 
-/** `config` is undefined where there is a problem. */
-export const lookAtSettings = (
-  env: NodeJS.ProcessEnv,
-): { settings: EffectiveSetting[]; problems: string[]; config: Config | undefined } => {
+export const lookAtSettings = (env: NodeJS.ProcessEnv) => {
   const read = loadConfig(env);
   return read.ok
     ? { settings: [...read.config.effective], problems: [], config: read.config }
@@ -31,7 +27,6 @@ export const lookAtSettings = (
 export type DataFolderFinding = {
   path: string;
   state: 'writable' | 'not there yet' | 'not writable';
-  /** By a running service. */
   held: boolean;
   freeBytes: number | null;
   files: { name: string; bytes: number }[];
@@ -40,37 +35,32 @@ export type DataFolderFinding = {
 
 const FREE_BYTES_MIN = 100e6;
 
-const isWritableFolder = (path: string): boolean => {
+const orElse = <T>(otherwise: T, read: () => T): T => {
   try {
-    accessSync(path, constants.W_OK | constants.X_OK);
-    return statSync(path).isDirectory();
+    return read();
   } catch {
-    return false;
+    return otherwise;
   }
+};
+
+const isWritableFolder = (path: string): boolean => {
+  accessSync(path, constants.W_OK | constants.X_OK);
+  return statSync(path).isDirectory();
 };
 
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 
-const freeIn = (path: string): number | null => {
-  try {
-    const { bavail, bsize } = statfsSync(path);
-    return bavail * bsize;
-  } catch {
-    return null;
-  }
+const freeIn = (path: string): number => {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
 };
 
-const filesIn = (path: string): DataFolderFinding['files'] => {
-  try {
-    return readdirSync(path, { withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => ({ name, bytes: statSync(join(path, name)).size }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
-  } catch {
-    return [];
-  }
-};
+const filesIn = (path: string): DataFolderFinding['files'] =>
+  readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => ({ name, bytes: statSync(join(path, name)).size }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 
 const problemOf = (path: string, writable: boolean, freeBytes: number | null) => {
   if (!writable)
@@ -84,15 +74,15 @@ const problemOf = (path: string, writable: boolean, freeBytes: number | null) =>
 export const lookAtDataFolder = (path: string): DataFolderFinding => {
   const exists = existsSync(path);
   const at = nearestExisting(path);
-  const writable = isWritableFolder(at);
-  const freeBytes = freeIn(at);
+  const writable = orElse(false, () => isWritableFolder(at));
+  const freeBytes = orElse(null, () => freeIn(at));
   const problem = problemOf(path, writable, freeBytes);
   return {
     path,
     state: writable ? (exists ? 'writable' : 'not there yet') : 'not writable',
     held: isFileLocked(join(path, SERVICE_LOCK)),
     freeBytes,
-    files: filesIn(path),
+    files: orElse([], () => filesIn(path)),
     ...(problem === undefined ? {} : { problem }),
   };
 };

@@ -30,13 +30,11 @@ type Finding = {
   service: Pick<ServiceFinding, 'url' | 'state' | 'reason'> | null;
   settingsOf: 'service' | 'shell';
   settings: EffectiveSetting[];
-  /** Settings of this shell that differ from the service's. */
   shellDiffers: string[];
   dataFolder: DataFolderFinding | null;
   engines: EngineFinding[];
   /** The server of EVENTSTOREDB_URL of this shell; null where it is not set or the server is down. */
   eventStoreServer: EventStoreServerFinding | null;
-  /** With reasons. */
   notLookedAt: string[];
   /** With any item the exit code is 3 where nothing else is wrong. */
   attention: AttentionItem[];
@@ -61,10 +59,7 @@ const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | 
   return lookAtDataFolder(settings?.dataFolder ?? config.dataDir);
 };
 
-const serverOf = async (
-  { eventStoreDbUrl: url }: Config,
-  engines: readonly EngineFinding[],
-): Promise<EventStoreServerFinding | null> => {
+const serverOf = async ({ eventStoreDbUrl: url }: Config, engines: readonly EngineFinding[]) => {
   const isUp = engines.some(({ engine, state }) => engine === 'event store' && state === 'up');
   return url !== undefined && isUp ? lookAtEventStoreServer(url) : null;
 };
@@ -124,12 +119,6 @@ const NOTHING = {
   attention: [],
 };
 
-const examine = async (): Promise<Finding> => {
-  const { settings, problems, config } = lookAtSettings(process.env);
-  if (config !== undefined) return examineWith(config, settings);
-  return { ok: false, problems, settingsOf: 'shell', settings, ...NOTHING };
-};
-
 const title = (text: string): void => print('', styled('bold', text));
 
 const sizeOf = (bytes: number): string => {
@@ -186,7 +175,6 @@ const whyStopped = ({ service, dataFolder }: Finding): string =>
     ? `no service answers at ${service?.url}, and one holds the data folder: are HOST and PORT here its own?`
     : `the service is stopped: nothing answers at ${service?.url}; start it with npm start, or set PAYMENTS_URL`;
 
-/** The worst first. */
 const failures = (finding: Finding): string[] => {
   const { problems, service, dataFolder, engines, eventStoreServer } = finding;
   if (problems.length > 0)
@@ -210,7 +198,11 @@ const attentionLines = ({ attention }: Finding): string[] =>
   attention.map(({ what, next }) => `${what}; next: ${next}`);
 
 const doctor = async ({ format }: { format: Format }): Promise<void> => {
-  const finding = await examine();
+  const { settings, problems, config } = lookAtSettings(process.env);
+  const finding: Finding =
+    config === undefined
+      ? { ok: false, problems, settingsOf: 'shell', settings, ...NOTHING }
+      : await examineWith(config, settings);
   if (format === 'json') printJson(finding);
   else show(finding);
   const lines = finding.ok ? attentionLines(finding) : failures(finding);

@@ -26,7 +26,6 @@ import { publicKeyIn } from './sealing-key.ts';
 /** A moment of a payment; with neither field the present. */
 export type At = { revision?: string; at?: string };
 
-/** Where `payments events` reads a payment: from the service, or from an export. */
 export type Source = {
   timeline(): Promise<Pick<AuditTimeline, 'events' | 'broken'>>;
   state(at: At): Promise<State | AuditNoState>;
@@ -38,7 +37,7 @@ export type Source = {
  */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
 
-/** Whether the log hashes of an export lead from line to line and fit its seals. It does not check the events. */
+/** Checks the log hashes and the seals of an export, not its events; `misfit` is known once every line was passed. */
 const sealsOf = ({ completeness, log }: Manifest, publicKey: string | undefined) => {
   const { seals, reasonFor } = wholeLogCheck(completeness, { log, publicKey });
   let misfit: string | undefined;
@@ -48,14 +47,8 @@ const sealsOf = ({ completeness, log }: Manifest, publicKey: string | undefined)
       if (reason !== undefined) misfit ??= `position ${line.position}: ${reason}`;
     },
     count: () => seals.found().seals,
-    /** Once every line was passed. */
     misfit: () => misfit ?? (completeness === 'log' ? seals.missing()?.reason : undefined),
   };
-};
-
-const lineReason = (line: ExportLine | undefined, before: string): string | undefined => {
-  if (line === undefined) return NOT_A_LINE;
-  return line.chain === expectedChain(line, before) ? undefined : NOT_ITS_CHAIN;
 };
 
 const partOf = async (
@@ -74,11 +67,12 @@ const partOf = async (
   };
   for await (const line of exportLines(file)) {
     number += 1;
-    const reason = lineReason(line, last?.chain ?? LINES_START);
+    if (line === undefined) return upTo(line, NOT_A_LINE);
     // In an export of the whole log the line before is the event before it in the log.
     const logHashBefore = manifest.completeness === 'log' ? (last?.logHash ?? GENESIS_HASH) : null;
-    if (line?.stream === stream) forms.push({ ...line, logHashBefore });
-    if (line === undefined || reason !== undefined) return upTo(line, reason ?? NOT_A_LINE);
+    if (line.stream === stream) forms.push({ ...line, logHashBefore });
+    if (line.chain !== expectedChain(line, last?.chain ?? LINES_START))
+      return upTo(line, NOT_ITS_CHAIN);
     seals.pass(line);
     last = line;
   }
@@ -131,11 +125,10 @@ export const openFileSource = async (
       ...(broken === undefined ? {} : { broken }),
     }),
     state: async (at) => {
-      if (first.revision > 0 && manifest.completeness === 'range') {
+      if (first.revision > 0 && manifest.completeness === 'range')
         throw new CommandFailed(
           `${file} holds the payment from revision ${first.revision} on, and its state is made of every event; next: payments export ${paymentId} --out <file>`,
         );
-      }
       return stateAt({ events, broken }, at);
     },
   };

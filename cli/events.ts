@@ -79,7 +79,6 @@ const rowOf = (event: ShownEvent): string[] => {
   return [dateAndClockOf(time), ...place, type, amountIn(event), status, ...who, words];
 };
 
-/** The events as lines: time, place, type, amount, actor, reason. */
 export const timelineLines = (events: readonly ShownEvent[]): string[] =>
   columns(events.map(rowOf));
 

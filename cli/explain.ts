@@ -27,9 +27,8 @@ const show = (explanation: AuditExplanation): void => {
     `${command}${ofAmount} ${decision}  (the payment is ${status})`,
     ...details.map((d) => `  ${d}`),
   );
-  if (explanation.forbiddenBy.length > 0) {
+  if (explanation.forbiddenBy.length > 0)
     print('because of', ...columns(explanation.forbiddenBy.map(rowOf)));
-  }
   if (explanation.declined.length > 0) {
     const rows = explanation.declined.map((one) => [
       ...rowOf(one),

@@ -57,7 +57,6 @@ export const manifestShape = z.strictObject({
   removed: z
     .array(z.strictObject({ stream: z.string(), revision: z.int(), reason: z.string() }))
     .optional(),
-  /** The chain value of the last line. */
   chain: hash,
   bytes: z.int().min(0),
   sha256: hash,
@@ -126,9 +125,8 @@ export async function* exportLines(
   onBytes: OnBytes = () => undefined,
 ): AsyncGenerator<ExportLine | undefined> {
   try {
-    for await (const piece of piecesOf(file, onBytes)) {
+    for await (const piece of piecesOf(file, onBytes))
       yield isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
-    }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CommandFailed(`${file} cannot be read (${code ?? message})`);

@@ -29,15 +29,10 @@ const routeOf = (paymentId: string | undefined, { from, to }: Options): string =
   });
 };
 
-const exportEvents = async (
-  paymentId: string | undefined,
-  options: Options,
-  command: Command,
-): Promise<void> => {
+const exportEvents = async (paymentId: string | undefined, options: Options, command: Command) => {
   const { from, to, out } = options;
-  if (paymentId !== undefined && (from ?? to) !== undefined) {
+  if (paymentId !== undefined && (from ?? to) !== undefined)
     command.error('error: --from and --to are for the whole log; leave out the payment');
-  }
   refuseExisting(out, options.force === true);
   const client = await auditClient(options.merchant, options.data);
   const response = await orFail(
@@ -77,4 +72,4 @@ export const exportCommand = (): Command =>
     .addOption(dataOption())
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
-    .action((paymentId, options, command) => exportEvents(paymentId, options, command));
+    .action(exportEvents);

@@ -35,17 +35,13 @@ const rowOf = (found: AuditFound): string[] => [
 const find = async (q: string | undefined, { format, ...parameters }: Options): Promise<void> => {
   const client = await auditClient();
   const page = await jsonOf<Page>(client.get(pathOf('/audit/v1/payments', { q, ...parameters })));
-  if (format === 'json') {
-    printJson(page);
-    return;
-  }
-  if (page.payments.length === 0) {
+  if (format === 'json') return printJson(page);
+  if (page.payments.length === 0)
     return note(
       page.next === null
         ? 'No payment matches. Next: payments find, without filters'
         : `No payment created after ${page.searchedTo} matches: go on with --cursor ${page.next}`,
     );
-  }
   const [header = '', ...rows] = columns([HEADER, ...page.payments.map(rowOf)]);
   print(styled('bold', header), ...rows);
   if (page.next !== null) note(`There are more: add --cursor ${page.next}`);

@@ -6,6 +6,7 @@ import { LogMisfit } from '../projector/errors.ts';
 import type { KeyPlace } from '../projector/seals/key.ts';
 import { type Rotated, rotateSealingKey } from '../projector/seals/rotate.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, publicKeyOf } from '../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
@@ -49,7 +50,7 @@ const lockOf = (folder: string): FileLock => {
   }
 };
 
-/** Errors whose message is one line for the operator, and errors of files. */
+/** The errors of a rotation whose message is one line for the operator. */
 const asFailure = (error: unknown): unknown =>
   error instanceof LogMisfit ||
   error instanceof StoreUnavailable ||
@@ -58,16 +59,20 @@ const asFailure = (error: unknown): unknown =>
     ? new CommandFailed(`the rotation is not done: ${(error as Error).message}`)
     : error;
 
-/** The processes of a server's log seal no more until they start with the new key. */
-const rotateAt = async (url: string, place: KeyPlace): Promise<Rotated> => {
-  const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
-  const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
+const rotateOn = async (opening: Promise<EventStore>, place: KeyPlace): Promise<Rotated> => {
   try {
-    const store = await openEventStoreDb({ url, logger });
+    const store = await opening;
     return await rotateSealingKey(store, place).finally(() => store.close());
   } catch (error) {
     throw asFailure(error);
   }
+};
+
+/** Running processes seal the log of a server no more until they start with the new key. */
+const rotateAt = async (url: string, place: KeyPlace): Promise<Rotated> => {
+  const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
+  const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
+  return rotateOn(openEventStoreDb({ url, logger }), place);
 };
 
 const rotateIn = async (folder: string): Promise<Rotated> => {
@@ -75,14 +80,7 @@ const rotateIn = async (folder: string): Promise<Rotated> => {
   const file = join(folder, EVENTS);
   if (!existsSync(file)) throw new CommandFailed(`${folder} holds no ${EVENTS}`);
   const lock = lockOf(folder);
-  try {
-    const store = await openSqliteEventStore({ file });
-    return await rotateSealingKey(store, place).finally(() => store.close());
-  } catch (error) {
-    throw asFailure(error);
-  } finally {
-    lock.release();
-  }
+  return rotateOn(openSqliteEventStore({ file }), place).finally(() => lock.release());
 };
 
 const rotate = async (options: Options): Promise<void> => {

@@ -30,12 +30,7 @@ const codeOf = (error: unknown): string => {
   return name === 'TimeoutError' ? 'TIMEOUT' : (cause?.code ?? 'FAILED');
 };
 
-const forward = async (
-  url: string,
-  secret: string,
-  id: string,
-  body: string,
-): Promise<Forwarded> => {
+const forward = async (url: string, secret: string, id: string, body: string) => {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const began = performance.now();
   const latencyMs = () => Math.round(performance.now() - began);

@@ -28,9 +28,8 @@ const isWanted = (event: ShownEvent, { type, payment }: Options): boolean =>
   (payment === undefined || event.paymentId === payment);
 
 const show = (event: ShownEvent, options: Options): void => {
-  if (isWanted(event, options)) {
+  if (isWanted(event, options))
     print(options.format === 'json' ? JSON.stringify(event) : lineOf(event));
-  }
 };
 
 const listen = async (options: Options): Promise<void> => {

@@ -20,25 +20,21 @@ const shown = (text: string): string =>
     .map((part) => (OWN_SEQUENCES.has(part) ? part : withoutControlSigns(part)))
     .join('');
 
-/** Writes data to stdout. */
 export const print = (...lines: string[]): void => {
   process.stdout.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
 
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2));
 
-/** Writes remarks to stderr: progress, what to do next. */
 export const note = (...lines: string[]): void => {
   process.stderr.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
 
-/** A text as one word of a shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export const styled = (style: Style, text: string): string =>
   styleText(style, text, { stream: process.stdout });
 
-/** Rows as lines in left-aligned columns. */
 export const columns = (given: readonly (readonly string[])[]): string[] => {
   // A line break in a cell would forge a row.
   const rows = given.map((row) => row.map((cell) => shown(cell).replace(/[\n\t]/g, ' ')));

@@ -12,10 +12,7 @@ const signed = (claims: Claims): Promise<string> =>
   makeToken(readSettings(), { ...claims, ttlSeconds: TTL_SECONDS });
 
 /** The token is in the fragment: browsers never send it, and the page clears it from the address. */
-const printAddress = async (
-  page: string,
-  tokenOf: () => string | Promise<string>,
-): Promise<void> => {
+const printAddress = async (page: string, tokenOf: () => string | Promise<string>) => {
   const { url } = await openClient();
   print(`${url}/${page}#token=${await tokenOf()}`);
 };

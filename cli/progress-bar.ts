@@ -1,6 +1,6 @@
 /**
- * Progress on stderr, of work whose total is known, or about known: in a terminal a bar with rate and time left, in a
- * pipe a plain line every two seconds, which reads well in a log.
+ * Progress on stderr: in a terminal a bar with rate and time left, in a pipe a plain line every two seconds,
+ * which reads well in a log.
  */
 import { SingleBar } from 'cli-progress';
 import { counted, note } from './output.ts';
@@ -15,7 +15,7 @@ export type Progress = {
 
 const LINE_EVERY_MS = 2_000;
 
-/** All may be counted before the work has ended: a rebuild then makes indexes and compares. */
+/** A rebuild makes indexes and compares after it has counted all. */
 const rateOf = (done: number, total: number, startedAtMs: number) => {
   const seconds = Math.max((performance.now() - startedAtMs) / 1000, 0.001);
   const perSecond = done / seconds;

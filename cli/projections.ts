@@ -13,7 +13,6 @@ const ROUTE = '/ops/v1/projections';
 type Status = ProjectionList['projections'][number];
 type Rebuild = NonNullable<Status['rebuild']>;
 type Rebuilt = NonNullable<Rebuild['result']>;
-type MoneyDifference = Rebuilt['money']['named'][number];
 
 const lagOf = ({ lagEvents, lagIsExact, lagSeconds }: Status): string =>
   lagEvents === null || lagSeconds === null
@@ -32,9 +31,8 @@ const rowOf = (status: Status): string[] => [
 const rebuildLine = (rebuild: Rebuild): string => {
   const { state, startedAt, done, total, estimated, secondsLeft, reason } = rebuild;
   const far = `${counted(done)}/${estimated ? 'about ' : ''}${counted(total)} events`;
-  if (state === 'running') {
+  if (state === 'running')
     return `rebuild running since ${startedAt}: ${far}, ${Math.ceil(secondsLeft)} s left`;
-  }
   const end = state === 'done' ? far : `at ${far}: ${reason}`;
   return `rebuild ${state} ${rebuild.endedAt}: ${end}`;
 };
@@ -58,21 +56,19 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
   }
 };
 
-const startRebuild = (client: Client, accept: boolean): Promise<Response> => {
+const rebuildNow = async (client: Client, accept: boolean): Promise<Rebuilt> => {
   const path = `${ROUTE}/rebuild${accept ? '?accept=true' : ''}`;
-  return postToFollowing(client, path, { accept: 'text/event-stream' }, (reason) =>
-    reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '',
-  );
-};
-
-const rebuildNow = async (client: Client, accept: boolean): Promise<Rebuilt> =>
-  resultOf(await startRebuild(client, accept), {
+  const next = (reason: string | null) =>
+    reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '';
+  const started = await postToFollowing(client, path, { accept: 'text/event-stream' }, next);
+  return resultOf(started, {
     what: 'rebuild',
     lost: 'the connection to the projector was lost; the state of the rebuild: payments projections status',
     failed: (data) =>
       `the rebuild failed, the old read models are served: ${JSON.parse(data).reason}; start it again: payments projections rebuild`,
     progressOf: JSON.parse,
   });
+};
 
 const show = (rebuilt: Rebuilt): void => {
   const { events, seconds, equal, old, new: fresh } = rebuilt;
@@ -101,7 +97,7 @@ const FIELDS = [
 ] as const;
 
 /** `capturedAmount 1500, in the log 9500`, in minor units. */
-const moneyLine = ({ paymentId, served, inLog }: MoneyDifference): string => {
+const moneyLine = ({ paymentId, served, inLog }: Rebuilt['money']['named'][number]): string => {
   if (inLog === null) return `${paymentId}  ${served.status} ${served.amount}, not in the log`;
   const differing = FIELDS.filter((field) => served[field] !== inLog[field]);
   const parts = differing.map((name) => `${name} ${served[name]}, in the log ${inLog[name]}`);
@@ -113,18 +109,16 @@ const rejectOddities = ({ served, money, parked }: Rebuilt): void => {
   for (const { paymentId, revision, reason } of parked)
     note(`parked: ${paymentId} at revision ${revision}: ${reason}`);
   for (const one of money.named) note(moneyLine(one));
-  if (!served) {
+  if (!served)
     throw new CommandFailed(
       `not switched: ${money.count} payments say other money in the log than in the served read models, which may be the right ones; payments verify --all, payments reconcile, and if the log is right: payments projections rebuild --accept`,
       3,
     );
-  }
-  if (parked.length > 0) {
+  if (parked.length > 0)
     throw new CommandFailed(
       `${parked.length} payments are parked: the new read models could not take their events; payments verify --read-models says the same, payments parked list since when, payments verify --all whether the log was changed`,
       3,
     );
-  }
 };
 
 const isConfirmed = async (): Promise<boolean> => {

@@ -51,9 +51,8 @@ const show = (result: Reconciliation): void => {
   );
   if (atOtherProviders > 0)
     print(`not compared: ${count(atOtherProviders, 'operation')} that other providers were sent`);
-  for (const { paymentId, position, revision, reason } of unreadableEvents) {
+  for (const { paymentId, position, revision, reason } of unreadableEvents)
     print(`not readable: ${paymentId}, revision ${revision}, position ${position}: ${reason}`);
-  }
   if (differences.length > 0) print(...columns([HEADER, ...differences.map(rowOf)]));
   print(...reasonsOf(differences));
   if (more > 0) print(`and ${count(more, 'more difference')}`);
@@ -97,7 +96,7 @@ export const failureOf = (
   return parts.filter(Boolean).join('; ');
 };
 
-/** A stream, which no proxy gives up while a long ledger is read. */
+/** Asks for a stream, which no proxy closes while a long ledger is read. */
 const compare = async (data: string | undefined): Promise<Reconciliation> => {
   const client = await auditClient(undefined, data);
   const accept = { accept: 'text/event-stream' };
@@ -167,10 +166,7 @@ const failUnlessEqual = (compared: PaymentReconciliation): void => {
 };
 
 /** Prints each operation with its finding; throws CommandFailed unless log and provider agree. */
-const reconcilePayment = async (
-  paymentId: string,
-  { merchant, limit, format }: Options,
-): Promise<void> => {
+const reconcilePayment = async (paymentId: string, { merchant, limit, format }: Options) => {
   const client = await auditClient(merchant);
   const path = paymentPath(paymentId, 'reconcile', { limit });
   const result = await jsonOf<PaymentReconciliation>(client.get(path));

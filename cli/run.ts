@@ -40,9 +40,8 @@ export const buildProgram = async (requested?: string): Promise<Command> => {
     .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
   const known =
     requested !== undefined && Object.hasOwn(VERBS, requested) ? VERBS[requested] : undefined;
-  for (const make of known === undefined ? Object.values(VERBS) : [known]) {
+  for (const make of known === undefined ? Object.values(VERBS) : [known])
     program.addCommand((await make()).copyInheritedSettings(program));
-  }
   return program;
 };
 

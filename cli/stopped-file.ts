@@ -17,9 +17,8 @@ const copyOf = (file: string): string => {
   // A signal ends a process without 'exit'.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const copy = join(folder, basename(file));
-  for (const end of ['', WAITING_PAGES]) {
+  for (const end of ['', WAITING_PAGES])
     copyFileSync(file + end, copy + end, constants.COPYFILE_FICLONE);
-  }
   note(`${file}${WAITING_PAGES} holds pages that are not in the file: a copy in ${folder} is read`);
   return copy;
 };

@@ -66,12 +66,10 @@ const openStore = async (folder: string): Promise<EventStore> => {
   }
 };
 
-type SealedHead = { publicKey?: string; misfit?: string };
-
-/** Whether the log is the one that was sealed last, by the key of the settings or the folder. Throws StoreUnavailable. */
-const checkSealedHead = async (folder: string, store: EventStore): Promise<SealedHead> => {
+/** Checks the log by its last seal and the key of the settings or the folder. Throws StoreUnavailable. */
+const checkSealedHead = async (folder: string, store: EventStore) => {
   const { keyFile } = keyPlaceOf(folder);
-  const found: SealedHead = {};
+  const found: { publicKey?: string; misfit?: string } = {};
   if (!existsSync(keyFile)) return found;
   try {
     const own = publicKeyOf(await readSealingKey(keyFile));
@@ -143,12 +141,6 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   return app;
 };
 
-const notReadable = (folder: string): CommandFailed =>
-  new CommandFailed(
-    `a part of ${folder}/${EVENTS} cannot be read; what can be read: payments export --data ${folder} --out <file>`,
-    3,
-  );
-
 /**
  * Opens a stopped data folder. Throws CommandFailed where a service holds it, where it holds no log, and, exit
  * code 3, where the log cannot be opened. A log that was not sealed last is read all the same: see noteMisfit.
@@ -160,15 +152,15 @@ export const openStoppedFolder = async (folder: string, merchant = '*'): Promise
   const { publicKey, misfit } = await checkSealedHead(folder, store);
   noteMisfit(misfit);
   const app = appOver(folder, store, merchant, publicKey);
-  const send = async (
-    method: 'GET' | 'POST',
-    url: string,
-    headers: Record<string, string> = {},
-  ) => {
+  const send = async (method: 'GET' | 'POST', url: string, headers = {}) => {
     const response = await app.inject({ method, url, headers, payloadAsStream: true });
     const { statusCode: status, headers: received } = response;
     const body = Readable.toWeb(response.stream());
-    if (status === 503 && method === 'GET') throw notReadable(folder);
+    if (status === 503 && method === 'GET')
+      throw new CommandFailed(
+        `a part of ${folder}/${EVENTS} cannot be read; what can be read: payments export --data ${folder} --out <file>`,
+        3,
+      );
     return new Response(body, { status, headers: received as Record<string, string> });
   };
   return {

@@ -23,14 +23,14 @@ export async function* serverSentEvents(response: Response): AsyncGenerator<Serv
   }
 }
 
+/**
+ * `what` names the progress; `lost` is the message for a connection that is lost before the result. The
+ * functions read the data of the events `failed` and `progress`.
+ */
 type ToResult = {
-  /** Names the progress. */
   what: string;
-  /** For a connection that is lost before the result. */
   lost: string;
-  /** The message for the event `failed`. */
   failed?: (data: string) => string;
-  /** From the data of the event `progress`. */
   progressOf?: (data: string) => { done: number; total: number; estimated?: boolean };
 };
 
@@ -68,11 +68,7 @@ type Follower = {
  * Follows a stream from the last event on after each lost connection, over restarts of the service. Throws
  * rejections, and everything until the stream has begun.
  */
-export const followStream = async (
-  client: Client,
-  path: string,
-  { onOpen, onEvent }: Follower,
-): Promise<void> => {
+export const followStream = async (client: Client, path: string, { onOpen, onEvent }: Follower) => {
   let last: string | undefined;
   let hasBegun = false;
   /** Gives the least wait before the next connection, undefined once the following has ended. */

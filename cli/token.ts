@@ -11,16 +11,14 @@ const TTL_SECONDS_MAX = 366 * 86_400;
 const ttlSeconds = (text: string): number => {
   const [, count, unit = 's'] = /^([1-9][0-9]{0,8})([smhd])?$/.exec(text) ?? [];
   const seconds = Number(count) * (SECONDS_PER_UNIT[unit] ?? 1);
-  if (count === undefined || seconds > TTL_SECONDS_MAX) {
+  if (count === undefined || seconds > TTL_SECONDS_MAX)
     throw new InvalidArgumentError('It must be a time such as 30s, 15m, 1h or 7d, at most 366d.');
-  }
   return seconds;
 };
 
 const claimText = (text: string): string => {
-  if (text === '' || text.length > 255)
-    throw new InvalidArgumentError('It must be 1 to 255 characters long.');
-  return text;
+  if (text !== '' && text.length <= 255) return text;
+  throw new InvalidArgumentError('It must be 1 to 255 characters long.');
 };
 
 /** A mistyped scope would be a token that every route rejects. */

@@ -44,11 +44,7 @@ type TailOptions = {
   keys?: boolean;
 };
 
-const printPage = async (
-  client: Client,
-  { topic, keys = false }: TailOptions,
-  from: string,
-): Promise<string> => {
+const printPage = async (client: Client, { topic, keys = false }: TailOptions, from: string) => {
   const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
   const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
   const values = await textOf(response);
@@ -88,7 +84,7 @@ const listParked = async ({ format }: { format: Format }): Promise<void> => {
   note('Once the cause is mended: payments topics retry <paymentId>, or --all');
 };
 
-/** A request tries some payments, and puts those that stay parked last. */
+/** One request tries some of the payments, and moves those that stay parked to the end. */
 const retryAll = async (client: Client): Promise<RelayParkedRetry[]> => {
   const retried = new Map<string, RelayParkedRetry>();
   for (let left: number | undefined; left === undefined || left > 0; ) {

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { ExportLine } from '../audit/export-lines.ts';
 import {
-  type BreaksMet,
   breakOfForm,
   judgeBreaks,
   type LogBreak,
@@ -33,23 +32,24 @@ export type FileVerification = {
   completeness: Manifest['completeness'];
   broken?: FileBreak;
   breaks: LogBreaks<FileBreak>;
-  /** Where the export is of the whole log. */
   sealed?: SealsFound;
 };
 
-type Seen = { lines: number; bytes: number; sha256: string; chain: string };
-
-const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
-  if (seen.lines < manifest.count) {
+const wholeReason = (seen: Scan, manifest: Manifest): string | undefined => {
+  if (seen.lines < manifest.count)
     return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;
-  }
   if (seen.lines > manifest.count)
     return `the file holds more than the ${manifest.count} exported events`;
   if (seen.chain !== manifest.chain) return NOT_ITS_END;
-  if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256) {
+  if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256)
     return 'the bytes of the file are not those that were exported';
-  }
-  return undefined;
+  const { last } = seen;
+  const { head } = manifest;
+  const isHead =
+    last?.position === head?.position &&
+    last?.hash === head?.hash &&
+    last?.logHash === head?.logHash;
+  return isHead ? undefined : 'it is not the head that the manifest names';
 };
 
 const breakAtLine = (line: number, read: ExportLine | undefined, reason: string): FileBreak => {
@@ -57,31 +57,10 @@ const breakAtLine = (line: number, read: ExportLine | undefined, reason: string)
   return { line, ...breakOfForm(read, reason) };
 };
 
-const headReason = (last: ExportLine | undefined, { head }: Manifest): string | undefined => {
-  const same =
-    last?.position === head?.position &&
-    last?.hash === head?.hash &&
-    last?.logHash === head?.logHash;
-  return same ? undefined : 'it is not the head that the manifest names';
-};
-
-type Scan = Seen & {
-  /** The lines that fit. */
-  events: number;
-  last: ExportLine | undefined;
-  sealed: SealsFound;
-  /** The first seal, where the trusted key made none of them. */
-  untrusted: LogBreak | undefined;
-  firstSealLine: number;
-  breaks: BreaksMet<FileBreak>;
-};
+type Scan = Awaited<ReturnType<typeof scan>>;
 
 /** Goes on past every break, up to a line that is none of an export. */
-const scan = async (
-  file: string,
-  manifest: Manifest,
-  publicKey: string | undefined,
-): Promise<Scan> => {
+const scan = async (file: string, manifest: Manifest, publicKey: string | undefined) => {
   const check = lineCheck(manifest.completeness, { log: manifest.log, publicKey });
   const { met, note, pass } = meetBreaks<FileBreak>();
   const sha256 = createHash('sha256');
@@ -112,19 +91,17 @@ const scan = async (
     chain: check.chain(),
     last,
     sealed: check.seals.found(),
+    /** The first seal, where the trusted key made none of them. */
     untrusted: check.seals.missing(),
     breaks: met,
   };
 };
 
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
-  const reason = wholeReason(seen, manifest) ?? headReason(seen.last, manifest);
+  const reason = wholeReason(seen, manifest);
   if (reason !== undefined) return breakAtLine(seen.lines, seen.last, reason);
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
-
-const removedIn = ({ removed = [] }: Manifest): FileBreak[] =>
-  removed.map((one) => ({ position: '', ...one }));
 
 /**
  * With `publicKey` the seals must lead to or from that key. Throws CommandFailed when the file or its manifest
@@ -136,15 +113,15 @@ export const verifyFile = async (
   publicKey?: string,
 ): Promise<FileVerification> => {
   const manifest = readManifestOf(file, manifestFile);
-  const { head, completeness } = manifest;
+  const { head, completeness, removed = [] } = manifest;
   requireWholeLog(file, manifest, publicKey);
   const seen = await scan(file, manifest, publicKey);
   const { events, sealed } = seen;
   const inLines = judgeBreaks(seen.breaks);
   // Where a line does not fit, the whole follows from it.
   const ofWhole = inLines.count > 0 ? undefined : breakOfWhole(seen, manifest);
-  const beside = [...(ofWhole === undefined ? [] : [ofWhole]), ...removedIn(manifest)];
-  const breaks = judgeBreaks(seen.breaks, beside);
+  const ofRemoved = removed.map((one) => ({ position: '', ...one }));
+  const breaks = judgeBreaks(seen.breaks, [...(ofWhole ? [ofWhole] : []), ...ofRemoved]);
   const [broken] = breaks.named;
   return {
     ok: broken === undefined,

@@ -34,23 +34,25 @@ const PROVES: Record<string, string> = {
   stream: 'a chain within each stream',
 };
 
-type Seals = NonNullable<AuditVerification['sealed']>;
-
 const NO_KEY =
   'the seals were not checked against a key: payments verify --file <file> --key <file>';
 
-const sealsLines = ({ seals, position, keyId, eventsAfter, trustedKeyId }: Seals): string[] => {
+const sealsLines = ({
+  seals,
+  position,
+  keyId,
+  eventsAfter,
+  trustedKeyId,
+}: NonNullable<AuditVerification['sealed']>): string[] => {
   if (seals === 0) return [`seals  none: ${eventsAfter} events are as safe as the chain alone`];
   const fit = `seals  ${seals} fit, the last up to #${position} by key ${keyId}; ${eventsAfter} events after it`;
   return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
 };
 
-/** Lost payments have no place in the log. */
-const missingIn = (verification: Verification): string => {
-  const { missingPayments: missing = [] } = verification as Partial<AuditVerification>;
-  if (missing.length === 0) return '';
-  return `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
-};
+const missingIn = ({ missingPayments: missing = [] }: Partial<AuditVerification>): string =>
+  missing.length === 0
+    ? ''
+    : `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
 
 /** Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
@@ -64,11 +66,10 @@ const show = (verification: Verification, { format }: Options): void => {
     );
   }
   const kept = 'keptHead' in verification ? verification.keptHead : undefined;
-  if (kept?.notComparable !== undefined) {
+  if (kept?.notComparable !== undefined)
     throw new CommandFailed(
       `not comparable: ${kept.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
     );
-  }
   if (format === 'json') return;
   const { events, head } = verification;
   const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';
@@ -84,9 +85,8 @@ const show = (verification: Verification, { format }: Options): void => {
 /** Throws CommandFailed for the manifest of an empty export. */
 const keptHeadIn = (file: string): Record<string, string | undefined> => {
   const { head, log, merchantId } = readManifest(file);
-  if (head === null) {
+  if (head === null)
     throw new CommandFailed(`${file} is of an empty export: it has no head to compare with`);
-  }
   const { position, logHash, hash } = head;
   return { position, hash: logHash ?? hash, log, merchant: merchantId };
 };
@@ -94,9 +94,8 @@ const keptHeadIn = (file: string): Record<string, string | undefined> => {
 const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVerification> => {
   const client = await auditClient(merchant, data);
   const kept = manifest === undefined ? {} : keptHeadIn(manifest);
-  const path = pathOf('/audit/v1/verify', kept);
-  const response = await client.get(path, { accept: 'text/event-stream' });
-  return resultOf(response, {
+  const accept = { accept: 'text/event-stream' };
+  return resultOf(await client.get(pathOf('/audit/v1/verify', kept), accept), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',
     progressOf: (text) => {
@@ -133,12 +132,8 @@ const compareReadModels = async (format: Format): Promise<void> => {
   print(`${styled('green', 'the same')}  ${what}`);
 };
 
-const verifyExport = async (
-  file: string,
-  { manifest, key }: Options,
-): Promise<FileVerification> => {
-  const publicKey = publicKeyIn(key);
-  const verification = await verifyFile(file, manifest, publicKey);
+const verifyExport = async (file: string, { manifest, key }: Options) => {
+  const verification = await verifyFile(file, manifest, publicKeyIn(key));
   if (verification.ok) requireSeals(file, key, verification.sealed?.seals ?? 0);
   return verification;
 };
@@ -162,22 +157,17 @@ const refusePassedOver = (
     );
 };
 
-const verificationOf = async (
-  paymentId: string | undefined,
-  options: Options,
-): Promise<Verification> => {
+const verificationOf = async (paymentId: string | undefined, options: Options) => {
   const { file, all, merchant } = options;
   if (file !== undefined) return verifyExport(file, options);
   if (all === true) return verifyLog(options);
   const client = await auditClient(merchant, options.data);
-  return jsonOf(client.get(paymentPath(paymentId ?? '', 'verify')));
+  return jsonOf<AuditVerification>(client.get(paymentPath(paymentId ?? '', 'verify')));
 };
 
-const verify = async (
-  paymentId: string | undefined,
-  options: Options,
-  command: Command,
-): Promise<void> => {
+const verify = async (paymentId: string | undefined, given: Options, command: Command) => {
+  const isOfLog = given.data !== undefined || given.acknowledge !== undefined;
+  const options: Options = isOfLog && paymentId === undefined ? { ...given, all: true } : given;
   refusePassedOver(paymentId, options, command);
   if (options.readModels) return compareReadModels(options.format);
   const { acknowledge, note: why = '' } = options;
@@ -190,12 +180,6 @@ const verify = async (
       'The chain cannot show a cut end. Compare with a kept head: payments verify --all --manifest <file>',
     );
   }
-};
-
-/** `--data` and `--acknowledge` are of the whole log where no payment is named. */
-const withAll = (paymentId: string | undefined, options: Options): Options => {
-  const isOfLog = options.data !== undefined || options.acknowledge !== undefined;
-  return isOfLog && paymentId === undefined ? { ...options, all: true } : options;
 };
 
 export const verifyCommand = (): Command =>
@@ -226,6 +210,4 @@ export const verifyCommand = (): Command =>
       new Option('--merchant <id>', 'only this merchant').conflicts(['file', 'readModels']),
     )
     .addOption(formatOption())
-    .action((paymentId, options, command) =>
-      verify(paymentId, withAll(paymentId, options), command),
-    );
+    .action(verify);

@@ -59,16 +59,12 @@ const showAttempts = (attempts: Attempt[], { format }: Options): void => {
   else print(...columns([ATTEMPT_HEAD, ...attempts.map(attemptRow)]));
 };
 
-const listAttempts = async (
-  client: Client,
-  endpointId: string,
-  query: string,
-): Promise<Attempt[]> => {
+const listAttempts = async (client: Client, endpointId: string, query: string) => {
   const listed = client.get(pathOf(endpointId, `/attempts${query}`));
   return (await jsonOf<{ attempts: Attempt[] }>(listed)).attempts;
 };
 
-/** 40 s: a test may wait for a request of 15 s, and take as long. */
+/** 40 s: a test may wait for another request of 15 s, and take as long itself. */
 const POLL_MS = 200;
 const POLLS_MAX = 200;
 
@@ -109,10 +105,7 @@ const attempts = async (endpointId: string, options: Options): Promise<void> => 
   showAttempts(await listAttempts(client, endpointId, '?limit=1000'), options);
 };
 
-const rotate = async (
-  endpointId: string,
-  options: Options & { oldExpires: number },
-): Promise<void> => {
+const rotate = async (endpointId: string, options: Options & { oldExpires: number }) => {
   const client = await clientFor(options);
   const body = { oldExpiresInHours: options.oldExpires };
   const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);
@@ -150,7 +143,7 @@ const ofOne = (name: string, description: string, options = ''): Command =>
 
 const listOf = (text: string): string[] => text.split(',').map((one) => one.trim());
 
-/** An empty text is no 0, with which the old secret would sign nothing more. */
+/** Rejects an empty text: as a 0 it would end the old secret at once. */
 const hours = (text: string): number => {
   if (/^[0-9]{1,3}$/.test(text) && Number(text) <= 168) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of hours from 0 to 168.');

@@ -35,25 +35,19 @@ type Written = {
   breaks: ReturnType<typeof meetBreaks>;
 };
 
-type Incoming = {
-  body: AsyncIterable<Uint8Array>;
-  headers: Headers;
-};
+type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
 
-const completenessOf = ({ headers }: Incoming): Completeness =>
-  headers.get(COMPLETENESS_HEADER) as Completeness;
-
-const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written> => {
+const writeAll = async ({ body, headers }: Incoming, handle: FileHandle): Promise<Written> => {
   const sha256 = createHash('sha256');
   const decoder = new TextDecoder();
-  const log = incoming.headers.get(LOG_HEADER) ?? undefined;
-  const check = lineCheck(completenessOf(incoming), { log });
+  const log = headers.get(LOG_HEADER) ?? undefined;
+  const { reasonFor } = lineCheck(headers.get(COMPLETENESS_HEADER) as Completeness, { log });
   const written: Written = { count: 0, bytes: 0, sha256: '', breaks: meetBreaks() };
   let rest = '';
-  for await (const chunk of incoming.body) {
+  for await (const chunk of body) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
-    const kept = lines.filter((line) => takeLine(written, line, check));
+    const kept = lines.filter((line) => takeLine(written, line, reasonFor));
     const bytes = Buffer.from(kept.map((line) => `${line}\n`).join(''));
     sha256.update(bytes);
     written.bytes += bytes.length;
@@ -64,10 +58,12 @@ const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written
   return { ...written, sha256: sha256.digest('hex') };
 };
 
-type LineCheck = ReturnType<typeof lineCheck>;
-
 /** False for a line that names a break. */
-const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): boolean => {
+const takeLine = (
+  written: Written,
+  line: string,
+  reasonFor: ReturnType<typeof lineCheck>['reasonFor'],
+): boolean => {
   const named = readBreakLine(line);
   if (named !== undefined) {
     noteOnce(written, named);
@@ -97,40 +93,30 @@ const headOf = ({ last }: Written): Manifest['head'] => {
   return { position, stream, revision, hash, ...(logHash === undefined ? {} : { logHash }) };
 };
 
-const scopeOf = (headers: Headers): Pick<Manifest, 'log' | 'merchantId'> => {
+const manifestOf = (written: Written, range: Manifest['range'], headers: Headers): Manifest => {
   const log = headers.get(LOG_HEADER);
   const merchant = headers.get(MERCHANT_HEADER);
-  return {
-    ...(log === null ? {} : { log }),
-    ...(merchant === null ? {} : { merchantId: decodeURIComponent(merchant) }),
-  };
-};
-
-/** No line of the file shows these. */
-const removedIn = ({ breaks }: Written): Pick<Manifest, 'removed'> => {
-  const removed = breaks.met.kept
+  const removed = written.breaks.met.kept
     .filter(({ position }) => position === '')
     .map(({ stream, revision, reason }) => ({ stream, revision, reason }));
-  return removed.length === 0 ? {} : { removed };
-};
-
-const manifestOf = (written: Written, range: Manifest['range'], headers: Headers): Manifest =>
-  manifestShape.parse({
+  return manifestShape.parse({
     format: 'payments-export',
     version: 1,
     exportedAt: new Date().toISOString(),
-    ...scopeOf(headers),
+    ...(log !== null && { log }),
+    ...(merchant !== null && { merchantId: decodeURIComponent(merchant) }),
     range,
     completeness: headers.get(COMPLETENESS_HEADER),
     guarantee: headers.get(GUARANTEE_HEADER),
     count: written.count,
     first: written.first === undefined ? null : { position: written.first.position },
     head: headOf(written),
-    ...removedIn(written),
+    ...(removed.length > 0 && { removed }),
     chain: written.last?.chain ?? LINES_START,
     bytes: written.bytes,
     sha256: written.sha256,
   });
+};
 
 /** The draft beside the file, so that a part of an export never looks whole. */
 const draftOf = (out: string): string => `${out}.part`;

@@ -27,7 +27,6 @@ export type Ledger = {
   fence(operationId: string): Promise<Recorded>;
   find(operationId: string): Recorded | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
-  /** The last ones, oldest first. */
   end(after: number, limit: number): SimulatedEntry[];
   authorization(operationId: string): Authorization | undefined;
   close(): void;
@@ -123,83 +122,19 @@ const listIn = (db: DatabaseSync): Ledger['list'] => {
   };
 };
 
-/**
- * Opens a stopped simulator's ledger for reading, by a SQLite address or a path. Throws what SQLite
- * throws.
- */
+/** Reads a stopped simulator's ledger, by a SQLite address or a path. Throws what SQLite throws. */
 export const readLedger = (file: string): Pick<Ledger, 'list' | 'close'> => {
   const db = new DatabaseSync(file, { readOnly: true });
   return { list: listIn(db), close: () => db.close() };
 };
 
-type Job = { attempt: () => () => void; reject: (error: unknown) => void };
-
-/** Pending jobs go into one transaction; their promises resolve after it. */
-const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
-  const begin = db.prepare('BEGIN IMMEDIATE');
-  const commit = db.prepare('COMMIT');
-  let pending: Job[] = [];
-
-  const commitTogether = (jobs: Job[]): void => {
-    let resolved: Array<() => void>;
-    try {
-      begin.run();
-      resolved = jobs.map((job) => job.attempt());
-      commit.run();
-    } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK');
-      afterRollback();
-      throw error;
-    }
-    for (const resolve of resolved) resolve();
-  };
-  const commitAlone = (job: Job): void => {
-    try {
-      commitTogether([job]);
-    } catch (error) {
-      job.reject(error);
-    }
-  };
-  const flush = (): void => {
-    const jobs = pending;
-    pending = [];
-    if (jobs.length === 0) return;
-    try {
-      commitTogether(jobs);
-    } catch {
-      // One bad job must not fail the others: each is run once more alone.
-      jobs.forEach(commitAlone);
-    }
-  };
-  const enqueue = <T>(run: () => T): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const attempt = () => {
-        const value = run();
-        return () => resolve(value);
-      };
-      if (pending.push({ attempt, reject }) === 1) setImmediate(flush);
-    });
-  return { enqueue, flush };
-};
-
-const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> & { flush(): void } => {
+const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
   const find = db.prepare(FIND);
   const end = db.prepare(END);
-  const last = db.prepare(LAST);
   const insert = db.prepare(INSERT);
   const fence = db.prepare(FENCE);
   const authorization = db.prepare(AUTHORIZATION);
-  const readLastSequence = (): number => Number(last.get()?.last ?? 0);
-  let lastSequence = readLastSequence();
-  const { enqueue, flush } = groupCommit(db, () => {
-    lastSequence = readLastSequence();
-  });
-  const flushed =
-    <A extends unknown[], R>(read: (...args: A) => R) =>
-    (...args: A): R => {
-      flush();
-      return read(...args);
-    };
+  let lastSequence = Number(db.prepare(LAST).get()?.last ?? 0);
 
   const read = (operationId: string): Recorded | undefined => {
     const row = find.get(operationId) as Row | undefined;
@@ -230,17 +165,15 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> & { flush(): void } =
   };
 
   return {
-    record: (operation, behaviour) => enqueue(() => operate(operation, behaviour)),
-    fence: (operationId) =>
-      enqueue(() => {
-        fence.run(operationId);
-        return mustRead(operationId);
-      }),
-    find: flushed(read),
-    list: flushed(listIn(db)),
-    end: flushed((after, limit) => (end.all(after, limit) as CarriedOut[]).map(entryOf)),
-    authorization: flushed(authorizationOf),
-    flush,
+    record: async (operation, behaviour) => operate(operation, behaviour),
+    fence: async (operationId) => {
+      fence.run(operationId);
+      return mustRead(operationId);
+    },
+    find: read,
+    list: listIn(db),
+    end: (after, limit) => (end.all(after, limit) as CarriedOut[]).map(entryOf),
+    authorization: authorizationOf,
   };
 };
 
@@ -257,13 +190,11 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
   const lock = takeFileLock(`${file}.lock`);
   try {
     const db = openDatabase(file, durability);
-    const { flush, ...ledger } = ledgerIn(db);
     const close = () => {
-      flush();
       db.close();
       lock.release();
     };
-    return { ...ledger, close };
+    return { ...ledgerIn(db), close };
   } catch (error) {
     lock.release();
     throw error;

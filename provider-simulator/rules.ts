@@ -1,7 +1,4 @@
-/**
- * How the simulator decides: by card number for AUTHORIZE and SALE (gaps §13), else by money rules.
- * Pure.
- */
+/** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
 import type {
   OperationOrder,
   PaymentQuestion,
@@ -13,10 +10,10 @@ import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS, TEST_CARDS } from './test-cards.ts';
 
-export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
-export type FollowUp = Exclude<OperationOrder, CardOperation>;
+type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
+type FollowUp = Exclude<OperationOrder, CardOperation>;
 
-export type SimulatedOutcome = {
+type SimulatedOutcome = {
   outcome: 'APPROVED' | 'DECLINED';
   failureCode?: FailureCode;
   providerFailureCode?: string;
@@ -64,7 +61,6 @@ export const cardOfToken = (token: string): TokenCard | undefined => {
   return { bin, last4, ...TOKEN_EXPIRY, brand: brandOf(number) };
 };
 
-/** Undefined for a card of no list. */
 export const behaviourOf = (operation: OperationOrder): CardBehaviour | undefined =>
   'card' in operation ? cardsByNumber.get(numberOf(operation))?.behaviour : undefined;
 
@@ -72,9 +68,8 @@ export const behaviourOf = (operation: OperationOrder): CardBehaviour | undefine
 export const decideCard = (operation: CardOperation): SimulatedOutcome => {
   const number = numberOf(operation);
   const known = cardsByNumber.get(number);
-  if (known?.behaviour === undefined && known?.failureCode !== undefined) {
+  if (known?.behaviour === undefined && known?.failureCode !== undefined)
     return declined(known.failureCode, known.failureCode.toLowerCase());
-  }
   return number !== NO_NUMBER && passesLuhn(number)
     ? APPROVED
     : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
@@ -112,9 +107,8 @@ const decideRefund = (operation: FollowUp, authorization: Authorization): Simula
   const captured =
     authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
   if (captured === 0) return notPermitted('nothing_captured');
-  if (operation.amount > captured - goneBack(authorization, captured)) {
+  if (operation.amount > captured - goneBack(authorization, captured))
     return declined('LIMIT_EXCEEDED', 'over_captured_amount');
-  }
   return authorization.behaviour === 'REFUND_DECLINED'
     ? notPermitted('refund_not_permitted')
     : APPROVED;

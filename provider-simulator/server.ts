@@ -47,9 +47,8 @@ const checkToken = (app: FastifyInstance, token: string): void => {
   const expected = digest(`Bearer ${token}`);
   app.addHook('onRequest', async (request, reply) => {
     if (isForOperators(request.routeOptions.url ?? '')) return;
-    if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) {
+    if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected))
       return reply.code(401).send({ error: 'the bearer token is missing or another one' });
-    }
   });
 };
 
@@ -126,9 +125,8 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
 
   app.addHook('preHandler', async (request, reply) => {
     const { operationId } = request.params as { operationId?: string };
-    if (operationId !== undefined && !operationIdShape.safeParse(operationId).success) {
+    if (operationId !== undefined && !operationIdShape.safeParse(operationId).success)
       return reply.code(400).send({ error: 'the operation id is not well formed' });
-    }
   });
 
   app.put<Call>('/operations/:operationId', async (call, reply) => {

@@ -114,9 +114,8 @@ const responseFrom = (
 ): Approved | Declined | Unknown => {
   if (entry.amount !== question.amount || entry.currency !== question.currency)
     return unknown(MISMATCH);
-  if (entry.outcome === 'APPROVED') {
+  if (entry.outcome === 'APPROVED')
     return { outcome: 'APPROVED', providerReference: entry.providerReference };
-  }
   return {
     outcome: 'DECLINED',
     failureCode: entry.failureCode ?? 'UNKNOWN_DECLINE',
@@ -176,7 +175,6 @@ const laterResults = (simulation: Simulation) => {
       listener = next;
     },
     noticeOf: (operation: OperationOrder): void => {
-      // A look into the ledger would commit what waits for its group.
       const behaviour =
         'authorizationId' in operation
           ? simulation.authorization(operation.authorizationId)?.behaviour

@@ -1,6 +1,4 @@
-/**
- * The simulator's known numbers (gaps §13): it decides by them, and the command line prints them.
- */
+/** The card numbers that the simulator decides by (gaps §13); `payments cards` prints them. */
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 
 /** Beyond a plain yes or no. The ledger keeps some of these words, so they are never renamed. */
@@ -22,23 +20,20 @@ const LATER = [
   'DISPUTE_LOST',
 ] as const;
 
-export type LaterBehaviour = (typeof LATER)[number];
+type LaterBehaviour = (typeof LATER)[number];
 
 export const LATER_BEHAVIOURS: ReadonlySet<CardBehaviour> = new Set(LATER);
 
-export type TestCard = {
-  /** Digits alone. */
+type TestCard = {
   number: string;
   /** The simulator's token for it (gaps §14). */
   token?: string;
-  /** For people. */
   outcome: string;
   /** The decline to expect; of a capture or refund where the outcome says so. */
   failureCode?: FailureCode;
   behaviour?: CardBehaviour;
 };
 
-/** How long an operation with the slow card is at work. */
 export const SLOW_CARD_MS = 2000;
 
 const approved = (number: string, token?: string): TestCard => {

@@ -38,7 +38,6 @@ const services = z.object({ eventstoredb: engine, mongodb: engine, kafka: engine
 /** Every required secret of the containers of a test, which only this machine reaches. */
 export const TRIAL_SECRET = 'a0'.repeat(32);
 
-/** Times in milliseconds. */
 export type EngineService = z.infer<typeof engine>;
 
 /** Replaces Compose's variables that have a default or are required, and its `$$`. */
@@ -48,9 +47,6 @@ const interpolated = (text: string, values: Readonly<Record<string, string>>): s
     .replaceAll(/\$\{([A-Z_]+):\?[^}]*\}/g, (_, name) => values[name] ?? TRIAL_SECRET)
     .replaceAll('$$', '$');
 
-/** Reads them from the text of docker-compose.yml. `values` replace defaults. Throws when a service has another form. */
-export const engineServices = (
-  compose: string,
-  values: Readonly<Record<string, string>> = {},
-): z.infer<typeof services> =>
+/** From the text of docker-compose.yml, times in milliseconds. `values` replace defaults. Throws when a service has another form. */
+export const engineServices = (compose: string, values: Readonly<Record<string, string>> = {}) =>
   services.parse(parse(interpolated(compose, values), { merge: true }).services);

@@ -13,9 +13,8 @@ const fail = (line: string): never => {
   process.exit(1);
 };
 
-if (!/^[A-Za-z0-9._-]{1,64}$/.test(user)) {
+if (!/^[A-Za-z0-9._-]{1,64}$/.test(user))
   fail('name the user, in letters, digits and ._- : npm run -s eventstoredb:rights -- payments');
-}
 if (url === '') fail('EVENTSTOREDB_ADMIN_URL must be the address with an administrator');
 try {
   await limitUser(url, user);

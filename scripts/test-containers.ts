@@ -56,9 +56,7 @@ const at = (container: StartedTestContainer, port: number): string =>
   `${container.getHost()}:${container.getMappedPort(port)}`;
 
 /** Calls `started` for each container that runs, even when another one fails. */
-const startEngines = async (
-  started: (container: StartedTestContainer) => void,
-): Promise<Record<string, string>> => {
+const startEngines = async (started: (container: StartedTestContainer) => void) => {
   // Kafka tells its clients its port outside, which must be known before it starts.
   const [kafkaPort = 0] = await freePorts(1);
   const { eventstoredb, mongodb, kafka } = engineServices(

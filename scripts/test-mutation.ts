@@ -1,8 +1,8 @@
 /**
  * `npm run test:mutation [-- --mutate 'shared/payment/**' and Stryker's other flags]`: the tests of a folder
- * have to notice each small change that Stryker makes to it. Without `--mutate` every folder in turn: many
- * hours the first time, later only the changed parts (reports/mutation/); `--force` repeats all. Ends with 1
- * when a score is below the minimum of stryker.config.mjs.
+ * have to notice each small change by Stryker. Without `--mutate` every folder in turn: many hours the first
+ * time, later only the changed parts (reports/mutation/); `--force` repeats all. Ends with 1 when a score is
+ * below the minimum of stryker.config.mjs.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

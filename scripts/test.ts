@@ -89,7 +89,6 @@ const skipsOf = ({ testResults }: Report): string[] => {
   );
 };
 
-/** Prints the end of the run, and returns the exit code. */
 const close = (report: Report, code: number): number => {
   const passed = report.numPassedTests;
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;

@@ -16,19 +16,15 @@ const stepsOf = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').sp
 
 /** A union has the fields of all its forms. */
 const fieldOf = (schema: z.core.$ZodType, name: string): z.core.$ZodType | undefined => {
-  if (schema instanceof z.ZodUnion) {
+  if (schema instanceof z.ZodUnion)
     return schema.options.map((form) => fieldOf(form, name)).find((field) => field !== undefined);
-  }
   if (schema instanceof z.ZodObject && Object.hasOwn(schema.shape, name)) return schema.shape[name];
   return schema instanceof z.ZodArray && /^\d{1,3}$/.test(name) ? schema.element : undefined;
 };
 
-/** Undefined where the contract has no such field. */
 const schemaAt = (path: string): z.core.$ZodType | undefined => {
   let schema: z.core.$ZodType | undefined = PaymentRequest;
-  for (const step of stepsOf(path)) {
-    schema = schema && fieldOf(withoutOptional(schema), step);
-  }
+  for (const step of stepsOf(path)) schema = schema && fieldOf(withoutOptional(schema), step);
   return schema && withoutOptional(schema);
 };
 
@@ -69,9 +65,8 @@ export const withOverrides = (body: Json, overrides: readonly string[]): Json =>
     if (path === '')
       throw wrong('--set: the override must be path=value, such as consumer.email=a@b.example');
     const schema = schemaAt(path);
-    if (schema === undefined) {
+    if (schema === undefined)
       throw wrong(`--set: a payment request has no field ${path}; see docs/interface.md`);
-    }
     put(changed, stepsOf(path), readAs(schema, text));
   }
   checkCard(changed);

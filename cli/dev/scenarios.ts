@@ -1,6 +1,5 @@
 /** The scenarios of `payments trigger` and `payments seed`: lists of requests. */
 
-/** One request of a scenario. */
 export type Step = {
   name: string;
   method: 'GET' | 'POST';
@@ -13,15 +12,14 @@ export type Step = {
   until?: (payment: ShownPayment) => boolean;
 };
 
-/** What a scenario waits for in a payment. */
-export type ShownPayment = {
+type ShownPayment = {
   status?: string;
   refundedAmount?: number;
   disputes?: { status: string }[];
 };
 
 /** Amounts in minor units. */
-export type Scenario = {
+type Scenario = {
   summary: string;
   amountMin: number;
   /** Needs the simulator in the service's own process. */
@@ -39,6 +37,8 @@ const DISPUTED = '4000000000004301';
 const DISPUTE_WON = '4000000000004319';
 const DISPUTE_LOST = '4000000000004327';
 
+const CARD = { holderName: 'Ada Lovelace', cvv: '123', expiryMonth: '12', expiryYear: '2030' };
+
 const create = (name: string, amount: number, captureNow: boolean, number = APPROVED): Step => ({
   name,
   method: 'POST',
@@ -48,16 +48,7 @@ const create = (name: string, amount: number, captureNow: boolean, number = APPR
     amount,
     currency: 'USD',
     captureNow,
-    paymentMethod: {
-      type: 'CARD',
-      card: {
-        number,
-        holderName: 'Ada Lovelace',
-        cvv: '123',
-        expiryMonth: '12',
-        expiryYear: '2030',
-      },
-    },
+    paymentMethod: { type: 'CARD', card: { number, ...CARD } },
   },
 });
 
@@ -71,11 +62,9 @@ const change = (kind: 'capture' | 'void' | 'refund', body: Record<string, unknow
 
 const READ: Step = { name: 'get', method: 'GET', path: '/{id}', expected: 200 };
 
-const readUntil = (name: string, until: NonNullable<Step['until']>): Step => ({
-  ...READ,
-  name,
-  until,
-});
+const readUntil = (name: string, until: NonNullable<Step['until']>): Step => {
+  return { ...READ, name, until };
+};
 const rejected = (step: Step): Step => ({ ...step, expected: 422 });
 
 /** Up to the time when the dispute of a sale has a status. */

@@ -8,7 +8,7 @@ import { print, printJson } from '../output.ts';
 import { startProgress } from '../progress-bar.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
-/** With more at once each request would only wait longer for the disk. */
+/** With more at once each request only waits longer for the disk. */
 const AT_ONCE = 16;
 const ATTEMPTS_MAX = 5;
 const PAYMENTS_MAX = 1_000_000;
@@ -22,42 +22,32 @@ const MIX: readonly ScenarioName[] = [
 
 const paymentCount = (text: string): number => {
   const count = Number(text);
-  if (!/^[0-9]{1,7}$/.test(text) || count < 1 || count > PAYMENTS_MAX) {
-    throw new InvalidArgumentError(`It must be a number from 1 to ${PAYMENTS_MAX}.`);
-  }
-  return count;
+  if (/^[0-9]{1,7}$/.test(text) && count >= 1 && count <= PAYMENTS_MAX) return count;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${PAYMENTS_MAX}.`);
 };
 
-const isForLater = (status: number): boolean => status === 429 || status === 503;
-
-/** Where the service asks to wait, sends the step again under the same key. */
-const send = async (client: Client, { body, expected }: Step, path: string): Promise<unknown> => {
+/** Sends the step again under the same key where the service asks to wait. */
+const send = async (client: Client, body: Step['body'], expected: number, path: string) => {
   const headers = { 'idempotency-key': crypto.randomUUID() };
   for (let attempts = 1; ; attempts += 1) {
     const response = await client.post(path, body, headers);
     const text = await response.text();
     if (response.status === expected) return JSON.parse(text);
-    if (!isForLater(response.status) || attempts === ATTEMPTS_MAX) {
+    if (![429, 503].includes(response.status) || attempts === ATTEMPTS_MAX)
       throw new CommandFailed(rejectionLine(response.status, text));
-    }
     await setTimeout(Number(response.headers.get('retry-after') ?? 1) * 1000);
   }
 };
 
-/** Returns the payment's status. */
 const makeOne = async (client: Client, run: string, index: number): Promise<string> => {
   const name = MIX[index % MIX.length] ?? 'sale';
   let last: unknown;
   let id = '';
   for (const step of SCENARIOS[name].steps(1000 + ((index * 37) % 9000))) {
     if (step.method === 'GET') continue;
-    const body =
-      id === '' ? { ...step.body, merchantReference: `seed-${run}-${index}` } : step.body;
-    last = await send(
-      client,
-      { ...step, ...(body && { body }) },
-      PAYMENTS + step.path.replace('{id}', id),
-    );
+    const reference = id === '' && { merchantReference: `seed-${run}-${index}` };
+    const body = step.body && { ...step.body, ...reference };
+    last = await send(client, body, step.expected, PAYMENTS + step.path.replace('{id}', id));
     id ||= String(Object(last).paymentId);
   }
   return String(Object(last).status);
@@ -71,27 +61,20 @@ const seed = async (count: number): Promise<Seeded> => {
   const run = Date.now().toString(36);
   const progress = startProgress('seed', count);
   const statuses: Record<string, number> = {};
-  let next = 0;
   let done = 0;
+  // All workers take from one generator: an error in one of them ends it for the others too.
+  const indexes = (function* () {
+    yield* Array(count).keys();
+  })();
   const worker = async (): Promise<void> => {
-    while (next < count) {
-      const index = next;
-      next += 1;
+    for (const index of indexes) {
       const status = await makeOne(client, run, index);
       statuses[status] = (statuses[status] ?? 0) + 1;
       done += 1;
       progress.update(done);
     }
   };
-  const stopOthers = (error: unknown): never => {
-    next = count;
-    throw error;
-  };
-  try {
-    await Promise.all(Array.from({ length: AT_ONCE }, () => worker().catch(stopOthers)));
-  } finally {
-    progress.stop();
-  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker)).finally(progress.stop);
   const seconds = Math.round(performance.now() - startedAtMs) / 1000;
   return { payments: count, seconds, statuses };
 };

@@ -10,11 +10,7 @@ import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scena
 
 type TriggerOptions = { amount: number; set: string[]; format: Format };
 
-type EventLine = {
-  revision: number;
-  type: string;
-  amounts?: { amount: number; currency: string };
-};
+type EventLine = { revision: number; type: string; amounts?: { amount: number; currency: string } };
 
 type PlayedStep = {
   name: string;
@@ -29,10 +25,8 @@ const UNTIL_WAIT_MS = 250;
 const UNTIL_ATTEMPTS_MAX = 120;
 
 const minorUnits = (text: string): number => {
-  if (!/^[1-9][0-9]{0,15}$/.test(text)) {
-    throw new InvalidArgumentError('It must be an integer of minor units, such as 2500.');
-  }
-  return Number(text);
+  if (/^[1-9][0-9]{0,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be an integer of minor units, such as 2500.');
 };
 
 /** The token stays a variable of the shell. */
@@ -45,9 +39,6 @@ const curlOf = (url: string, { method, path, body }: PlayedStep['request']): str
       : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
   ].join(' \\\n  ');
 
-const responseLines = (response: unknown): string[] =>
-  JSON.stringify(response, null, 2).split('\n');
-
 const eventLine = ({ revision, type, amounts }: EventLine): string => {
   const amount = amounts === undefined ? '' : `  ${money(amounts.amount, amounts.currency)}`;
   return `  r${revision}  ${type}${amount}`;
@@ -55,7 +46,8 @@ const eventLine = ({ revision, type, amounts }: EventLine): string => {
 
 const printStep = (url: string, { name, request, status, response, events }: PlayedStep): void => {
   print(styled('bold', `# ${name}`), curlOf(url, request));
-  print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...responseLines(response));
+  const lines = JSON.stringify(response, null, 2).split('\n');
+  print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...lines);
   if (events.length > 0) print('events', ...events.map(eventLine));
   print('');
 };
@@ -101,15 +93,15 @@ const send = async (client: Client, { method, path, body }: PlayedStep['request'
 const sendUntil = async (
   client: Client,
   request: PlayedStep['request'],
-  until: NonNullable<Step['until']>,
+  until: Step['until'] = () => true,
 ) => {
-  let last = await send(client, request);
-  for (let attempts = 1; attempts < UNTIL_ATTEMPTS_MAX; attempts += 1) {
-    if (last.status !== 200 || until(Object(last.response))) return last;
+  for (let attempts = 1; ; attempts += 1) {
+    const { status, response } = await send(client, request);
+    if (status !== 200 || until(Object(response))) return { status, response };
+    if (attempts === UNTIL_ATTEMPTS_MAX)
+      throw new CommandFailed(`the payment is still not so: ${JSON.stringify(response)}`);
     await setTimeout(UNTIL_WAIT_MS);
-    last = await send(client, request);
   }
-  throw new CommandFailed(`the payment is still not so: ${JSON.stringify(last.response)}`);
 };
 
 /** Throws where the service has another provider, with which the scenario would have no effect. */
@@ -123,8 +115,8 @@ const checkSimulated = async ({ get, url }: Client, name: ScenarioName): Promise
 };
 
 const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> => {
-  const steps = stepsOf(name, options);
   const { format } = options;
+  const steps = stepsOf(name, options);
   const client = await openClient();
   if (SCENARIOS[name].simulated) await checkSimulated(client, name);
   const eventsOf = await eventReader();
@@ -137,8 +129,7 @@ const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> 
       path: PAYMENTS + path.replace('{id}', id ?? ''),
       ...(body !== undefined && { body }),
     };
-    const { status, response } =
-      until === undefined ? await send(client, request) : await sendUntil(client, request, until);
+    const { status, response } = await sendUntil(client, request, until);
     id ??= paymentOf(response);
     const played = { name: step, request, status, response, events: await eventsOf(id) };
     all.push(played);
@@ -155,9 +146,8 @@ const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> 
 
 const stepsOf = (name: ScenarioName, { amount, set }: TriggerOptions): Step[] => {
   const { amountMin, steps } = SCENARIOS[name];
-  if (amount < amountMin) {
+  if (amount < amountMin)
     throw new CommandFailed(`--amount: ${name} needs at least ${amountMin}`, 2);
-  }
   return steps(amount).map((step) =>
     step.path === '' ? { ...step, body: withOverrides(step.body ?? {}, set) } : step,
   );

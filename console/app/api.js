@@ -7,7 +7,6 @@ import { currentSession } from './session.js';
 /** @typedef {RequestInit & { headers?: Record<string, string> }} Init */
 /** @template T @typedef {{ ok: true, value: T } | { ok: false, problem: Problem }} Outcome */
 
-/** By the status of a rejection. */
 const NEXT = new Map([
   [0, 'The page asks again when the service responds.'],
   [401, 'Paste a new token; `npx payments console` prints an address with one.'],

@@ -2,7 +2,6 @@
 
 /** @typedef {{ position: string, hash: string, logHash?: string, stream?: string, revision?: number, event?: { stream: string, revision: number }, chain: string }} Line */
 
-/** The chain before the first line. */
 const LINES_START = '0'.repeat(64);
 
 /** @param {Line} line */

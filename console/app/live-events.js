@@ -14,7 +14,6 @@ import { pathOf } from './format.js';
 
 /** How many events the page keeps: older ones are on the pages of their payments. */
 export const KEPT_MAX = 1_000;
-/** Seconds that the plot shows. */
 export const SECONDS_SHOWN = 120;
 const RECONNECT_MS = 1_000;
 /** Events that came within one frame are shown together. */

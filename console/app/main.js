@@ -28,7 +28,6 @@ const PAGES = {
   webhooks: { title: 'My webhooks', scope: 'payments:read', component: WebhooksPage },
 };
 
-/** Reached from other pages. */
 const MORE = { payments: { title: 'Payment', scope: 'audit:read', component: PaymentPage } };
 
 /** @typedef {{ title: string, scope: string, component: (props: { place: import('./router.js').Place }) => unknown }} Page */

@@ -135,7 +135,7 @@ export const AtRevision = ({ paymentId, events, revision, choose, reconciliation
   const rested = useRested(revision);
   const loaded = useAsk(paymentRoute(paymentId, 'state', { revision: rested }));
   const moment = /** @type {Moment | undefined} */ (loaded.value);
-  // The moment before stays until the next one is there: whoever has the focus in it keeps it.
+  // The earlier moment stays until the next one is there, so that an element in it keeps the focus.
   const last = useRef(moment);
   last.current = moment ?? last.current;
   const shown = loaded.problem === undefined ? last.current : undefined;

@@ -43,7 +43,6 @@ const followLink = (event) => {
   goTo(link.pathname + link.search);
 };
 
-/** The place that the address names, and again after each change of it. */
 export const usePlace = () => {
   const [place, setPlace] = useState(() => placeOf(location));
   useEffect(() => {

@@ -98,7 +98,6 @@ export const openSession = (text, isKept) => {
   return true;
 };
 
-/** Forgets the token, here and in the tab. */
 export const closeSession = () => {
   sessionStorage.removeItem(KEPT);
   session = undefined;

@@ -2,7 +2,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './parts.js';
 
-/** Rows beyond the edges of the window, above and below. */
 const BESIDE = 8;
 
 /** Below this width rows are as high as `narrow` says; the style sheet has the same. */
@@ -20,7 +19,6 @@ export const useRowHeight = (heights) => {
   return isNarrow ? heights.narrow : heights.wide;
 };
 
-/** How far each key goes through the rows. */
 const STEPS = new Map([
   ['ArrowDown', 1],
   ['ArrowUp', -1],

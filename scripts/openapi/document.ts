@@ -40,7 +40,6 @@ const TOKEN = 'On a local service `npx payments token` prints one.';
 
 type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Operations';
 
-/** Undefined where the route is in no document. */
 const tagOf = (id: RouteId): Tag | undefined => {
   const { summary, scope, path }: RoutePlace = ROUTES[id];
   if (summary === undefined) return undefined;

@@ -53,7 +53,6 @@ const entry = (
 ): string =>
   `## ${code}\n\nHTTP ${status}. ${means}\n\n- **What to do:** ${todo}\n- **What was stored:** ${stored}\n`;
 
-/** docs/errors.md, made from shared/http/error-guide.ts. */
 const errorsPage = (): string =>
   [
     [

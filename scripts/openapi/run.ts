@@ -65,7 +65,6 @@ export type Step =
   | { faults: Partial<ReadModels & Provider> }
   | ((app: FastifyInstance) => unknown);
 
-/** A start of the service with these settings, and its steps. */
 export type Run = readonly [settings: NodeJS.ProcessEnv, steps: readonly Step[]];
 
 const UNKNOWN = { paymentId: 'pay_', endpointId: 'we_' } as const;
@@ -83,7 +82,6 @@ export const to = (id: RouteId, named?: string, query = ''): Target => ({
 export const CREATE: Target = to('createPayment');
 export const LIST: Target = to('listPayments');
 
-/** A request of the folder examples/. */
 export const example = (name: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(EXAMPLES, `${name}.json`), 'utf8'));
 
@@ -97,7 +95,6 @@ export const smallest = (number = '4242424242424242'): object => ({
   },
 });
 
-/** For a fault of an engine. */
 export const fail = (): never => {
   throw new Error('a fault for the examples');
 };
@@ -159,7 +156,6 @@ const openOver = (dataDir: string, settings: NodeJS.ProcessEnv, faults: Faults) 
 const POLL_MS = 10;
 const POLLS_MAX = 500;
 
-/** Gives the function that takes one step. */
 const runner = (app: FastifyInstance, own: string, faults: Faults, recordings: Recording[]) => {
   const payments = new Map<string, string>();
 

@@ -26,7 +26,7 @@ const numbered = ({ length }: string, number: number): string => {
 
 type Payment = { transactions?: object[]; updatedAt?: string };
 
-/** Takes the bodies of one document in their order. In bodies for merchants a payment's times follow its transactions. */
+/** For the bodies of one document, in their order. For merchants a payment's times follow its transactions. */
 export const stabilizer = (isForMerchants: boolean): ((body: unknown) => unknown) => {
   const known = new Map<string, string>([[NO_HASH, NO_HASH]]);
   const idOf = (id: string): string => {
@@ -41,9 +41,8 @@ export const stabilizer = (isForMerchants: boolean): ((body: unknown) => unknown
   const timed = (key: string, value: unknown): unknown => {
     if (MOMENTS.includes(key)) return at(0);
     if (key === 'nextCursor') return cursorOf(String(value));
-    if (key === 'transactions') {
+    if (key === 'transactions')
       return (value as object[]).map((one, index) => ({ ...one, createdAt: at(index + 1) }));
-    }
     const { transactions = [], updatedAt } = Object(value) as Payment;
     return updatedAt ? { ...Object(value), updatedAt: at(transactions.length) } : value;
   };

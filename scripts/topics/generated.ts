@@ -143,7 +143,6 @@ const asyncApi = (): object => ({
 
 const AROUND = 'The CloudEvent around the data of every message.';
 
-/** Every file by its path from the project's folder. */
 export const generatedTopicDocs = (): Record<string, string> => ({
   [`docs/schemas/${schemaFile('Envelope', 1)}`]: schemaText('Envelope', 1, envelope, AROUND),
   ...Object.fromEntries(

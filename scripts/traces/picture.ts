@@ -1,7 +1,6 @@
 /**
- * Draws one trace as SVG: a line for each span, in the order of their begin, below the span that led to
- * it. Pages show it by `<img>`, so that nothing of their style reaches it: its colours can be read on
- * white and on black, and change with the reader's scheme.
+ * Draws one trace as SVG: a line for each span, below the span that led to it, by the time of its begin. Pages
+ * show it by `<img>`, so no style of theirs reaches it: its colours can be read on white and on black.
  */
 
 /** In pixels. */
@@ -43,7 +42,6 @@ export type DrawnSpan = {
   id: string;
   parentId: string | undefined;
   name: string;
-  /** Which process made it. */
   process: string;
   startMs: number;
   endMs: number;
@@ -57,7 +55,6 @@ const LEFT = 290;
 const RIGHT = 84;
 const INDENT = 14;
 
-/** Each span with its depth: children stand below their parent, by the time of their begin. */
 const inOrder = (spans: readonly DrawnSpan[]): { span: DrawnSpan; depth: number }[] => {
   const sorted = spans.toSorted((a, b) => a.startMs - b.startMs);
   const ids = new Set(sorted.map(({ id }) => id));
@@ -72,7 +69,6 @@ const inOrder = (spans: readonly DrawnSpan[]): { span: DrawnSpan; depth: number 
 
 const ms = (value: number): string => `${Number(value.toPrecision(2)).toLocaleString('en-US')} ms`;
 
-/** The picture of one trace. Throws RangeError where there is no span. */
 export const tracePicture = (title: string, spans: readonly DrawnSpan[]): string => {
   if (spans.length === 0) throw new RangeError('a trace without spans has no picture');
   const rows = inOrder(spans);

@@ -23,9 +23,8 @@ const EventRow = (event) => {
     paymentId === undefined
       ? html`<span class="id">${stream}</span>`
       : html`<${PaymentLink} id=${paymentId} revision=${revision} />`;
-  if ('unreadable' in event) {
+  if ('unreadable' in event)
     return html`<div class="entry"><span class="at">#${position}</span><strong class="type bad-text">✕ cannot be read</strong>${subject}</div>`;
-  }
   return html`<div class="entry"><span class="at"><${Clock} at=${event.time} /></span>
     <span class="type">${event.type}<small>${event.why}</small></span>${subject}
     <span class="amount">${event.amounts && paymentId !== undefined && html`<${EventMoney} id=${paymentId} revision=${revision} minor=${event.amounts.amount} currency=${event.amounts.currency} />`}</span>

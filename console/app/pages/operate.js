@@ -32,7 +32,6 @@ const SECTIONS = {
   settings: { title: 'Settings', component: SettingsSection, isOfAll: true },
 };
 
-/** Reached from another section. */
 const WITHIN = { messages: { within: 'parked', component: MessagesSection } };
 
 /** @param {{ place: import('../router.js').Place }} props */

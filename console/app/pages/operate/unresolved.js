@@ -1,4 +1,4 @@
-/** Operations whose outcome nobody knows, and the word of two people for one of them. */
+/** Operations without a known outcome, and the word of two people for one of them. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { send, useAsk } from '../../api.js';
 import { duration, money } from '../../format.js';
