@@ -210,7 +210,7 @@ function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): Recorded
   return recorded;
 }
 
-export const isReadable = (event: RecordedEvent | UnreadableEvent): event is RecordedEvent =>
+export const isReadable = <E extends object>(event: E): event is Exclude<E, UnreadableEvent> =>
   !('unreadable' in event);
 
 /** Throws UnreadableStream, with the events before the first that cannot be read. */

@@ -6,14 +6,11 @@ import { EVENT_VERSIONS, isEventType, isPaymentEvent } from '../payment/events.t
 import { type PaymentEvent, paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { createGenerationsMap } from '../runtime/generations-map.ts';
-import { decode } from './codec.ts';
+import { decode, isReadable } from './codec.ts';
 import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
 import { formsLeft } from './verify-chain.ts';
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
-
-const isReadable = (event: SumsEvent): event is Exclude<SumsEvent, UnreadableEvent> =>
-  !('unreadable' in event);
 
 /** The sums of a payment up to a revision, and why that revision's cannot be. */
 type Place = { revision: number; sums: PaymentSums | undefined | 'not known'; reason?: string };

@@ -13,17 +13,6 @@ import {
   type ToThread,
 } from './scan.ts';
 
-/** A thread for scans: it starts with the first of them and ends when there was none for a while. */
-export type ScanThread = {
-  /**
-   * What the scan yields, and its result. Throws what the scan throws, as an Error with the same name,
-   * message and fields, and an Error named ScanThreadEnded where the thread is gone.
-   */
-  run<Y, R>(order: ScanOrder): AsyncGenerator<Y, R>;
-  /** Ends the thread; a scan under way throws. The next scan starts another thread. */
-  end(): Promise<void>;
-};
-
 /** How many values a scan may be ahead of its reader: enough that it does not wait for a busy event loop. */
 export const AHEAD = 4;
 const IDLE_MS = 60_000;
@@ -51,14 +40,16 @@ const start = (priorityLoweredBy: number): Started => {
 };
 
 /**
- * Makes a thread for scans. With `priorityLoweredBy` above 0 requests have the CPU before it: of a CPU
- * that they fill, 10 leaves it a tenth, 15 a thirtieth (low-priority.ts).
+ * Makes a thread for scans: it starts with the first of them and ends when there was none for a while. With
+ * `priorityLoweredBy` above 0 requests have the CPU before it: of a CPU that they fill, 10 leaves it a tenth,
+ * 15 a thirtieth (low-priority.ts).
  */
-export const createScanThread = ({ priorityLoweredBy = 0 } = {}): ScanThread => {
+export const createScanThread = ({ priorityLoweredBy = 0 } = {}) => {
   let started: Started | undefined;
   let idle: NodeJS.Timeout | undefined;
   let underWay = 0;
 
+  /** A scan under way throws. The next scan starts another thread. */
   const end = async (): Promise<void> => {
     clearTimeout(idle);
     const last = started;
@@ -76,6 +67,10 @@ export const createScanThread = ({ priorityLoweredBy = 0 } = {}): ScanThread => 
     return one;
   };
 
+  /**
+   * What the scan yields, and its result. Throws what the scan throws, as an Error with the same name,
+   * message and fields, and an Error named ScanThreadEnded where the thread is gone.
+   */
   async function* run<Y, R>({ calls = {}, signal, ...order }: ScanOrder): AsyncGenerator<Y, R> {
     clearTimeout(idle);
     underWay += 1;
@@ -123,3 +118,5 @@ export const createScanThread = ({ priorityLoweredBy = 0 } = {}): ScanThread => 
 
   return { run, end };
 };
+
+export type ScanThread = ReturnType<typeof createScanThread>;

@@ -23,7 +23,7 @@ type Job = {
 /** What to run. */
 export type ScanOrder = Job & {
   args: unknown;
-  /** What the scan may call. */
+  /** What the scan may call; carried out while its reader reads on. */
   calls?: Record<string, (...args: never[]) => Promise<unknown>>;
   signal?: AbortSignal | undefined;
 };

@@ -4,6 +4,7 @@ import { afterAll, expect, test } from '@jest/globals';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { AHEAD, createScanThread } from '../../shared/runtime/scan-thread.ts';
 import type { TestScan } from '../support/scans.ts';
+import { until } from '../support/until.ts';
 
 const thread = createScanThread();
 afterAll(thread.end);
@@ -60,6 +61,16 @@ test('a scan that is stopped ends by its signal, and one that its reader left do
   expect(await left.next()).toEqual({ done: false, value: 0 });
   await left.return(undefined);
   expect(await resultOf(run({ count: 1 }))).toBe(1);
+});
+
+test('a scan whose reader has left ends, also where it waits for a call', async () => {
+  const left = run({ count: 1, ending: 'hang' });
+  await left.next();
+  await left.return(undefined);
+  await until('it has ended', async () => {
+    const hung = await resultOf(run({ count: 0, ending: 'ended' }));
+    return hung === 1;
+  });
 });
 
 test('a scan gets no further ahead than its reader takes', async () => {

@@ -6,10 +6,13 @@ import type { ScanTools } from '../../shared/runtime/scan.ts';
 
 export type TestScan = {
   count: number;
-  ending?: 'note' | 'call' | 'throw' | 'die' | 'wait' | 'priority';
+  ending?: 'note' | 'call' | 'throw' | 'die' | 'wait' | 'priority' | 'hang' | 'ended';
 };
 
-/** Counts, and notes each number where it is to; then it returns what it called or its thread's priority, throws, ends its thread, or waits until it is to stop. */
+/** How many scans that hung have ended. */
+let ended = 0;
+
+/** Counts, and notes each number where it is to; then it returns what it called, its thread's priority or `ended`, throws, ends its thread, calls in vain, or waits until it is to stop. */
 export async function* scan({ count, ending }: TestScan, { signal, call }: ScanTools) {
   let n = 0;
   for (; n < count && !signal.aborted; n += 1) {
@@ -19,6 +22,8 @@ export async function* scan({ count, ending }: TestScan, { signal, call }: ScanT
   if (ending === 'call') return call('double', n);
   if (ending === 'priority')
     return getPriority(Number(basename(readlinkSync('/proc/thread-self'))));
+  if (ending === 'ended') return ended;
+  if (ending === 'hang') await call('hang').finally(() => (ended += 1));
   if (ending === 'throw') throw Object.assign(new RangeError('no such place'), { code: 'E_PLACE' });
   if (ending === 'die') process.exit(3);
   if (ending === 'wait' && !signal.aborted) {

@@ -85,18 +85,11 @@ export const overFile = (
   args: { file, isLive, module, job, args } satisfies LogJob,
 });
 
-export type FollowedLog = LogReader & {
-  subscribe: EventStore['subscribe'];
-  /** Lets the log be read up to here. */
-  grow(end: Position | null): void;
-  close(): void;
-};
-
 /**
  * Opens the log of a file that another thread writes, up to where that one lets it be read: the writer learns
  * of a commit a moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
  */
-export const openFollowedLog = (file: string, first: Position | null): FollowedLog => {
+export const openFollowedLog = (file: string, first: Position | null) => {
   const { log, close } = openLog({ file, isLive: true });
   let end = first;
   const last = (): number => positionNumber(end);
@@ -105,14 +98,16 @@ export const openFollowedLog = (file: string, first: Position | null): FollowedL
     last,
     after: (position: number) => (position < last() ? undefined : []),
   };
+  const subscribe: EventStore['subscribe'] = (after, signal, types) => {
+    const page = (from: Position, limit: number) => log.readAll(from, limit, end);
+    return ofTypes(follow(tail, page, after, signal), types);
+  };
   return {
     ...log,
     end: async () => end,
-    subscribe: (after, signal, types) => {
-      const page = (from: Position, limit: number) => log.readAll(from, limit, end);
-      return ofTypes(follow(tail, page, after, signal), types);
-    },
-    grow: (position) => {
+    subscribe,
+    /** Lets the log be read up to here. */
+    grow: (position: Position | null) => {
       end = position;
       tail.announce();
     },

@@ -11,26 +11,6 @@ import type { SearchArgs } from './scans.ts';
 
 const MODULE = new URL('./scans.ts', import.meta.url).href;
 
-/**
- * The searches of one file. Each call sees everything that was committed before it, and throws SQLite's
- * errors, and ReadModelsUnavailable where its thread is gone.
- */
-export type Searches = {
-  search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
-  checksum(): Promise<ReadModelsChecksum>;
-  /** Moves the write-ahead log into the file (checkpoints.ts). */
-  moveLog(): Promise<void>;
-  /** See `indexDamage` of the port. */
-  indexDamage(signal?: AbortSignal): Promise<string | undefined>;
-  /**
-   * Runs a step that puts another file in the place of this one: after the searches under way, and
-   * before those that come meanwhile.
-   */
-  whileClosed(step: () => void): Promise<void>;
-  /** Closes the file; a search under way throws. The next search opens the file that is there then. */
-  close(): Promise<void>;
-};
-
 /** A rebuild makes both checksums at once, and requests go on beside them. */
 const CHECKSUM_LOWERED_BY = 3;
 /** No request waits for a look at the indexes. */
@@ -40,12 +20,15 @@ const ended = (error: Error): never => {
   throw error.name === 'ScanThreadEnded' ? new ReadModelsUnavailable(error.message) : error;
 };
 
-/** Searches of the file that the options name; nothing is opened before the first. */
+/**
+ * Searches of the file that the options name; nothing is opened before the first. Each sees everything that
+ * was committed before it, and throws SQLite's errors, and ReadModelsUnavailable where its thread is gone.
+ */
 export const createSearches = ({
   file,
   secrets,
   searchBounds: bounds,
-}: SqliteReadModelsOptions): Searches => {
+}: SqliteReadModelsOptions) => {
   const searching = createScanThread();
   const summing = createScanThread({ priorityLoweredBy: CHECKSUM_LOWERED_BY });
   const comparing = createScanThread({ priorityLoweredBy: INDEXES_LOWERED_BY });
@@ -70,14 +53,18 @@ export const createSearches = ({
   };
 
   return {
-    search: (search, limit) => {
+    search: (search: PaymentSearch, limit: number) => {
       const args: SearchArgs = { file, secrets, search, limit, bounds };
-      return run(searching, 'search', { args });
+      return run<PaymentSearchPage>(searching, 'search', { args });
     },
-    checksum: () => run(summing, 'checksum'),
-    moveLog: () => run(searching, 'moveLog'),
-    indexDamage: (signal) => run(comparing, 'indexDamage', { signal }),
-    whileClosed: (step) => {
+    checksum: () => run<ReadModelsChecksum>(summing, 'checksum'),
+    /** Moves the write-ahead log into the file (checkpoints.ts). */
+    moveLog: () => run<void>(searching, 'moveLog'),
+    /** See `indexDamage` of the port. */
+    indexDamage: (signal?: AbortSignal) =>
+      run<string | undefined>(comparing, 'indexDamage', { signal }),
+    /** Runs a step that replaces the file: after the searches under way, before those that come meanwhile. */
+    whileClosed: (step: () => void): Promise<void> => {
       const replaced = replacing.then(async () => {
         await Promise.allSettled(running);
         await close();
@@ -86,6 +73,9 @@ export const createSearches = ({
       replacing = replaced.catch(() => undefined);
       return replaced;
     },
+    /** A search under way throws. The next one opens the file that is there then. */
     close,
   };
 };
+
+export type Searches = ReturnType<typeof createSearches>;
