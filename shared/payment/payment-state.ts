@@ -25,7 +25,7 @@ export type Operation = {
   ended?: { outcome: FinalOutcome; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
-  /** From a resolution by hand until it is confirmed; CONTRADICTED also where none was sent (ADR-0099). */
+  /** Until it is confirmed: resolved by hand, or recorded as never sent and yet carried out (ADR-0099). */
   confirmation?: Confirmation;
   /** Two operators have ended a contradiction: it is not noted again. */
   contradictionEnded?: true;
@@ -102,10 +102,7 @@ export const authorizationOf = (
   };
 };
 
-/**
- * No other provider can capture, void or refund the payment (ADR-0247). Undefined where no event names
- * one.
- */
+/** No other provider can change the payment (ADR-0247). Undefined where no event names one. */
 export const providerOf = (state: PaymentState): string | undefined =>
   createOf(state).provider ??
   // A change that an older payment's provider carried out; a declined one may have gone astray.
