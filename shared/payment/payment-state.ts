@@ -65,6 +65,20 @@ export const unresolvedOperations = (state: PaymentState | undefined): Operation
 export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 
+/**
+ * The amount of a refund that counts as given back; undefined for any other id. By the whole operation
+ * id: transactions show a part of it alone.
+ */
+export const refundOf = (
+  { operations, observedRefunds = [] }: PaymentState,
+  operationId: string,
+): number | undefined => {
+  const made = operations.findLast((o) => o.kind === 'refund' && o.operationId === operationId);
+  const refund = made ?? observedRefunds.find((o) => o.operationId === operationId);
+  const isMade = made === undefined || made.ended?.outcome === 'APPROVED';
+  return isMade && !refund?.failedLater ? refund?.amountMinor : undefined;
+};
+
 /** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
 export const isFree = ({ ended }: Operation): boolean =>
   ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
