@@ -21,8 +21,7 @@ const AUDIT_ACTIONS = [
 
 export const auditSchemas = {
   /**
-   * Who read is in the event's context; `merchantId` is `*` for a token that may see every merchant's
-   * payments.
+   * The event's context names the reader; `merchantId` is `*` for a token of every merchant's payments.
    */
   AuditAccessed: z.strictObject({
     action: z.enum(AUDIT_ACTIONS),
@@ -66,9 +65,7 @@ export type AuditLogEvent = EventsOf<typeof auditSchemas>;
 
 export type AccessEvent = Extract<AuditLogEvent, { type: 'AuditAccessed' }>;
 
-/**
- * Each process writes its accesses under a new ULID; a stream that all processes read has a fixed name.
- */
+/** Accesses go to a stream under the process's own ULID; streams that all read have fixed names. */
 export const auditStreamOf = (id: string): string => `audit-${id}`;
 
 const ACKNOWLEDGEMENTS = auditStreamOf('log-break-');

@@ -101,9 +101,7 @@ export const brandOf = (number: string): CardBrand | undefined => {
 /** Whether prefix, length and check digit are those of a card number. */
 export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
 
-/**
- * The one masked form of a card (gaps §4). The number's brand wins over the one that the request names.
- */
+/** The one masked form of a card (gaps §4). The number's brand wins over that of the request. */
 export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): MaskedCard => {
   const longBin =
     card.number.length === 16 && (numberBrand === 'VISA' || numberBrand === 'MASTERCARD');

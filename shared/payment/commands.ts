@@ -54,14 +54,10 @@ export type ChangeCommand = ToProvider & {
   operationsMax: number;
 };
 
-/**
- * Keeps what the provider has opened for a create that has no outcome, before it is told to move money.
- */
+/** Keeps what the provider opened for a create without an outcome, before it is told to move money. */
 export type OpenCommand = { kind: 'open'; operationId: string; reference: string };
 
-/**
- * Records a later result of the provider once. `operationId` is a new one, for a refund made elsewhere.
- */
+/** Records a later result once. `operationId` is a new one, for a refund made elsewhere. */
 export type LaterCommand = { kind: 'later'; operationId: string; result: LaterResult };
 
 /** Records the provider's outcome or a proven one; `resolution` where an operator resolved it by hand. */
@@ -73,10 +69,7 @@ export type RecordCommand = {
   resolution?: Resolution;
 } & FinalOutcomeDetails;
 
-/**
- * A request for an outcome, or the approval of another operator's equal one (gaps §16). `atMs`: wall
- * clock.
- */
+/** A request for an outcome, or another operator's approval of it (gaps §16). `atMs`: wall clock. */
 export type ResolveCommand = {
   kind: 'resolve';
   operationId: string;

@@ -5,8 +5,13 @@
  */
 import type { LaterCommand } from './commands.ts';
 import type { PaymentEvent } from './payment-events.ts';
-import { hasUnresolvedIntent, leftOfCapture, refundAt } from './payment-response.ts';
-import { authorizationOf, type PaymentState, unresolvedOperations } from './payment-state.ts';
+import { leftOfCapture } from './payment-response.ts';
+import {
+  authorizationOf,
+  type PaymentState,
+  refundOf,
+  unresolvedOperations,
+} from './payment-state.ts';
 
 /** None where the result is recorded already, or cannot be recorded now. */
 export const decideLater = (state: PaymentState, command: LaterCommand): PaymentEvent[] => {
@@ -40,17 +45,10 @@ const refundFailed = (
   state: PaymentState,
   { operationId, failureCode, providerFailureCode }: Result<'REFUND_FAILED'>,
 ): PaymentEvent[] => {
-  const refund = state.transactions[refundAt(state.transactions, operationId)];
-  const hasFailed = refund?.result !== 'SUCCEEDED';
-  if (hasFailed || hasUnresolvedIntent(state.readModel.unresolved, operationId)) return [];
+  const amount = refundOf(state, operationId);
+  if (amount === undefined) return [];
   const code = providerFailureCode === undefined ? {} : { providerFailureCode };
-  const data = {
-    operationId,
-    amount: refund.amount,
-    currency: state.currency,
-    failureCode,
-    ...code,
-  };
+  const data = { operationId, amount, currency: state.currency, failureCode, ...code };
   return [{ type: 'PaymentRefundFailed', data }];
 };
 

@@ -71,6 +71,8 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   const earlier = operationUnder(state, command);
   if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
   if (hasReachedCeiling(state, command)) return refusedAtCeiling(command);
+  const unresolved = unresolvedExclusive(state);
+  if (unresolved !== undefined) return unresolved;
   switch (command.kind) {
     case 'capture':
       return capture(state, command);
@@ -158,8 +160,6 @@ const intent = (
 };
 
 const capture = (state: PaymentState, command: ChangeCommand): Decision => {
-  const unresolved = unresolvedExclusive(state);
-  if (unresolved !== undefined) return unresolved;
   if (state.status !== 'AUTHORIZED') {
     return refused(
       'CAPTURE_NOT_ALLOWED',
@@ -177,8 +177,6 @@ const capture = (state: PaymentState, command: ChangeCommand): Decision => {
 };
 
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
-  const unresolved = unresolvedExclusive(state);
-  if (unresolved !== undefined) return unresolved;
   if (state.status !== 'AUTHORIZED') {
     return refused(
       'VOID_NOT_ALLOWED',
@@ -189,8 +187,6 @@ const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
 };
 
 const refund = (state: PaymentState, command: ChangeCommand): Decision => {
-  const unresolved = unresolvedExclusive(state);
-  if (unresolved !== undefined) return unresolved;
   if (state.status !== 'CAPTURED') {
     const why =
       state.status === 'REFUNDED'

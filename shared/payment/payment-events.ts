@@ -142,10 +142,7 @@ const decline = {
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
 const approval = { ...ended, providerReference: providerCode.optional() };
-/**
- * As `http:pay.example/v1` (ADR-0247). An older event lacks it: any provider that is set is asked about
- * it.
- */
+/** As `http:pay.example/v1` (ADR-0247). Older events lack it: any provider that is set is asked. */
 const provider = text.optional();
 const requested = { ...operation, identity, provider, reason: optionalText };
 const providerOutcome = z.enum(['APPROVED', 'DECLINED', 'FENCED']);

@@ -25,7 +25,7 @@ export type Operation = {
   ended?: { outcome: FinalOutcome; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
-  /** From a resolution by hand until it is confirmed; CONTRADICTED also where none was sent (ADR-0099). */
+  /** Until it is confirmed: resolved by hand, or recorded as never sent and yet carried out (ADR-0099). */
   confirmation?: Confirmation;
   /** Two operators have ended a contradiction: it is not noted again. */
   contradictionEnded?: true;
@@ -65,6 +65,20 @@ export const unresolvedOperations = (state: PaymentState | undefined): Operation
 export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 
+/**
+ * The amount of a refund that counts as given back; undefined for any other id. By the whole operation
+ * id: transactions show a part of it alone.
+ */
+export const refundOf = (
+  { operations, observedRefunds = [] }: PaymentState,
+  operationId: string,
+): number | undefined => {
+  const made = operations.findLast((o) => o.kind === 'refund' && o.operationId === operationId);
+  const refund = made ?? observedRefunds.find((o) => o.operationId === operationId);
+  const isMade = made === undefined || made.ended?.outcome === 'APPROVED';
+  return isMade && !refund?.failedLater ? refund?.amountMinor : undefined;
+};
+
 /** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
 export const isFree = ({ ended }: Operation): boolean =>
   ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
@@ -102,10 +116,7 @@ export const authorizationOf = (
   };
 };
 
-/**
- * No other provider can capture, void or refund the payment (ADR-0247). Undefined where no event names
- * one.
- */
+/** No other provider can change the payment (ADR-0247). Undefined where no event names one. */
 export const providerOf = (state: PaymentState): string | undefined =>
   createOf(state).provider ??
   // A change that an older payment's provider carried out; a declined one may have gone astray.

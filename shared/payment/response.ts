@@ -140,7 +140,8 @@ const changes = (
   }
 };
 
-const requireFit = ({ type }: LaterEvent, fits: boolean): void => {
+/** Throws Error where a later result does not fit its payment. */
+export const requireFit = ({ type }: LaterEvent, fits: boolean): void => {
   if (!fits) throw new Error(`${type} does not fit its payment`);
 };
 

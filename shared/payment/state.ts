@@ -1,6 +1,12 @@
 import type { PlacedEvent } from './payment-events.ts';
-import type { ObservedRefund, Operation, OperationKind, PaymentState } from './payment-state.ts';
-import { project } from './response.ts';
+import {
+  type ObservedRefund,
+  type Operation,
+  type OperationKind,
+  type PaymentState,
+  refundOf,
+} from './payment-state.ts';
+import { project, requireFit } from './response.ts';
 import {
   checkNote,
   confirmationAfter,
@@ -16,8 +22,11 @@ import {
 
 /** `state` is undefined at first. Throws Error where the event cannot follow: the stream is damaged. */
 export const evolve = (state: PaymentState | undefined, next: PlacedEvent): PaymentState => {
+  const { event } = next;
   const readModel = project(state?.readModel, next);
-  const observedRefunds = observedAfter(state?.observedRefunds, next.event);
+  if (event.type === 'PaymentRefundFailed' && state !== undefined)
+    requireFit(event, refundOf(state, event.data.operationId) === event.data.amount);
+  const observedRefunds = observedAfter(state?.observedRefunds, event);
   return {
     ...readModel.response,
     merchantId: readModel.merchantId,

@@ -10,10 +10,7 @@ export type PaymentSums = {
   authorized: number;
   captured: number;
   refunded: number;
-  /**
-   * Intents until their last outcome. A list: of an object keyed by ids the engine learns a form for
-   * each.
-   */
+  /** Intents until their last outcome. A list: the engine learns a form for each object of ids. */
   requested: readonly { operationId: string; amount: number }[];
 };
 

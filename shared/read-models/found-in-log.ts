@@ -35,10 +35,7 @@ const foldOf = async (
   }
 };
 
-/**
- * Leaves out a damaged document whose stream cannot be read or does not meet it. Throws
- * StoreUnavailable.
- */
+/** Damaged documents are left out where their stream cannot be read. Throws StoreUnavailable. */
 export const foundInLog = async (
   store: Pick<EventStore, 'readStream'>,
   search: PaymentSearch,

@@ -22,9 +22,7 @@ export type RemovalDeps = {
   readModels: Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'>;
 };
 
-/**
- * `missing`: the first 100 payments of which the log holds less than the document; absent if not known.
- */
+/** `missing`: the first 100 payments of which the log holds less than the document, if known. */
 export type RemovedStreams = {
   breaks: LogBreak[];
   missing?: string[];
@@ -104,7 +102,7 @@ const missingOf = async (
 };
 
 /**
- * Calls `note`, until it returns false, with each payment of which the log holds less than the document.
+ * Calls `note`, until it returns false, with each payment that the log holds less of than its document.
  */
 const eachMissing = async (
   deps: RemovalDeps,

@@ -1,7 +1,4 @@
-/**
- * Without the installation's secret no writer of the store can make a document that is served
- * (ADR-0121).
- */
+/** Without the installation's secret no writer can make a document that is served (ADR-0121). */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { contentOf, type DocumentRow } from './document-row.ts';
 

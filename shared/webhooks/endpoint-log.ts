@@ -30,9 +30,7 @@ export const readEndpoints = async (
   return { merchantId, endpoints: foldEndpoints(events), events };
 };
 
-/**
- * Undefined where the events cannot be read: other merchants go on (ADR-0220). Throws StoreUnavailable.
- */
+/** Undefined where they cannot be read: other merchants go on (ADR-0220). Throws StoreUnavailable. */
 export const readableEndpoints = async (
   store: Pick<EventStore, 'readStream'>,
   merchantId: string,

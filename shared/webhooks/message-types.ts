@@ -47,10 +47,7 @@ export const isWanted = (
   type: MessageType,
 ): boolean => (eventTypes === undefined ? type !== ON_REQUEST : eventTypes.includes(type));
 
-/**
- * Undefined for events that are not sent: later intents, notes, a sale's authorization (no GET shows
- * it).
- */
+/** Undefined for what is not sent: later intents, notes, a sale's authorization (no GET shows it). */
 export const messageTypeOf = (
   { type }: Pick<PaymentEvent, 'type'>,
   { captureNow }: { captureNow: boolean },

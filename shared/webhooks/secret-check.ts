@@ -1,7 +1,4 @@
-/**
- * Receivers would take messages signed with another `WEBHOOK_SECRET` for forged: such a process signs
- * none.
- */
+/** Receivers take messages signed with another `WEBHOOK_SECRET` for forged: such a process sends none. */
 import { StoreUnavailable } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
 import { checkValueOf } from './signer.ts';

@@ -1,5 +1,7 @@
 /** A stream that the rules could not have written is damaged, and is not read on (M8, L5). */
 import { describe, expect, test } from '@jest/globals';
+import type { LaterCommand } from '../../shared/payment/commands.ts';
+import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { authorizationOf } from '../../shared/payment/payment-state.ts';
 import {
@@ -10,6 +12,7 @@ import {
   failed,
   operationId,
   refunded,
+  refundFailed,
   refundRequested,
   voided,
   voidRequested,
@@ -80,4 +83,20 @@ test('provider.md: later operations name the authorization by the operation id o
   const state = stateAfter(asCaptured);
   if (state === undefined) throw new Error('the payment is there');
   expect(authorizationOf(state)).toEqual({ authorizationId: operationId(0) });
+});
+
+test('a refund that failed later is known by its whole operation id, of which a transaction shows a part', () => {
+  const state = stateAfter(asRefunded);
+  if (state === undefined) throw new Error('the payment is there');
+  const failedLater = (id: string): LaterCommand => ({
+    kind: 'later',
+    operationId: operationId(9),
+    result: { kind: 'REFUND_FAILED', operationId: id, failureCode: 'PROCESSING_ERROR' },
+  });
+  const other = `other_${operationId(2)}`;
+  expect(decideLater(state, failedLater(operationId(2)))).toHaveLength(1);
+  expect(decideLater(state, failedLater(other))).toEqual([]);
+  expect(() => stateAfter([...asRefunded, refundFailed({ operationId: other })])).toThrow(
+    new Error('PaymentRefundFailed does not fit its payment'),
+  );
 });

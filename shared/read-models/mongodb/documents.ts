@@ -13,15 +13,12 @@ const SCHEMA_VERSION = 4;
 /** Begins every collection's name, so that another version fills other collections beside these. */
 export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
-/** `_id` is the payment id. */
-export type StoredPayment = {
+/** `_id` is the payment id. The body is a text: a document of fields would not come back to the byte. */
+export type StoredPayment = Omit<
+  DocumentRow,
+  'paymentId' | 'merchantReference' | 'unresolvedSince' | 'unresolved'
+> & {
   _id: string;
-  merchantId: string;
-  revision: number;
-  createdAt: string;
-  status: string;
-  amount: number;
-  last4: string;
   merchantReference?: string;
   /** The time of the oldest unresolved intent; absent when there is none. */
   unresolvedSince?: string;
@@ -29,8 +26,6 @@ export type StoredPayment = {
   unresolved?: string;
   /** The revision of the poison event that parked the payment; past once `revision` has reached it. */
   parkedAt?: number;
-  /** JSON text: a document of fields would not come back to the byte. */
-  body: string;
   /** Over all of the above but `parkedAt` (row-check.ts). */
   check: string;
 };

@@ -16,9 +16,7 @@ import {
   unavailable,
 } from './connection.ts';
 
-/**
- * Keeps the file that a rename takes away: to free the blocks of a large one takes a tenth of a second.
- */
+/** Keeps the file that a rename takes away: freeing the blocks of a large one takes 0.1 s. */
 const keepOpen = (file: string): (() => void) => {
   try {
     const held = openSync(file, 'r');
