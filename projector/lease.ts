@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 
-export type LeaseOptions = {
+type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
   logger: Logger;
   /** It is renewed, or requested, three times as often. */

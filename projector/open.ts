@@ -50,7 +50,7 @@ export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): 
   });
 };
 
-export type ProjectorSideOptions = {
+type ProjectorSideOptions = {
   config: Config;
   store: EventStore;
   readModels: ReadModels;
@@ -105,5 +105,3 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
     },
   };
 };
-
-export type ProjectorSide = Awaited<ReturnType<typeof openProjectorSide>>;

@@ -18,7 +18,7 @@ import { forgetForeign } from './verification/acknowledge.ts';
 /** Any beyond are recognised by reading their stream again. */
 export const PARKED_KNOWN_MAX = 10_000;
 
-export type ProjectionOptions = {
+type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
   freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;

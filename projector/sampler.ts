@@ -18,7 +18,7 @@ const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unl
 /** A damaged index looks like these: written again, the document would be there twice. */
 const BY_INDEX: readonly DifferenceKind[] = ['missing', 'unlisted'];
 
-export type SamplerOptions = {
+type SamplerOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage' | 'indexDamage'>;
   projection: Pick<Projection, 'repair'>;

@@ -38,7 +38,7 @@ const CONFIRMED_FOR_MS = 1000;
 
 type Newer = Map<string, number> | undefined;
 
-export type SharedLook = {
+type SharedLook = {
   store: Pick<EventStore, 'lastRevision' | 'readAll' | 'hashAt'>;
   readModels: Pick<ReadModelsWriter, 'checkpoint'>;
 };

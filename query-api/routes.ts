@@ -79,7 +79,7 @@ export const QUERY_ROUTES: RoutesOf<'query-api', PaymentDeps & WebhookEventDeps>
   WEBHOOK_EVENT_ROUTES,
 );
 
-export type QueryApi = QueryDeps & {
+type QueryApi = QueryDeps & {
   webhookSecret: WebhookSecret;
 };
 

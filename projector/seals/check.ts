@@ -15,7 +15,7 @@ import {
 import { LogMisfit } from '../errors.ts';
 import type { RecordedSeal } from './stored-seals.ts';
 
-export type SealCheck = {
+type SealCheck = {
   store: Pick<EventStore, 'hashAt' | 'stored'>;
   seals: readonly RecordedSeal[];
   log: string;

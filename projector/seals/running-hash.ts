@@ -13,7 +13,7 @@ import type { RecordedSeal, SealSource } from './stored-seals.ts';
 const PAGE = 1000;
 
 /** Reached from event to event. */
-export type Reached = {
+type Reached = {
   position: Position | null;
   logHash: string;
   last: RecordedSeal | undefined;
@@ -79,7 +79,7 @@ export type RunningHash = SealSource & {
   leave(): void;
 };
 
-export type RunningHashOptions = {
+type RunningHashOptions = {
   store: Pick<EventStore, 'readAll'>;
   logId(): Promise<string>;
   /** After a seal of another key none is made. */

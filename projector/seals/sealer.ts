@@ -22,7 +22,7 @@ const LOOK_MS = 1_000;
 const NOT_KEPT = 'the head of the event log could not be kept beside the sealing key';
 const STOP_MS_MAX = 2_000;
 
-export type SealerOptions = {
+type SealerOptions = {
   store: Pick<EventStore, 'append'>;
   source: SealSource;
   privateKey: KeyObject;
