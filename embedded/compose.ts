@@ -25,7 +25,6 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
-import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 
 export type Service = {
@@ -93,16 +92,10 @@ const openSides = async (
   const { store } = freshness;
   const readModels = wrapReadModels(await openReadModels(drivers, secrets));
   const deliveries = await openDeliveries(drivers);
-  const secret = config.webhooks.secret ?? (await webhookSecret(folder));
-  const own = {
-    config,
-    store,
-    metrics,
-    log,
-    webhookSecret: await openWebhookSecret(store, secret),
-  };
+  const own = { config, store, metrics, log };
   const projection = await openProjectorSide({
     ...{ ...own, readModels, freshness, deliveries },
+    webhookSecret: async () => config.webhooks.secret ?? webhookSecret(folder),
     fileOf: folder.path,
   });
   const { projector } = projection;
@@ -110,7 +103,7 @@ const openSides = async (
     ...own,
     webhooks: {
       deliveries,
-      secret: own.webhookSecret,
+      secret: projection.webhookSecret,
       kindOf: addressKinds(config.webhooks.allowedNetworks),
     },
     sharedStore: opened.shared,
@@ -144,7 +137,7 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
   registerQueryApi(app, authHooks, {
     store,
     readModels,
-    webhookSecret: sides.webhookSecret,
+    webhookSecret: projection.webhookSecret,
     behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
   registerConsole(app, config.tokens.merchantClaims);

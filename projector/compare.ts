@@ -35,6 +35,7 @@ export type Compared = {
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect'>;
 };
 
+/** With more events after the checkpoint the projector is behind, and nothing is missing yet. */
 const BEHIND_MAX = 1_000;
 
 const SHOWN = ['merchantId', 'status', 'amount', 'revision'] as const;
@@ -109,6 +110,7 @@ export const comparePayment = async (
 
 const NAMED_MAX = 100;
 const PAGE = 250;
+/** Where a whole index differs. */
 const NO_PAYMENT = '-';
 
 /** `total` is about how many documents and payments of the log there are. */

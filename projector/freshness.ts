@@ -28,6 +28,7 @@ export type Freshness = {
 const lastRevision = (expected: Expected, count: number): number =>
   (expected === 'none' ? -1 : expected.revision) + count;
 
+/** Some 20 MB. */
 const TRACKED_MAX = 100_000;
 
 /** Every payment is behind until `caughtUp`. */

@@ -12,7 +12,7 @@ export type Lag = {
   stuck: boolean;
 };
 
-export type LagOptions = {
+type LagOptions = {
   store: Pick<EventStore, 'head'>;
   checkpoint(): Position | null;
   now?(): number;

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 
-export type LeaseOptions = {
+type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
   logger: Logger;
   /** It is renewed, or requested, three times as often. */
@@ -11,15 +11,7 @@ export type LeaseOptions = {
   onLost(): void;
 };
 
-export type Lease = {
-  /** Throws ReadModelsUnavailable, and an AbortError at `stop`. */
-  take(): Promise<void>;
-  standingBy(): boolean;
-  /** Releases the lease. Never throws. */
-  stop(): Promise<void>;
-};
-
-export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOptions): Lease => {
+export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOptions) => {
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;
   const stopping = new AbortController();
@@ -62,7 +54,8 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
   };
 
   return {
-    take: async () => {
+    /** Throws ReadModelsUnavailable, and an AbortError at `stop`. */
+    take: async (): Promise<void> => {
       stopping.signal.throwIfAborted();
       try {
         await waitForLease();
@@ -71,8 +64,9 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
         standingBy = false;
       }
     },
-    standingBy: () => standingBy,
-    stop: async () => {
+    standingBy: (): boolean => standingBy,
+    /** Releases the lease. Never throws. */
+    stop: async (): Promise<void> => {
       stopping.abort();
       clearInterval(timer);
       // A renewal under way would take the lease again after the release.
@@ -83,3 +77,5 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
     },
   };
 };
+
+export type Lease = ReturnType<typeof keepLease>;

@@ -16,7 +16,7 @@ const fits = (at: HashesAt | null, hash: string): boolean =>
   at !== null && (at.logHash === hash || at.hash === hash);
 
 /** Where the log hash is carried and not stored; undefined where no event is there. */
-export type LogHashAt = (position: Position) => Promise<string | undefined>;
+type LogHashAt = (position: Position) => Promise<string | undefined>;
 
 /**
  * Undefined where it fits `hash`, of `checkpointHashOf`; else followed events are lost or written anew.

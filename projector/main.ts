@@ -12,7 +12,7 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
+import { WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
 import { LogMisfit } from './errors.ts';
 import { openProjectorSide } from './open.ts';
 
@@ -27,7 +27,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     deliveries: await openDeliveries(drivers),
-    webhookSecret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
+    webhookSecret: async () => config.webhooks.secret ?? '',
     metrics,
     log,
   });

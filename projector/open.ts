@@ -10,7 +10,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
-import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
+import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { type Projector, startProjector } from './compose.ts';
 import type { Freshness } from './freshness.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
@@ -50,14 +50,15 @@ export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): 
   });
 };
 
-export type ProjectorSideOptions = {
+type ProjectorSideOptions = {
   config: Config;
   store: EventStore;
   readModels: ReadModels;
   /** Set where this process appends payments as well. */
   freshness?: Freshness;
   deliveries: DeliveryStore;
-  webhookSecret: WebhookSecret;
+  /** Called once the log is known to be the one that was sealed and applied. */
+  webhookSecret(): Promise<string>;
   /** Left out where there is no data folder. */
   fileOf?: (name: string) => string;
   metrics: Metrics;
@@ -66,12 +67,13 @@ export type ProjectorSideOptions = {
 
 /** Throws LogMisfit where the log is not the one that was sealed or applied, and what files throw. */
 export const openProjectorSide = async (options: ProjectorSideOptions) => {
-  const { config, store, readModels, freshness, deliveries, webhookSecret, metrics, log } = options;
+  const { config, store, readModels, freshness, deliveries, metrics, log } = options;
   const files = { config, fileOf: options.fileOf ?? noFiles };
   const sealer = await openSealer({ config, store, fileOf: options.fileOf, log });
   const { running, publicKey: sealingKey, keptHeads } = sealer;
   const own = { store, readModels, logger: log, running };
   const projector = await startProjector({ ...own, ...(freshness && { freshness }) });
+  const webhookSecret = await openWebhookSecret(store, await options.webhookSecret());
   const following = { store, projector, metrics, logger: log };
   const relay = await openRelay({ ...following, ...files });
   const webhooks = { config, deliveries, secret: webhookSecret };
@@ -84,6 +86,7 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
 
   return {
     projector,
+    webhookSecret,
     verification,
     sealer,
     states: () => ({
@@ -105,5 +108,3 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
     },
   };
 };
-
-export type ProjectorSide = Awaited<ReturnType<typeof openProjectorSide>>;

@@ -16,7 +16,7 @@ export type Folded = {
   poison?: { revision: number; reason: string };
 };
 
-export type FoldOptions = {
+type FoldOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'load'>;
   logger: Logger;

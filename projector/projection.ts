@@ -18,7 +18,7 @@ import { forgetForeign } from './verification/acknowledge.ts';
 /** Any beyond are recognised by reading their stream again. */
 export const PARKED_KNOWN_MAX = 10_000;
 
-export type ProjectionOptions = {
+type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
   freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
@@ -120,7 +120,7 @@ export const createProjection = ({
     const hash = checkpointHashOf(last) ?? undefined;
     const parkings = await write(payments, last.position, hash, forgotten);
     counts.events += events.length;
-    // A reader sees the mark on the document of a parked payment.
+    // Parked payments count as applied: a reader sees the mark on the document.
     for (const { stream, revision } of events) {
       const paymentId = paymentOf(stream);
       if (paymentId !== undefined) freshness.applied(paymentId, revision);
@@ -185,6 +185,7 @@ export const createProjection = ({
     hold: (step) =>
       inTurn(async () => {
         const result = await step();
+        // The step may have changed what is parked.
         await readParked();
         return result;
       }),

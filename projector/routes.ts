@@ -19,7 +19,7 @@ export const PROJECTOR_ROUTES: RoutesOf<
   ParkedDeps & ProjectionDeps & TopicDeps & RelayParkedDeps & LogStatusDeps
 > = joinRoutes(PARKED_ROUTES, LOG_ROUTES, PROJECTION_ROUTES, TOPIC_ROUTES, RELAY_PARKED_ROUTES);
 
-export type ProjectorApi = TopicOptions &
+type ProjectorApi = TopicOptions &
   RelayParkedDeps &
   ParkedDeps &
   LogStatusDeps &

@@ -18,7 +18,7 @@ const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unl
 /** A damaged index looks like these: written again, the document would be there twice. */
 const BY_INDEX: readonly DifferenceKind[] = ['missing', 'unlisted'];
 
-export type SamplerOptions = {
+type SamplerOptions = {
   store: Pick<EventStore, 'readStream' | 'readAll'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage' | 'indexDamage'>;
   projection: Pick<Projection, 'repair'>;
@@ -27,15 +27,6 @@ export type SamplerOptions = {
   logger: Logger;
   isReady(): boolean;
   everyMs: number;
-};
-
-export type Sampler = {
-  counts(): { samples: number; differences: number };
-  /** Replaces the remembered differences. */
-  known(differences: readonly Difference[]): void;
-  /** Fills the read models anew where an index is damaged; then true. Throws ReadModelsUnavailable. */
-  checkIndexes(signal?: AbortSignal): Promise<boolean>;
-  stop(): void;
 };
 
 const oneOf = <T>(all: readonly T[]): T | undefined => all[Math.floor(Math.random() * all.length)];
@@ -58,7 +49,7 @@ const eventsInTurn = ({ store }: Pick<SamplerOptions, 'store'>) => {
   };
 };
 
-export const startSampler = (options: SamplerOptions): Sampler => {
+export const startSampler = (options: SamplerOptions) => {
   const { readModels, projection, logger, isReady } = options;
   const nextDocument = documentsInTurn(options);
   const nextInLog = eventsInTurn(options);
@@ -78,6 +69,7 @@ export const startSampler = (options: SamplerOptions): Sampler => {
     }
   };
 
+  /** Fills the read models anew where an index is damaged; then true. Throws ReadModelsUnavailable. */
   const checkIndexes = async (signal?: AbortSignal): Promise<boolean> => {
     if (isRebuilding) return true;
     const detail = await readModels.indexDamage?.(signal);
@@ -142,8 +134,12 @@ export const startSampler = (options: SamplerOptions): Sampler => {
   });
 
   return {
-    counts: () => ({ samples, differences: differences.size }),
-    known: (found) => {
+    counts: (): { samples: number; differences: number } => ({
+      samples,
+      differences: differences.size,
+    }),
+    /** Replaces the remembered differences. */
+    known: (found: readonly Difference[]): void => {
       isRebuilding = false;
       differences.clear();
       const differing = found.filter(({ kind }) => kind !== 'parked');
@@ -154,3 +150,5 @@ export const startSampler = (options: SamplerOptions): Sampler => {
     stop: () => clearInterval(timer),
   };
 };
+
+export type Sampler = ReturnType<typeof startSampler>;

@@ -21,13 +21,6 @@ export type SubscriptionOptions = {
   backOff?: BackOff | undefined;
 };
 
-export type Subscription = {
-  status(): { state: SubscriptionState; error?: string; restarts: number };
-  restart(): void;
-  /** The batch in hand is done then. */
-  stop(): Promise<void>;
-};
-
 /**
  * Follows the log from the subscriber's own checkpoint. After any error and any end the loop waits
  * (bounded, with jitter) and starts again from there, so an engine out of reach loses no event and parks no
@@ -38,7 +31,7 @@ export const runSubscription = ({
   subscriber,
   logger,
   backOff = { minMs: 100, maxMs: 5000 },
-}: SubscriptionOptions): Subscription => {
+}: SubscriptionOptions) => {
   const stopping = new AbortController();
   const status: { state: SubscriptionState; error?: string; restarts: number } = {
     state: 'starting',
@@ -97,10 +90,14 @@ export const runSubscription = ({
 
   return {
     status: () => ({ ...status }),
-    restart: () => leaving.abort(),
-    stop: () => {
+    /** From the checkpoint. */
+    restart: (): void => leaving.abort(),
+    /** The batch in hand is done then. */
+    stop: (): Promise<void> => {
       stopping.abort();
       return ended;
     },
   };
 };
+
+export type Subscription = ReturnType<typeof runSubscription>;

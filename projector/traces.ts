@@ -78,7 +78,7 @@ export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
   },
 });
 
-export type DeliveryTrace = {
+type DeliveryTrace = {
   type: string;
   attempt: number;
   traceparent: string | undefined;

@@ -7,7 +7,7 @@ import type { Lease } from './lease.ts';
 import { PARKED_KNOWN_MAX, type Projection } from './projection.ts';
 import type { Subscription } from './subscription.ts';
 
-export type WatchOptions = {
+type WatchOptions = {
   store: Pick<EventStore, 'head'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'parked'>;
   lease: Pick<Lease, 'standingBy'>;

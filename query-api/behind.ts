@@ -32,13 +32,14 @@ const SHARED_FOR_MS = 100;
 /** Beyond these a look would cost more than the questions that it saves. */
 const NEWER_EVENTS_MAX = 100;
 const LOOK_MS_MAX = 1000;
+/** After a look that showed nothing, each GET asks for its own stream. */
 const PAUSE_MS = 1000;
 /** A server's files cannot be put back in less time. */
 const CONFIRMED_FOR_MS = 1000;
 
 type Newer = Map<string, number> | undefined;
 
-export type SharedLook = {
+type SharedLook = {
   store: Pick<EventStore, 'lastRevision' | 'readAll' | 'hashAt'>;
   readModels: Pick<ReadModelsWriter, 'checkpoint'>;
 };

@@ -18,7 +18,7 @@ export type QueryDeps = {
   behind: Behind;
 };
 
-export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
+type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 
 /**
  * Throws StoreUnavailable, UnreadableStream, and StreamNotWhole where the log lost what read models know.

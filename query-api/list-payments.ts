@@ -39,7 +39,7 @@ export const ListParameters = z.strictObject(
   },
 );
 
-export type ListRequest = z.output<typeof ListParameters>;
+type ListRequest = z.output<typeof ListParameters>;
 
 /** `bodyOf` gives the text of a parked payment. Throws ReadModelsUnavailable and StoreUnavailable. */
 export const listPayments = async (

@@ -1,6 +1,8 @@
 /** The GET routes for merchants, and the pages about the API (interface, "Get payment"). */
 import type { FastifyInstance } from 'fastify';
+import { createMerchantLookup } from '../audit/merchants.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
+import { followPaymentStates } from '../shared/event-store/payment-states.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { PaymentList, PaymentResponse } from '../shared/http/payment-schemas.ts';
@@ -18,11 +20,7 @@ import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
 import { ListParameters, listPayments } from './list-payments.ts';
-import {
-  openWebhookEvents,
-  WEBHOOK_EVENT_ROUTES,
-  type WebhookEventDeps,
-} from './webhook-events.ts';
+import { WEBHOOK_EVENT_ROUTES, type WebhookEventDeps } from './webhook-events.ts';
 
 /** One that cannot be read must not fail the page of the others (P5). */
 const bodyFor =
@@ -79,7 +77,7 @@ export const QUERY_ROUTES: RoutesOf<'query-api', PaymentDeps & WebhookEventDeps>
   WEBHOOK_EVENT_ROUTES,
 );
 
-export type QueryApi = QueryDeps & {
+type QueryApi = QueryDeps & {
   webhookSecret: WebhookSecret;
 };
 
@@ -89,8 +87,13 @@ export const registerQueryApi = (
   { webhookSecret, ...deps }: QueryApi,
 ): void => {
   const { store, readModels } = deps;
-  const own = { streams: createStreams(app), secret: webhookSecret };
-  const webhookEvents = openWebhookEvents(store, readModels, own);
+  const webhookEvents = {
+    store,
+    merchants: createMerchantLookup(store, readModels),
+    states: followPaymentStates(store),
+    streams: createStreams(app),
+    secret: webhookSecret,
+  };
   registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, lists: createQueues(), webhookEvents });
   registerDocs(app);
 };

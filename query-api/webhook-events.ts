@@ -2,16 +2,15 @@
 import { z } from 'zod';
 import { asEvents } from '../audit/deps.ts';
 import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
-import { createMerchantLookup, type MerchantLookup } from '../audit/merchants.ts';
+import type { MerchantLookup } from '../audit/merchants.ts';
 import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/positions.ts';
-import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
+import type { PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { mayUse } from '../shared/http/auth/tokens.ts';
 import { parameterText } from '../shared/http/fields.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
-import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { type Message, messageAt } from '../shared/webhooks/message.ts';
 import { isWanted, SUBSCRIBABLE_TYPES } from '../shared/webhooks/message-types.ts';
 import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
@@ -27,17 +26,6 @@ export type WebhookEventDeps = {
   };
 };
 type Deps = WebhookEventDeps['webhookEvents'];
-
-export const openWebhookEvents = (
-  store: EventStore,
-  readModels: Pick<ReadModelsReader, 'getAny'>,
-  own: Pick<Deps, 'streams' | 'secret'>,
-): Deps => ({
-  store,
-  merchants: createMerchantLookup(store, readModels),
-  states: followPaymentStates(store),
-  ...own,
-});
 
 const NO_TYPES = `must be a comma list of ${SUBSCRIBABLE_TYPES.join(', ')}`;
 const isType = (type: string): boolean => SUBSCRIBABLE_TYPES.some((one) => one === type);

@@ -9,7 +9,7 @@ import { openKeyDocument } from '../key-document/open.ts';
 import { tracedFeed } from '../traces.ts';
 import { type Relay, startRelay } from './relay.ts';
 
-export type OpenRelay = {
+type OpenRelay = {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
   fileOf(name: string): string;

@@ -12,7 +12,7 @@ import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from '.
 import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 import { createParkedSender, type ParkedSender, type SendInParts } from './send-parked.ts';
 
-export type PublisherOptions = {
+type PublisherOptions = {
   store: Pick<EventStore, 'readStream'>;
   feed: Pick<EventFeed, 'publish'>;
   checkpoint: OwnCheckpoint;

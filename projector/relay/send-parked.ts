@@ -20,7 +20,7 @@ export type SendInParts = (
   tooLarge: (event: LogEvent, reason: string) => Promise<void>,
 ) => Promise<void>;
 
-export type ParkedSenderOptions = {
+type ParkedSenderOptions = {
   store: Pick<EventStore, 'readStream'>;
   checkpoint: OwnCheckpoint;
   states: PaymentStates;

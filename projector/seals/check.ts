@@ -15,7 +15,7 @@ import {
 import { LogMisfit } from '../errors.ts';
 import type { RecordedSeal } from './stored-seals.ts';
 
-export type SealCheck = {
+type SealCheck = {
   store: Pick<EventStore, 'hashAt' | 'stored'>;
   seals: readonly RecordedSeal[];
   log: string;
@@ -87,7 +87,8 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
   );
 };
 
-export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | undefined> => {
+/** Throws LogMisfit where a seal or a kept head does not fit the log, and what the store throws. */
+export const rejectUnsealed = async (check: SealCheck): Promise<void> => {
   const misfit = await misfitIn(check);
   if (misfit !== undefined) {
     const { at, reason } = misfit;
@@ -96,5 +97,4 @@ export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | u
     );
   }
   if (check.kept !== undefined) await rejectOtherThanKept(check, check.kept);
-  return check.seals.at(-1);
 };

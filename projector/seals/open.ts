@@ -33,7 +33,7 @@ import {
   storedHeads,
 } from './stored-seals.ts';
 
-export type OpenSealer = {
+type OpenSealer = {
   config: Pick<Config, 'seals'>;
   store: EventStore;
   fileOf?: ((name: string) => string) | undefined;

@@ -13,7 +13,7 @@ import type { RecordedSeal, SealSource } from './stored-seals.ts';
 const PAGE = 1000;
 
 /** Reached from event to event. */
-export type Reached = {
+type Reached = {
   position: Position | null;
   logHash: string;
   last: RecordedSeal | undefined;
@@ -26,12 +26,10 @@ export type Reached = {
 const isSeal = (event: LogEvent): event is RecordedSeal =>
   event.stream === SEALS_STREAM && 'event' in event && isSealEvent(event.event);
 
-const sealedPosition = ({ last }: Reached): Position | undefined => last?.event.data.position;
-
 const step = (from: Reached, event: LogEvent & { logHash: string }): Reached => {
   const { position, logHash } = event;
   const at = { ...from, position, logHash };
-  if (event.position === sealedPosition(from)) at.unsealed = 0;
+  if (position === from.last?.event.data.position) at.unsealed = 0;
   else if (event.stream !== SEALS_STREAM) at.unsealed += 1;
   if (!isSeal(event) || event.revision < (from.last?.revision ?? 0)) return at;
   return { ...at, last: event, isPast: true };
@@ -65,12 +63,11 @@ export const reach = async (
   to: Position,
 ): Promise<Reached | undefined> => {
   const last = seals.at(-1);
-  for (const seal of [...seals].reverse()) {
+  for (const seal of [...seals.toReversed(), undefined]) {
     const found = await readOn(store, startAt(seal, last), to);
     if (found !== undefined) return found.position === to ? found : undefined;
   }
-  const found = await readOn(store, startAt(undefined, last), to);
-  return found?.position === to ? found : undefined;
+  return undefined;
 };
 
 export type RunningHash = SealSource & {
@@ -82,7 +79,7 @@ export type RunningHash = SealSource & {
   leave(): void;
 };
 
-export type RunningHashOptions = {
+type RunningHashOptions = {
   store: Pick<EventStore, 'readAll'>;
   logId(): Promise<string>;
   /** After a seal of another key none is made. */
@@ -98,11 +95,6 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
   let at: Reached | undefined;
   let follows = false;
 
-  const find = async (position: Position): Promise<Reached | undefined> => {
-    if (at?.position === position) return at;
-    return reach(store, await seals(), position);
-  };
-
   const canSeal = (reached: Reached | undefined): reached is Reached => {
     if (!follows || reached?.isPast !== true) return false;
     const { last } = reached;
@@ -111,7 +103,7 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
 
   return {
     logHashAt: async (position) => {
-      at = await find(position);
+      if (at?.position !== position) at = await reach(store, await seals(), position);
       return at?.logHash;
     },
     follow: async (from) => {

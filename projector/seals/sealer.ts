@@ -20,9 +20,10 @@ import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.t
 
 const LOOK_MS = 1_000;
 const NOT_KEPT = 'the head of the event log could not be kept beside the sealing key';
+/** Events that a stop does not seal in time are sealed after the next start. */
 const STOP_MS_MAX = 2_000;
 
-export type SealerOptions = {
+type SealerOptions = {
   store: Pick<EventStore, 'append'>;
   source: SealSource;
   privateKey: KeyObject;

@@ -25,7 +25,7 @@ const FIRST_MS = 600_000;
 
 const LOOK_MS = 30_000;
 
-export type VerificationOptions = {
+type VerificationOptions = {
   store: LogReader & Pick<EventStore, 'claimMeta' | 'subscribe'>;
   readModels: RemovalDeps['readModels'];
   /** Left out where this process trusts no key. */

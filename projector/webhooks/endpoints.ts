@@ -40,7 +40,9 @@ export const openEndpoints = (
   const { store, deliveries, sender, disable, logger, nowMs = Date.now } = options;
   type Owned = { merchantId: string };
   const loops = new Map<string, Owned & { loop: EndpointLoop; end: AbortController }>();
+  /** An endpoint by its id, all of a merchant's by their stream. */
   const halted = new Map<string, Owned>();
+  /** By the stream of their endpoints. */
   const merchants = new Map<string, string>();
   /** With an endpoint that is not disabled. */
   const served = new Set<string>();

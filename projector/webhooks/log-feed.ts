@@ -36,7 +36,7 @@ export type LogFeed = {
   ): Promise<Portion | undefined>;
 };
 
-export type LogFeedOptions = {
+type LogFeedOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream'>;
   from: Position | null;
   onPayment(event: LogEvent, merchantId: string): Promise<void> | undefined;

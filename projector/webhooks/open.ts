@@ -14,7 +14,7 @@ import type { SendDeps } from './send-item.ts';
 import { countAttempt } from './status.ts';
 import { startDelivererThread } from './thread.ts';
 
-export type OpenDeliverer = {
+type OpenDeliverer = {
   config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
   store: EventStore;
   deliveries: DeliveryStore;

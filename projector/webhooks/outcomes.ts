@@ -60,6 +60,7 @@ const attemptDelayMs = (n: number, random: number): number =>
 const probeDelayMs = (n: number, random: number): number =>
   jitteredBy(PROBE_DELAYS_MS[Math.min(n, PROBE_DELAYS_MS.length - 1)] ?? 0, random);
 
+/** Requests at a time to an endpoint that is well. */
 const WINDOW_MAX = 4;
 
 const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);

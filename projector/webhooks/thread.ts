@@ -9,7 +9,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { countSpans, type SpanCounts } from '../../shared/runtime/tracing.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { Deliverer, DelivererOptions, Turn } from './deliverer.ts';
-import type { DelivererStatus } from './status.ts';
+import { type DelivererStatus, endpointsStatus } from './status.ts';
 
 /** Sent to the thread when it changes. `end`: how far the log may be read. */
 export type Progress = { end: Position | null; turn: Turn };
@@ -32,7 +32,7 @@ export type Reports = {
   note(status: DelivererStatus, attempts: readonly CountedAttempt[], spans: SpanCounts): void;
 };
 
-export type DelivererThreadOptions = Pick<ThreadData, 'config' | 'allowedNetworks'> & {
+type DelivererThreadOptions = Pick<ThreadData, 'config' | 'allowedNetworks'> & {
   store: Pick<EventStore, 'end' | 'lastRevision'>;
   onAttempt(attempt: CountedAttempt): void;
   newWorker?: (data: ThreadData) => Worker;
@@ -61,11 +61,7 @@ export const startDelivererThread = (options: DelivererThreadOptions): Deliverer
   const { signal } = stopping;
   let worker: Worker | undefined;
   let disabling = Promise.resolve();
-  let status: DelivererStatus = {
-    state: 'idle',
-    endpoints: { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: 0 },
-    oldestWaitingMs: null,
-  };
+  let status: DelivererStatus = { state: 'idle', ...endpointsStatus([], 0) };
 
   const reports: Reports = {
     log: (level, fields, message) => logger[level](fields, message),
