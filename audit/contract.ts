@@ -100,6 +100,7 @@ export const AuditSearchPage = named('AuditSearchPage', {
     .optional()
     .describe('Beside `next`: every payment that was created later has been searched.'),
 });
+export type AuditSearchPage = z.infer<typeof AuditSearchPage>;
 
 export const AuditDifference = named('AuditDifference', {
   path: z.string(),

@@ -30,9 +30,21 @@ const merchantIn = (event: LogEvent): string | undefined =>
 const merchantInForm = (form: StoredForm): string | undefined =>
   hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
 
+type Documents = Pick<ReadModelsReader, 'getAny'>;
+
+/** Undefined also where the read models cannot be asked. */
+const documentIn = async (readModels: Documents, paymentId: string) => {
+  try {
+    return await readModels.getAny(paymentId);
+  } catch (error) {
+    if (error instanceof ReadModelsUnavailable) return undefined;
+    throw error;
+  }
+};
+
 export const createMerchantLookup = (
   store: Pick<EventStore, 'stored'>,
-  readModels: Pick<ReadModelsReader, 'getAny'>,
+  readModels: Documents,
 ): MerchantLookup => {
   const known = createBoundedMap<string>(STREAMS_KNOWN_MAX);
 
@@ -47,14 +59,8 @@ export const createMerchantLookup = (
     return first === undefined ? undefined : merchantInForm(first);
   };
 
-  const fromReadModels = async (paymentId: string): Promise<string | undefined> => {
-    try {
-      return (await readModels.getAny(paymentId))?.merchantId;
-    } catch (error) {
-      if (error instanceof ReadModelsUnavailable) return undefined;
-      throw error;
-    }
-  };
+  const fromReadModels = async (paymentId: string) =>
+    (await documentIn(readModels, paymentId))?.merchantId;
 
   const merchantOf = async (
     { stream, revision }: Placed,
@@ -74,17 +80,12 @@ export const createMerchantLookup = (
   };
 };
 
-/** A scan calls for the read models outside of its thread, to find a payment's merchant. */
-export const scanCalls = ({ readModels }: { readModels: Pick<ReadModelsReader, 'getAny'> }) => ({
-  getAny: async (paymentId: string): Promise<PaymentDocument | undefined> => {
-    try {
-      return await readModels.getAny(paymentId);
-    } catch (error) {
-      // An error loses its class on the way to the thread, where this one means unknown anyway.
-      if (error instanceof ReadModelsUnavailable) return undefined;
-      throw error;
-    }
-  },
+/**
+ * A scan calls for the read models outside of its thread, to find a payment's merchant. An error would lose
+ * its class on the way to the thread.
+ */
+export const scanCalls = ({ readModels }: { readModels: Documents }) => ({
+  getAny: (paymentId: string) => documentIn(readModels, paymentId),
 });
 
 export const readModelsOver = (call: ScanTools['call']) => ({

@@ -23,16 +23,6 @@ export const lookAtSettings = (env: NodeJS.ProcessEnv) => {
     : { settings: givenSettings(env), problems: read.problems, config: undefined };
 };
 
-/** `freeBytes` is null where the file system does not say. */
-export type DataFolderFinding = {
-  path: string;
-  state: 'writable' | 'not there yet' | 'not writable';
-  held: boolean;
-  freeBytes: number | null;
-  files: { name: string; bytes: number }[];
-  problem?: string;
-};
-
 const FREE_BYTES_MIN = 100e6;
 
 const orElse = <T>(otherwise: T, read: () => T): T => {
@@ -56,7 +46,7 @@ const freeIn = (path: string): number => {
   return bavail * bsize;
 };
 
-const filesIn = (path: string): DataFolderFinding['files'] =>
+const filesIn = (path: string) =>
   readdirSync(path, { withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ name }) => ({ name, bytes: statSync(join(path, name)).size }))
@@ -71,7 +61,7 @@ const problemOf = (path: string, writable: boolean, freeBytes: number | null) =>
 };
 
 /** Examines the data folder, or the place where the first start would make it. Changes nothing, never throws. */
-export const lookAtDataFolder = (path: string): DataFolderFinding => {
+export const lookAtDataFolder = (path: string) => {
   const exists = existsSync(path);
   const at = nearestExisting(path);
   const writable = orElse(false, () => isWritableFolder(at));
@@ -86,3 +76,6 @@ export const lookAtDataFolder = (path: string): DataFolderFinding => {
     ...(problem === undefined ? {} : { problem }),
   };
 };
+
+/** `freeBytes` is null where the file system does not say; `held`: by a running service. */
+export type DataFolderFinding = ReturnType<typeof lookAtDataFolder>;

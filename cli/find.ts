@@ -1,6 +1,6 @@
 /** `payments find`: searches payments whose id is not known. */
 import { Command } from 'commander';
-import type { AuditFound } from '../audit/contract.ts';
+import type { AuditFound, AuditSearchPage } from '../audit/contract.ts';
 import { auditClient, pathOf } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { type Format, formatOption, timeValue } from './options.ts';
@@ -18,8 +18,6 @@ type Options = {
   format: Format;
 };
 
-type Page = { payments: AuditFound[]; next: string | null; searchedTo?: string };
-
 const HEADER = ['CREATED', 'PAYMENT', 'STATUS', 'AMOUNT', 'CARD', 'REFERENCE', 'MERCHANT'];
 
 const rowOf = (found: AuditFound): string[] => [
@@ -34,7 +32,9 @@ const rowOf = (found: AuditFound): string[] => [
 
 const find = async (q: string | undefined, { format, ...parameters }: Options): Promise<void> => {
   const client = await auditClient();
-  const page = await jsonOf<Page>(client.get(pathOf('/audit/v1/payments', { q, ...parameters })));
+  const page = await jsonOf<AuditSearchPage>(
+    client.get(pathOf('/audit/v1/payments', { q, ...parameters })),
+  );
   if (format === 'json') return printJson(page);
   if (page.payments.length === 0)
     return note(

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { lstatSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { AuditBreak } from '../audit/contract.ts';
 import {
   COMPLETENESS_HEADER,
   type Completeness,
@@ -64,9 +63,12 @@ const takeLine = (
   line: string,
   reasonFor: ReturnType<typeof lineCheck>['reasonFor'],
 ): boolean => {
+  const { breaks } = written;
   const named = readBreakLine(line);
   if (named !== undefined) {
-    noteOnce(written, named);
+    // The service names a break right after the event's line, which may have shown it.
+    const isKnown = named.position !== '' && breaks.met.kept.at(-1)?.position === named.position;
+    if (!isKnown) breaks.note(named);
     return false;
   }
   const read = readExportLine(line);
@@ -75,16 +77,9 @@ const takeLine = (
   written.first ??= read;
   written.last = read;
   const reason = reasonFor(read);
-  if (reason === undefined) written.breaks.pass(read);
-  else written.breaks.note(breakOfForm(read, reason));
+  if (reason === undefined) breaks.pass(read);
+  else breaks.note(breakOfForm(read, reason));
   return true;
-};
-
-/** The service names a break right after the event's line, which may have shown it. */
-const noteOnce = ({ breaks }: Written, named: AuditBreak): void => {
-  const last = breaks.met.kept.at(-1);
-  const isKnown = named.position !== '' && last?.position === named.position;
-  if (!isKnown) breaks.note(named);
 };
 
 const headOf = ({ last }: Written): Manifest['head'] => {

@@ -55,31 +55,22 @@ const start = async (
 const at = (container: StartedTestContainer, port: number): string =>
   `${container.getHost()}:${container.getMappedPort(port)}`;
 
-/** Calls `started` for each container that runs, even when another one fails. */
-const startEngines = async (started: (container: StartedTestContainer) => void) => {
+/** Adds each container that runs to `started`, even when another one fails. */
+const startEngines = async (started: StartedTestContainer[]) => {
   // Kafka tells its clients its port outside, which must be known before it starts.
   const [kafkaPort = 0] = await freePorts(1);
   const { eventstoredb, mongodb, kafka } = engineServices(
     readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'),
     { KAFKA_PORT: String(kafkaPort) },
   );
-  const all = await Promise.allSettled(
-    [
-      start('eventstoredb', eventstoredb, 2113),
-      start('mongodb', mongodb, 27_017),
-      start('kafka', kafka, 9094, kafkaPort),
-    ].map((starting) =>
-      starting.then((container) => {
-        started(container);
-        return container;
-      }),
-    ),
-  );
-  const [events, readModels, broker] = all.map((one) => {
-    if (one.status === 'rejected') throw one.reason;
-    return one.value;
-  });
-  if (!events || !readModels || !broker) throw new Error('one of the three containers is missing');
+  const starting = [
+    start('eventstoredb', eventstoredb, 2113),
+    start('mongodb', mongodb, 27_017),
+    start('kafka', kafka, 9094, kafkaPort),
+  ] as const;
+  for (const one of await Promise.allSettled(starting))
+    if (one.status === 'fulfilled') started.push(one.value);
+  const [events, readModels, broker] = await Promise.all(starting);
   return {
     EVENTSTOREDB_URL: `esdb://${at(events, 2113)}?tls=false`,
     // Direct: the replica set announces a host name that is unknown outside. As root: tests make new databases.
@@ -103,7 +94,7 @@ const runTests = (args: string[], engines: Record<string, string>): Promise<numb
 const runLane = async (args: string[]): Promise<number> => {
   const containers: StartedTestContainer[] = [];
   try {
-    const engines = await startEngines((container) => containers.push(container));
+    const engines = await startEngines(containers);
     return await runTests(args.length > 0 ? args : SUITES, engines);
   } catch (error) {
     process.stderr.write(

@@ -46,11 +46,9 @@ const anchored = (code: string): string => `[${code}](#${code.toLowerCase()})`;
 const row = (code: (typeof ERROR_CODES)[number]): string =>
   `| ${anchored(code)} | ${statusOf(code)} | ${messageOf(code)} |`;
 
-const entry = (
-  code: string,
-  status: number,
-  { means, todo, stored }: (typeof ERROR_GUIDE)[keyof typeof ERROR_GUIDE],
-): string =>
+type Entry = (typeof ERROR_GUIDE)[keyof typeof ERROR_GUIDE];
+
+const entry = (code: string, status: number, { means, todo, stored }: Entry): string =>
   `## ${code}\n\nHTTP ${status}. ${means}\n\n- **What to do:** ${todo}\n- **What was stored:** ${stored}\n`;
 
 const errorsPage = (): string =>

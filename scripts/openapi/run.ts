@@ -23,12 +23,8 @@ const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 /** A merchant for each route: a limit that another route has drawn on may fill again at any moment. */
 const limitedMerchant = (id: string): string => `m_limited_${id}`;
-const MERCHANTS = Object.fromEntries(
-  Object.keys(ROUTES).map((id) => [
-    limitedMerchant(id),
-    { rateLimitPerSecond: 1, rateLimitBurst: 1 },
-  ]),
-);
+const LIMIT = { rateLimitPerSecond: 1, rateLimitBurst: 1 };
+const MERCHANTS = Object.fromEntries(Object.keys(ROUTES).map((id) => [limitedMerchant(id), LIMIT]));
 
 type Token = readonly [merchant: string, scope?: string, subject?: string];
 /** Any other name is a merchant's, with every scope. */

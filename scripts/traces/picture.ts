@@ -26,18 +26,6 @@ const px = (value: number): string => String(Math.round(value * 10) / 10);
 const label = (x: number, y: number, text: string, extra = ''): string =>
   `<text x="${px(x)}" y="${px(y)}"${extra}>${escaped(text)}</text>`;
 
-const gridLine = (x: number, from: number, to: number): string =>
-  `<line class="grid" x1="${px(x)}" y1="${px(from)}" x2="${px(x)}" y2="${px(to)}"/>`;
-
-const svg = (height: number, title: string, description: string, parts: string[]): string =>
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
-<title id="title">${escaped(title)}</title>
-<desc id="desc">${escaped(description)}</desc>
-${STYLE}
-${[label(16, 26, title, ' class="title"'), ...parts].join('\n')}
-</svg>
-`;
-
 export type DrawnSpan = {
   id: string;
   parentId: string | undefined;
@@ -87,7 +75,7 @@ export const tracePicture = (title: string, spans: readonly DrawnSpan[]): string
     const at = x(beganMs + share * lengthMs);
     const bottom = TOP + rows.length * STEP;
     return [
-      gridLine(at, TOP - 6, bottom),
+      `<line class="grid" x1="${px(at)}" y1="${TOP - 6}" x2="${px(at)}" y2="${bottom}"/>`,
       label(at, bottom + 18, ms(share * lengthMs), ' text-anchor="middle"'),
     ];
   });
@@ -104,5 +92,12 @@ export const tracePicture = (title: string, spans: readonly DrawnSpan[]): string
     ({ span }) =>
       `${span.name} (${span.process}) from ${ms(span.startMs - beganMs)} for ${ms(span.endMs - span.startMs)}`,
   );
-  return svg(height, title, `${described.join('; ')}.`, [...legend, ...grid, ...bars]);
+  const parts = [label(16, 26, title, ' class="title"'), ...legend, ...grid, ...bars];
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
+<title id="title">${escaped(title)}</title>
+<desc id="desc">${escaped(`${described.join('; ')}.`)}</desc>
+${STYLE}
+${parts.join('\n')}
+</svg>
+`;
 };
