@@ -5,12 +5,17 @@ import { describe, expect, test } from '@jest/globals';
 import {
   brandOf,
   CARD_BRANDS,
+  CARD_TOKEN,
   type CardBrand,
   type CardInput,
   CardSecret,
+  isKnownCardNumber,
   maskCard,
+  maskToken,
+  type TokenCard,
+  type TokenInput,
 } from '../../shared/payment/card.ts';
-import { maskedCard } from '../../shared/payment/payment-events.ts';
+import { type MaskedCard, maskedCard } from '../../shared/payment/payment-events.ts';
 
 const cardWith = (fields: Partial<CardInput>): CardInput => ({
   number: '4242424242424242',
@@ -119,6 +124,31 @@ describe('gaps §4: the one masked form', () => {
   test('no brand where there is none', () => {
     expect(maskCard(cardWith({ number: '9999999999999999' }))).not.toHaveProperty('brand');
   });
+});
+
+describe('gaps §14: a token in place of the number', () => {
+  test('is 1 to 255 letters, digits, _ and -', () => {
+    const isToken = (text: string) => CARD_TOKEN.test(text);
+    expect(['tok_1-A', 'a'.repeat(255)].every(isToken)).toBe(true);
+    expect(['', 'a'.repeat(256), ' tok', 'tok\n', 'tök'].some(isToken)).toBe(false);
+  });
+
+  const given = { token: 'tok_1', holderName: 'Jane Doe', brand: 'HOUSE' };
+  const described = { last4: '4242', expiryMonth: '12', expiryYear: '2030' };
+  const known = { bin: '42424242', brand: 'VISA' } as const;
+  test.each<[string, Partial<TokenCard>, TokenInput, Partial<MaskedCard>]>([
+    ['its bin and its brand, not the brand given', known, given, known],
+    ['the brand given, where it tells none', {}, given, { brand: 'HOUSE' }],
+    ['neither, where there is none', {}, { ...given, brand: undefined }, {}],
+  ])('is kept as its provider describes the card, with %s', (_title, card, input, more) => {
+    const masked = { ...described, holderName: 'Jane Doe', cvvPresentDuringAttempt: false };
+    expect(maskToken({ ...described, ...card }, input)).toStrictEqual({ ...masked, ...more });
+  });
+});
+
+test('gaps §4: prefix, length and check digit make a known card number', () => {
+  const numbers = ['4242424242424242', '4242424242424241', '9999999999999999'];
+  expect(numbers.map(isKnownCardNumber)).toEqual([true, false, false]);
 });
 
 describe('gaps §4: the secret prints as [card]', () => {

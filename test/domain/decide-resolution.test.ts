@@ -8,6 +8,7 @@ import { foldState } from '../../shared/payment/state.ts';
 import {
   authorized,
   captured,
+  captureRequested,
   created,
   failed,
   operationId,
@@ -22,6 +23,9 @@ const CREATE = operationId(0);
 /** The request stands at revision 1. */
 const REQUESTED_MS = Date.parse(timeOf(1));
 const asRequested = [created(), resolutionRequested({ withoutFence: true })];
+
+const OF_CAPTURE = { operationId: operationId(1) };
+const asCapturing = [created(), authorized(), captureRequested()];
 
 const resolve = (fields: Partial<ResolveCommand> = {}): ResolveCommand => ({
   kind: 'resolve',
@@ -95,15 +99,10 @@ describe('one person requests, another one approves', () => {
     [
       "another person's other word takes the place of the request",
       asRequested,
-      resolve({ outcome: 'APPROVED', withoutFence: false }),
-      [
-        resolutionRequested({
-          outcome: 'APPROVED',
-          evidence: 'call with the provider',
-          requestedBy: 'john',
-        }),
-      ],
+      resolve({ outcome: 'APPROVED' }),
+      requestOf({ outcome: 'APPROVED' }),
     ],
+    ['a word about an open capture', asCapturing, resolve(OF_CAPTURE), requestOf(OF_CAPTURE)],
     [
       'a word with another fence is another word',
       [created(), resolutionRequested()],
@@ -135,6 +134,7 @@ describe('one person requests, another one approves', () => {
 
   test('a word for an operation that was never begun is a bug of the code that calls', () => {
     expect(() => decided([], resolve())).toThrow(`operation ${CREATE} was never begun`);
+    expect(() => decided([created()], resolve(OF_CAPTURE))).toThrow('was never begun');
   });
 });
 
@@ -143,6 +143,7 @@ describe('what the provider says later is noted, and nothing is rewritten', () =
   const declined = { outcome: 'DECLINED', failureCode: 'CARD_DECLINED' } as const;
   test.each<[string, PaymentEvent[], FinalOutcomeDetails, PaymentEvent[]]>([
     ['declined by hand, and fenced', byHand, { outcome: 'FENCED' }, [outcomeConfirmed()]],
+    ['declined by hand, and never sent', byHand, { outcome: 'NOT_SENT' }, [outcomeConfirmed()]],
     [
       'declined by hand, and declined',
       byHand,
@@ -195,10 +196,16 @@ describe('what the provider says later is noted, and nothing is rewritten', () =
       approved,
       [],
     ],
+    [
+      'never sent, contradicted, corrected by the provider, and approved again',
+      [...neverSent, outcomeContradicted(), outcomeConfirmed()],
+      approved,
+      [outcomeContradicted({ providerReference: 'ref' })],
+    ],
     ['confirmed already', [...byHand, outcomeConfirmed()], approved, []],
     ['without any outcome', [created()], approved, []],
   ])('%s', (_title, given, outcome, events) => {
-    expect(decided(given, confirm(outcome))).toEqual(events);
+    expect(decided(given, confirm(outcome))).toStrictEqual(events);
   });
 
   test('two persons end a contradiction: the outcome that stands is confirmed with both texts', () => {

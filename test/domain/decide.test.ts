@@ -4,6 +4,7 @@ import type { Command } from '../../shared/payment/commands.ts';
 import { decide, refused } from '../../shared/payment/decide.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import { isOfSameRequest } from '../../shared/payment/payment-state.ts';
 import {
   capture,
   create,
@@ -19,8 +20,11 @@ import {
   captured,
   captureRequested,
   created,
+  disputeClosed,
+  disputed,
   failed,
   operationId,
+  providerOpened,
   refundDeclined,
   refunded,
   refundRequested,
@@ -28,7 +32,7 @@ import {
   voided,
   voidRequested,
 } from '../support/payment-events.ts';
-import { type Scenario, scenarios, stateAfter } from '../support/scenario.ts';
+import { responseTo, type Scenario, scenarios, stateAfter } from '../support/scenario.ts';
 import { COMMANDS, SUB_STATES, subStateOf, TABLE } from './decide-table.ts';
 
 const COMMAND_KINDS = Object.keys(COMMANDS) as Command['kind'][];
@@ -560,12 +564,50 @@ describe('gaps §8: an operation under the same key is its repeat', () => {
       response: [captureRequested({ operationId: NEW_OPERATION, ...under('k') })],
     })),
     {
+      title: 'one under the older secret, while the secret changes (ADR-0105)',
+      given: [...asAuthorized, requested],
+      when: capture({ ...newly, ...under('new'), previousIdentity: under('k').identity }),
+      response: repeated,
+    },
+    {
       title: 'none under another key',
       given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
       when: refund({ operationId: NEW_OPERATION, amountMinor: 500, ...under('other') }),
       response: [refundRequested({ operationId: NEW_OPERATION, amount: 500, ...under('other') })],
     },
   ]);
+});
+
+test.each([
+  ['a', undefined, true],
+  ['a', 'b', true],
+  ['b', 'a', true],
+  ['b', 'c', false],
+  ['b', undefined, false],
+])(
+  'gaps §8: a request is the same by its fingerprint a: %s, under the older secret %s: %s',
+  (now, then, same) => {
+    const previousIdentity = then === undefined ? undefined : { fingerprint: then };
+    const request = { identity: { fingerprint: now }, previousIdentity };
+    expect(isOfSameRequest({ identity: { fingerprint: 'a' } }, request)).toBe(same);
+  },
+);
+
+test('gaps §15: a payment is not refunded while one of its disputes is open', () => {
+  const lost = { disputeId: 'dp_2', amount: 700 };
+  const given = [...asCaptured, disputed(lost), disputeClosed({ ...lost, status: 'LOST' })];
+  const left = [refundRequested({ ...newly, amount: 1800 })];
+  expect(responseTo(given, refund())).toStrictEqual(left);
+  const why = refused('REFUND_NOT_ALLOWED', 'the payment is disputed');
+  expect(responseTo([...given, disputed()], refund())).toStrictEqual(why);
+});
+
+test('ADR-0200: a fence is none for what was opened after it was judged', () => {
+  const given = [created(), providerOpened()];
+  const fence = record(operationId(0), { outcome: 'FENCED' });
+  expect(responseTo(given, fence)).toStrictEqual([]);
+  expect(responseTo(given, { ...fence, judgedReference: 'prov_1' })).toHaveLength(1);
+  expect(responseTo(given, record(operationId(0)))).toStrictEqual([authorized()]);
 });
 
 describe('an outcome needs its intent', () => {

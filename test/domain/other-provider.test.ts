@@ -89,6 +89,12 @@ describe("ADR-0247: another provider than the payment's is sent nothing", () => 
       response: elsewhere,
     },
     {
+      title: 'a decision that is only explained is about no provider',
+      given: authorizedAtA,
+      when: capture({ providers: [] }),
+      response: [captureRequested(newly)],
+    },
+    {
       title: 'gaps §1: state and amounts come before it',
       given: capturedAtA,
       when: capture({ providers: [B] }),
@@ -116,7 +122,8 @@ describe("ADR-0247: another provider than the payment's is sent nothing", () => 
     expect(providerOf(asState(state))).toBe(A);
   });
 
-  test('a declined one does not: it may have gone astray', () => {
+  test('an open or a declined one does not: it may have gone astray', () => {
+    expect(providerOf(asState(stateAfter(older)))).toBeUndefined();
     expect(providerOf(asState(stateAfter([...older, captureDeclined()])))).toBeUndefined();
   });
 });

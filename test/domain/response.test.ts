@@ -11,6 +11,8 @@ import {
   created,
   failed,
   operationId,
+  outcomeConfirmed,
+  outcomeContradicted,
   placed,
   refundDeclined,
   refunded,
@@ -281,6 +283,9 @@ describe('gaps §2: transaction ids', () => {
       authorized({ operationId: operation }),
     ]);
     expect(response.transactions[0]?.id).toBe('AUTH_01JABCDEFGHJKMNPQRSTVWXYZ0');
+    const one = { operationId: operation };
+    const contradicted = readModelOf([created(one), failed(one), outcomeContradicted(one)]);
+    expect(contradicted.unresolved).toMatchObject([one]);
   });
 });
 
@@ -370,6 +375,20 @@ describe('what the read models keep beside the body', () => {
     expect(readModelOf([created()]).unresolved).toStrictEqual([
       { operationId: ZERO, amount: 2500, since: timeOf(0) },
     ]);
+  });
+
+  test('gaps §16: what is not confirmed is listed beside open intents, and is not in flight', () => {
+    const one = { operationId: SECOND, amount: 800 };
+    const open = { operationId: operationId(3), amount: 300 };
+    const both = [...asCaptured, refundRequested(one), refundRequested(open)];
+    const still = { ...open, since: timeOf(5) };
+    const approved = readModelOf([...both, refunded({ ...one, resolution: { evidence: 'e' } })]);
+    expect(approved.unresolved).toMatchObject([still, { ...one, confirmation: 'UNCONFIRMED' }]);
+    expect(approved.response.refundableAmount).toBe(1400);
+    const carriedOut = [...both, refundDeclined(one), outcomeContradicted(one)];
+    const contradicted = { ...one, since: timeOf(7), confirmation: 'CONTRADICTED' };
+    expect(readModelOf(carriedOut).unresolved).toStrictEqual([still, contradicted]);
+    expect(readModelOf([...carriedOut, outcomeConfirmed(one)]).unresolved).toStrictEqual([still]);
   });
 
   test('a stream without events has no read model', () => {

@@ -3,16 +3,26 @@ import { describe, expect, test } from '@jest/globals';
 import type { LaterCommand } from '../../shared/payment/commands.ts';
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { authorizationOf } from '../../shared/payment/payment-state.ts';
+import { bytesOfPayment, bytesOfReadModel } from '../../shared/payment/payment-response.ts';
+import {
+  authorizationOf,
+  type PaymentState,
+  unconfirmedOperations,
+} from '../../shared/payment/payment-state.ts';
 import {
   authorized,
+  captureDeclined,
   captured,
   captureRequested,
   created,
+  disputed,
   failed,
   operationId,
+  outcomeContradicted,
+  providerOpened,
   refunded,
   refundFailed,
+  refundObserved,
   refundRequested,
   voided,
   voidRequested,
@@ -22,6 +32,11 @@ import { stateAfter } from '../support/scenario.ts';
 const FIRST = operationId(1);
 const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
+const asDeclined = [...asAuthorized, captureRequested(), captureDeclined()];
+const THIRD = { operationId: operationId(3) };
+const captureAgain = [...asDeclined, captureRequested(THIRD), captured(THIRD)];
+const ELSEWHERE = { operationId: operationId(7) };
+const bouncedElsewhere = [...captureAgain, refundObserved(), refundFailed(ELSEWHERE)];
 const asVoided = [...asAuthorized, voidRequested(), voided()];
 const asRefunded = [...asCaptured, refundRequested(), refunded()];
 
@@ -73,16 +88,61 @@ describe('evolve throws where an event cannot follow', () => {
       [...asRefunded, refunded()],
       'PaymentRefunded cannot follow status REFUNDED',
     ],
+    [
+      'a contradiction of a refund that was made elsewhere',
+      [...bouncedElsewhere, outcomeContradicted(ELSEWHERE)],
+      'PaymentOutcomeContradicted does not fit its operation',
+    ],
   ])('%s', (_title, events, message) => {
     expect(() => stateAfter(events)).toThrow(message);
     expect(() => stateAfter(events.slice(0, -1))).not.toThrow();
   });
 });
 
-test('provider.md: later operations name the authorization by the operation id of the create', () => {
-  const state = stateAfter(asCaptured);
+const asState = (events: PaymentEvent[]): PaymentState => {
+  const state = stateAfter(events);
   if (state === undefined) throw new Error('the payment is there');
-  expect(authorizationOf(state)).toEqual({ authorizationId: operationId(0) });
+  return state;
+};
+
+test.each<[string, PaymentEvent[], string | undefined]>([
+  ['nothing else', asCaptured, undefined],
+  ['what it named at the approval', [created(), authorized({ providerReference: 'ref' })], 'ref'],
+  ['what it named before', [created(), providerOpened(), authorized()], 'prov_1'],
+])('provider.md: later operations name the create by its id and %s', (_what, events, reference) => {
+  const named = reference === undefined ? {} : { authorizationReference: reference };
+  const create = { authorizationId: operationId(0), ...named };
+  expect(authorizationOf(asState(events))).toStrictEqual(create);
+});
+
+test('ADR-0099: a declined capture that was carried out is the one operation to ask about', () => {
+  const carriedOut = outcomeContradicted({ operationId: FIRST });
+  const state = asState([...asDeclined, carriedOut]);
+  expect(unconfirmedOperations(state)).toStrictEqual([state.operations[1]]);
+  expect(unconfirmedOperations(undefined)).toStrictEqual([]);
+});
+
+describe('ADR-0112: a cache counts at least the bytes that a payment takes', () => {
+  const id = 'x'.repeat(255);
+  const item = { id, name: id, quantity: 1, unitPrice: 1, goodsType: 'DIGITAL' } as const;
+  const items = created({ details: { productItems: Array(200).fill(item) } });
+  const many = (eventsOf: (id: string) => PaymentEvent[]) => [
+    ...asCaptured,
+    ...Array.from({ length: 999 }, (_, n) => eventsOf(operationId(9 + n))).flat(),
+  ];
+  const open = (operationId: string) => refundRequested({ operationId, amount: 1 });
+
+  test.each([
+    ['items', [items]],
+    ['disputes', many((disputeId) => [disputed({ disputeId })])],
+    ['open refunds', many((id) => [open(id)])],
+    ['refunds', many((id) => [open(id), refunded({ operationId: id, amount: 1 })])],
+  ])('with many %s', (_what, events) => {
+    const state = asState(events);
+    const least = (of: unknown) => JSON.stringify(of).length;
+    expect(bytesOfReadModel(state.readModel)).toBeGreaterThan(least(state.readModel));
+    expect(bytesOfPayment({ events, state })).toBeGreaterThan(least([events, state.operations]));
+  });
 });
 
 test('a refund that failed later is known by its whole operation id, of which a transaction shows a part', () => {

@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import { decode, encode, isReadable, type StoredEvent } from '../../shared/event-store/codec.ts';
 import type { Expected, NewEvent } from '../../shared/event-store/port.ts';
 import { EVENT_SCHEMAS, EVENT_VERSIONS, type EventType } from '../../shared/payment/events.ts';
+import { withNamesOfToday } from '../../shared/payment/first-names.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { CannotUpcast, upcastOver } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
@@ -98,6 +99,9 @@ describe('gaps §6: every stored form is read by the code of today', () => {
   );
 });
 
+const OUTCOME =
+  /^Payment(Authorized|Captured|Voided|Refunded|Failed|(Capture|Void|Refund)Declined)$/;
+
 describe('version 1 under its first names is read under those of today', () => {
   test.each(['PaymentAuthorized', 'PaymentRefundDeclined'])(
     'what was resolved by hand is not taken for the word of the provider: %s',
@@ -107,6 +111,15 @@ describe('version 1 under its first names is read under those of today', () => {
       expect(dataOf(decode(rowOf(atFirst)))).toEqual(dataOf(decode(rowOf(today))));
     },
   );
+
+  test.each(types)('whatever outcome it is, and no other event: %s', (type) => {
+    const old = frozenForm('PaymentRefundDeclined.v1.first-names.json').stored.data;
+    const today = frozenForm('PaymentRefundDeclined.v1.by-hand.json').stored.data;
+    expect(withNamesOfToday(type, 1, old)).toStrictEqual(OUTCOME.test(type) ? today : old);
+    for (const same of [today, null, 'text', undefined])
+      expect(withNamesOfToday(type, 1, same)).toBe(same);
+    expect(withNamesOfToday(type, 2, old)).toBe(old);
+  });
 
   test('the outcome of a declined payment is what was stored as its cause', () => {
     const event = decode(rowOf(frozenForm('PaymentFailed.v1.first-names.json').stored));

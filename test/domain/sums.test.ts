@@ -5,14 +5,20 @@ import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../../shared/payment/sums.ts';
 import {
   anyPayment,
+  authorizationExpired,
   authorized,
   captureDeclined,
   captured,
   captureRequested,
   created,
+  failed,
   operationId,
+  outcomeContradicted,
   refunded,
+  refundFailed,
+  refundObserved,
   refundRequested,
+  resolutionRequested,
   voided,
   voidRequested,
   wholeLife,
@@ -34,6 +40,9 @@ const capturing = [created(), authorized(), captureRequested({ amount: 2000 })];
 const CAPTURE = { operationId: operationId(1), amount: 2000 };
 const inPart = [...capturing, captured({ ...CAPTURE, releasedAmount: 500 })];
 const sale = [created({ captureNow: true }), authorized(), captured()];
+const PART = { amount: 800 };
+const THIRD = { operationId: operationId(3) };
+const refunding = [...sale, refundRequested(PART)];
 
 test('the sums of every stream that the rules write can be', () => {
   fc.assert(
@@ -117,6 +126,31 @@ describe('sums that cannot be, each with its reason', () => {
       '5: its refund of 2500 is above the 500 that are left of the capture',
     ],
     [
+      'an expiry of a part',
+      [created(), authorized(), authorizationExpired({ amount: 1 })],
+      '2: its expiry of 1 is not the authorized 2500',
+    ],
+    [
+      'a second outcome of a refund',
+      [...refunding, refunded(PART), refunded(PART)],
+      '5: no intent of its operation comes before it',
+    ],
+    [
+      'two refunds that are only together above the capture',
+      [...refunding, refundRequested(THIRD), refunded(PART), refunded(THIRD)],
+      '6: its refund of 2500 is above the 1700 that are left of the capture',
+    ],
+    [
+      'a refund made elsewhere above what is left',
+      [...refunding, refunded(PART), refundObserved()],
+      '5: its refund of 2500 is above the 1700 that are left of the capture',
+    ],
+    [
+      'a bounce of more than was refunded',
+      [...refunding, refunded(PART), refundFailed()],
+      '5: its failed refund of 2500 is above the 800 that was refunded',
+    ],
+    [
       'a decline of another amount',
       [...capturing, captureDeclined({ amount: 1 })],
       '3: its amount of 1 is not the 2000 that its intent requested',
@@ -140,7 +174,14 @@ describe('sums that cannot be, each with its reason', () => {
     expect(breakOf(events)).toBe(expected);
   });
 
-  test('a whole life adds up', () => {
-    expect(breakOf(wholeLife('pay_1'))).toBeUndefined();
+  const again = [refundObserved(), refundFailed(), refundRequested(), refunded()];
+  const noted = [created(), resolutionRequested(), failed(), outcomeContradicted()];
+  test.each<[string, PaymentEvent[]]>([
+    ['a whole life', wholeLife('pay_1')],
+    ['an authorization that ran out', [created(), authorized(), authorizationExpired()]],
+    ['a whole refund that bounced and was repeated', [...sale, ...again]],
+    ['notes before and after an outcome', noted],
+  ])('%s: it adds up', (_what, events) => {
+    expect(breakOf(events)).toBeUndefined();
   });
 });

@@ -206,6 +206,32 @@ describe('an operation begins once and ends once', () => {
   });
 });
 
+describe('gaps §15: a later result that does not fit is damage for both folds', () => {
+  const PART = { amount: 800 };
+  const inPart = [...asCaptured, refundRequested(PART), refunded(PART)];
+  const underItsId = refundObserved({ operationId: operationId(2), ...PART });
+  const capturing = [...asAuthorized, intend.capture];
+  const declined = [...asCaptured, intend.refund, refundDeclined()];
+  test.each<[string, PaymentEvent[], PaymentEvent]>([
+    ['an expiry before the outcome of a capture', capturing, authorizationExpired()],
+    ['a bounce of no refund', asCaptured, refundFailed()],
+    ['a bounce of a declined refund', declined, refundFailed()],
+    ['a bounce of another amount', inPart, refundFailed({ amount: 801 })],
+    ['a bounce of a refund begun again', [...inPart, refundRequested(PART)], refundFailed(PART)],
+    ['a refund made elsewhere under the id of an open one', inPart.slice(0, -1), underItsId],
+    ['a refund made elsewhere under the id of an ended one', inPart, underItsId],
+    ['a refund made elsewhere of more than is left', inPart, refundObserved({ amount: 1701 })],
+    ['a dispute opened twice', [...asCaptured, disputed()], disputed()],
+    ['a dispute closed and never opened', asCaptured, disputeClosed()],
+    ['a dispute closed twice', [...asCaptured, disputed(), disputeClosed()], disputeClosed()],
+  ])('%s', (_what, given, event) => {
+    const why = new Error(`${event.type} does not fit its payment`);
+    expect(() => foldState(placed(given))).not.toThrow();
+    expect(() => foldState(placed([...given, event]))).toThrow(why);
+    expect(() => foldReadModel(placed([...given, event]))).toThrow(why);
+  });
+});
+
 describe('gaps §16: what is noted of an operation changes no status and no amount', () => {
   const resolution = { evidence: 'e' };
   const byHand = [created(), failed({ resolution })];

@@ -1,0 +1,211 @@
+/** gaps §15: what a later result of the provider leads to; it is recorded once, and the payment shows it. */
+import { describe, expect, test } from '@jest/globals';
+import { decideLater } from '../../shared/payment/decide-later.ts';
+import type { LaterResult } from '../../shared/payment/outcome.ts';
+import { type PaymentEvent, paymentSchemas } from '../../shared/payment/payment-events.ts';
+import {
+  authorizationExpired,
+  authorized,
+  captureDeclined,
+  captured,
+  captureRequested,
+  created,
+  disputeClosed,
+  disputed,
+  operationId,
+  refundDeclined,
+  refunded,
+  refundFailed,
+  refundObserved,
+  refundRequested,
+  timeOf,
+} from '../support/payment-events.ts';
+import { stateAfter } from '../support/scenario.ts';
+
+const SECOND = operationId(2);
+const asAuthorized = [created(), authorized()];
+const asSold = [created({ captureNow: true }), authorized(), captured()];
+const refunding = [...asSold, refundRequested({ amount: 800 })];
+const inPart = [...refunding, refunded({ amount: 700 })];
+const asRefunded = [...asSold, refundRequested(), refunded()];
+
+const marked = { failedLater: true };
+const unmarked = expect.not.objectContaining(marked);
+
+/** The id is new with each notice. */
+const decided = (given: PaymentEvent[], result: LaterResult, id = operationId(7)) => {
+  const state = stateAfter(given);
+  if (state === undefined) throw new Error('a later result is of a payment that is there');
+  return decideLater(state, { kind: 'later', operationId: id, result });
+};
+
+type Row = [title: string, given: PaymentEvent[], result: LaterResult];
+/** `then` is what the payment shows of it afterwards. */
+type Recorded = [...Row, events: PaymentEvent[], then: object];
+
+const recordedOnce = (rows: Recorded[]): void =>
+  test.each(rows)('%s', (_title, given, result, events, then) => {
+    expect(decided(given, result)).toStrictEqual(events);
+    for (const { type, data } of events)
+      expect(paymentSchemas[type].parse(data)).toStrictEqual(data);
+    expect(stateAfter([...given, ...events])).toMatchObject(then);
+    expect(decided([...given, ...events], result, operationId(8))).toStrictEqual([]);
+  });
+
+const recordedNever = (rows: Row[]): void =>
+  test.each(rows)('not %s', (_title, given, result) => {
+    expect(decided(given, result)).toStrictEqual([]);
+  });
+
+describe('gaps §15: an authorization runs out', () => {
+  const result = { kind: 'AUTHORIZATION_EXPIRED' } as const;
+  const capturing = [...asAuthorized, captureRequested()];
+  const expired = [authorizationExpired()];
+  const voided = { id: `VOID_${operationId(0)}`, type: 'VOID', amount: 2500, result: 'SUCCEEDED' };
+  recordedOnce([
+    ['all of it', asAuthorized, result, expired, { status: 'VOIDED', transactions: [{}, voided] }],
+    ['after a declined capture', [...capturing, captureDeclined()], result, expired, {}],
+  ]);
+  recordedNever([
+    ['while a capture is open: its outcome decides', capturing, result],
+    ['of a captured payment', asSold, result],
+  ]);
+});
+
+describe('gaps §15: a refund bounces', () => {
+  const codes = { failureCode: 'DO_NOT_HONOR', providerFailureCode: '05' } as const;
+  const ours: LaterResult = { kind: 'REFUND_FAILED', operationId: SECOND, ...codes };
+  const third = { operationId: operationId(3), amount: 500 };
+  const bounced = { type: 'REFUND', result: 'FAILED', failure: codes, createdAt: timeOf(4) };
+  const back = { status: 'CAPTURED', refundedAmount: 0, refundableAmount: 2500 };
+  const elsewhere = { operationId: operationId(7), amount: 300 };
+  const failureCode = 'PROCESSING_ERROR' as const;
+  const uncoded: LaterResult = { kind: 'REFUND_FAILED', operationId: operationId(7), failureCode };
+  const beside = [...inPart, refundRequested(third)];
+  const part = [refundFailed({ amount: 700, ...codes })];
+  const two = [
+    ...asSold,
+    refundObserved({ ...third, refundId: 're_2' }),
+    refundObserved(elsewhere),
+  ];
+  recordedOnce([
+    [
+      'all of it',
+      asRefunded,
+      ours,
+      [refundFailed(codes)],
+      { ...back, transactions: [{}, bounced] },
+    ],
+    [
+      'one of two, with the amount of its outcome (L5)',
+      [...beside, refunded(third)],
+      ours,
+      part,
+      { refundableAmount: 2000, operations: [unmarked, { ...marked, amountMinor: 700 }, unmarked] },
+    ],
+    ['one beside an open one', beside, ours, part, { ...back, refundableAmount: 2000 }],
+    [
+      'one of two that were made elsewhere',
+      two,
+      uncoded,
+      [refundFailed(elsewhere)],
+      { operations: [unmarked], observedRefunds: [unmarked, marked], refundedAmount: 500 },
+    ],
+  ]);
+  recordedNever([
+    ['one without an outcome', refunding, ours],
+    ['a declined one', [...refunding, refundDeclined({ amount: 800 })], ours],
+    ['an unknown one', two, ours],
+    ['a capture', asSold, { ...ours, operationId: operationId(0) }],
+  ]);
+});
+
+describe('gaps §15: a refund was made elsewhere', () => {
+  const observed = (amount: number, refundId = 're_1') =>
+    ({ kind: 'REFUND_OBSERVED', refundId, amount }) as const;
+  const first = refundObserved({ operationId: operationId(5), amount: 100 });
+  const second = refundObserved({ operationId: SECOND, refundId: 're_2', amount: 100 });
+  const two = [...asSold, first, second];
+  const shown = { id: `REFN_${operationId(7)}`, type: 'REFUND', amount: 2500, result: 'SUCCEEDED' };
+  const kept = { operationId: operationId(7), refundId: 're_1', amountMinor: 2500 };
+  recordedOnce([
+    [
+      'all of the payment, under the new operation id',
+      asSold,
+      observed(2500),
+      [refundObserved()],
+      { status: 'REFUNDED', transactions: [{}, shown], operations: [{}], observedRefunds: [kept] },
+    ],
+    [
+      'all that an open refund leaves',
+      refunding,
+      observed(1700),
+      [refundObserved({ amount: 1700 })],
+      { status: 'CAPTURED', refundedAmount: 1700, refundableAmount: 0 },
+    ],
+    [
+      'a third one',
+      two,
+      observed(50, 're_3'),
+      [refundObserved({ amount: 50, refundId: 're_3' })],
+      { refundedAmount: 250, observedRefunds: [{}, {}, { refundId: 're_3' }] },
+    ],
+  ]);
+  recordedNever([
+    ['more than an open refund leaves: reconcile shows it', refunding, observed(1701)],
+    ['a second time under the id of the provider', two, observed(100)],
+    ['of an authorization', asAuthorized, observed(800)],
+  ]);
+});
+
+describe('gaps §15: a cardholder disputes a payment', () => {
+  const dispute = (status: 'OPEN' | 'WON' | 'LOST', disputeId = 'dp_1') =>
+    ({ kind: 'DISPUTE', disputeId, amount: 2500, reason: 'fraudulent', status }) as const;
+  const part = { disputeId: 'dp_2', amount: 700 };
+  const two = [...asSold, disputed(), disputed(part)];
+  const closed = [...asSold, disputed(), disputeClosed()];
+  const lost = disputeClosed({ status: 'LOST' });
+  const shown = { id: 'dp_1', amount: 2500, reason: 'fraudulent', createdAt: timeOf(3) };
+  const open = [{ ...shown, status: 'OPEN' }];
+  recordedOnce([
+    ['captured', asSold, dispute('OPEN'), [disputed()], { disputes: open, operations: [unmarked] }],
+    ['refunded', asRefunded, dispute('OPEN'), [disputed()], { status: 'REFUNDED', disputes: [{}] }],
+    [
+      'closed at first notice',
+      asSold,
+      dispute('LOST'),
+      [disputed(), lost],
+      { refundableAmount: 0 },
+    ],
+    [
+      'the second of two is lost, with the amount that it was opened with',
+      two,
+      dispute('LOST', 'dp_2'),
+      [disputeClosed({ ...part, status: 'LOST' })],
+      { refundableAmount: 1800, disputes: [...open, { amount: 700, status: 'LOST' }] },
+    ],
+    [
+      'once more after one was won',
+      closed,
+      dispute('OPEN', 'dp_3'),
+      [disputed({ disputeId: 'dp_3' })],
+      { refundableAmount: 2500, disputes: [{ status: 'WON' }, { id: 'dp_3', status: 'OPEN' }] },
+    ],
+  ]);
+  recordedNever([
+    ['one that is only authorized', asAuthorized, dispute('OPEN')],
+    ['by an older notice after it was closed', closed, dispute('OPEN')],
+    ['to another end after it was closed', closed, dispute('LOST')],
+  ]);
+
+  test('disputes stand before the source, whenever they come', () => {
+    const details = { source: { storeId: 's_1' } };
+    const state = stateAfter([
+      created({ captureNow: true, details }),
+      ...asSold.slice(1),
+      disputed(),
+    ]);
+    const names = Object.keys(state?.readModel.response ?? {});
+    expect(names.slice(-2)).toStrictEqual(['disputes', 'source']);
+  });
+});
