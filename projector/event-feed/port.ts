@@ -32,7 +32,7 @@ export type Topic = (typeof TOPICS)[number];
 export type FeedMessage = {
   topic: Topic;
   partition: number;
-  /** The paymentId: all messages of a payment share a partition. Of a seal: SEALS_KEY. */
+  /** The Kafka key is the paymentId, so that a payment's messages share a partition. Of a seal: SEALS_KEY. */
   key: string;
   /** A CloudEvent as JSON text. */
   value: string;

@@ -196,6 +196,7 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   }
   if (state.disputes?.some(({ status }) => status === 'OPEN'))
     return refused('REFUND_NOT_ALLOWED', 'the payment is disputed');
+  // No over-refund: captured, less what was refunded, is being refunded, or was lost in a dispute.
   const left = state.refundableAmount;
   const amountMinor = command.amountMinor ?? left;
   if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {

@@ -43,7 +43,7 @@ const scopesOf = ({ scope }: JWTPayload): ReadonlySet<string> | undefined | null
   return isList ? new Set<string>(scope) : null;
 };
 
-/** The first claim present names the merchant; an empty or odd one does not pass on to the next. */
+/** The merchant of a token: the first claim present names it; an empty or odd one does not pass on to the next. */
 export const principalOf = (
   payload: JWTPayload,
   merchantClaims: readonly string[],
