@@ -1,4 +1,3 @@
-/** From a stream, which can hold any event, to the events of one payment. */
 import { isPaymentEvent } from '../payment/events.ts';
 import type { PaymentEvent } from '../payment/payment-events.ts';
 import { pauseAt } from '../runtime/slices.ts';
@@ -10,7 +9,7 @@ export type RecordedPaymentEvent = RecordedEvent<PaymentEvent>;
 export const isOfPayment = (recorded: RecordedEvent): recorded is RecordedPaymentEvent =>
   isPaymentEvent(recorded.event);
 
-/** The event, typed as a payment's. Throws Error for an event of another family. */
+/** Throws Error for an event of another family. */
 export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent => {
   if (isOfPayment(recorded)) return recorded;
   throw new Error(`${recorded.event.type} is not an event of a payment`);
@@ -19,19 +18,13 @@ export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent =>
 const unreadable = (events: readonly RecordedEvent[], error: unknown): UnreadableStream =>
   new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`, events.slice(0, 1));
 
-/**
- * Whether a payment that cannot be read is this merchant's, as its first event says. Where that event
- * cannot be read either, it is no merchant's: to another merchant a payment does not exist (A2).
- */
+/** By its first event. Unreadable too, the payment is no merchant's: it does not exist (A2). */
 export const isUnreadableOf = (
   { before: [first] }: UnreadableStream,
   merchantId: string,
 ): boolean => first?.event.type === 'PaymentCreated' && first.event.data.merchantId === merchantId;
 
-/**
- * Throws UnreadableStream where `fold` throws: in a damaged stream each event can be readable, and yet one
- * cannot follow another.
- */
+/** Throws UnreadableStream where `fold` throws: readable events can still not follow each other. */
 export const foldStream = <T>(
   events: readonly RecordedEvent[],
   fold: (events: readonly RecordedPaymentEvent[]) => T,
@@ -43,10 +36,7 @@ export const foldStream = <T>(
   }
 };
 
-/**
- * The fold of a payment's stream event by event, in slices: a long one does not hold up other work.
- * Undefined for an empty stream. Throws UnreadableStream as `foldStream` does.
- */
+/** In slices, so that a long stream does not hold up other work. Throws as `foldStream`. */
 export const foldInSlices = async <T>(
   events: readonly RecordedEvent[],
   step: (before: T | undefined, event: RecordedPaymentEvent) => T,

@@ -1,7 +1,3 @@
-/**
- * Scans of the whole log: a verification, an export, a reconciliation. They run in a thread that reads the
- * log by itself where the store has one, else here, in pages between which other work takes its turn.
- */
 import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { LogReader } from './port.ts';
@@ -9,7 +5,6 @@ import type { LogReader } from './port.ts';
 /** A scan of a log, which a module exports by the name of its job (shared/runtime/scan.ts). */
 export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
 
-/** An error of another thread as the one that the port promises. */
 const asPromised = (error: unknown): unknown => {
   const { code, name, message } = Object(error);
   if (error instanceof StoreUnavailable) return error;
@@ -27,8 +22,8 @@ async function* scanHere<Y, R>(
 }
 
 /**
- * Runs a scan of the log. Throws what the scan throws; of an error from another thread that is none of the
- * store's, an Error with its name, message and codes.
+ * In a thread over the log where the store has one, else here. Throws what the scan throws; from a
+ * thread an Error with its name, message and codes.
  */
 export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncGenerator<Y, R> {
   const { scan } = store.stored;

@@ -1,10 +1,9 @@
-/** Spans around the calls of an event store that a request waits for. */
 import { withSpan } from '../runtime/tracing.ts';
 import type { EventStore } from './port.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
-/** `system` is the engine's name. */
+/** The engine's name. */
 export const tracedStore = (store: EventStore, system: string): EventStore => {
   const spanOf = (operation: 'append' | 'read', stream: string) => ({
     name: `${operation} ${familyOf(stream)}`,

@@ -1,22 +1,20 @@
-/** From stored forms to events: each by its own hash, and a whole stream by its links. */
 import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
 import { StreamNotWhole } from './errors.ts';
 import type { RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
 import { formReason, previousReason, revisionReason } from './verify-chain.ts';
 
-/** The form as an event. Never throws: one that cannot be read becomes an UnreadableEvent. */
+/** Never throws. */
 export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
   const event = decode(form);
   if (!isReadable(event)) return event;
-  // A text that was changed can read well: another amount, another card.
+  // A changed text can read well: another amount, another card.
   const reason = formReason(form);
   return reason === undefined ? event : unreadableAt(form, reason);
 }
 
 /**
- * The events of a stream from revision 0, each checked by its own hash before. Throws StreamNotWhole where its
- * first event has another revision, and UnreadableStream at the first event that cannot be read or does not
- * follow the one before it: commands and reads never work on a stream that was changed.
+ * Throws StreamNotWhole where the first event has another revision, and UnreadableStream at the
+ * first that cannot be read or does not follow: no command works on a changed stream.
  */
 export const wholeStream = (
   events: readonly (RecordedEvent | UnreadableEvent)[],

@@ -1,4 +1,4 @@
-/** Control characters, separators of lines, and signs that turn the direction of a text. */
+/** Control characters, line separators, and signs that turn the direction of a text. */
 const CONTROL_SIGNS =
   /(?![\n\t])[\p{Cc}\u{61c}\u{200e}\u{200f}\u{2028}-\u{202e}\u{2066}-\u{2069}]/gu;
 

@@ -12,7 +12,7 @@ export const SERVICE_LOCK = 'service.lock';
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
-/** Makes a folder of mode 0700 with its parents. mkdirSync's `recursive` never returns in /proc. */
+/** Mode 0700, with parents. mkdirSync's `recursive` never returns in /proc. */
 export const makeDataDir = (path: string): void => {
   if (isFolder(path)) return;
   if (dirname(path) !== path) makeDataDir(dirname(path));

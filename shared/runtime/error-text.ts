@@ -1,4 +1,4 @@
-/** The message of an error, also of another realm; `unknown` for a value without one. */
+/** Also of another realm. */
 export const reasonOf = (error: unknown): string => {
   const { message } = Object(error);
   return typeof message === 'string' ? message : 'unknown';
@@ -9,7 +9,7 @@ export const firstLineOf = (error: unknown): string => reasonOf(error).split('\n
 
 const SQLITE_FULL = 13;
 
-/** Also where the error was wrapped and only its message is left. */
+/** Also where only the message is left of a wrapped error. */
 export const isDiskFull = (error: unknown): boolean => {
   const { code, errcode } = Object(error);
   return (

@@ -1,6 +1,6 @@
 const AT_ONCE = 4;
 
-/** The results of `look` in order, a few at a time, so that merchants are served meanwhile. */
+/** In order, a few at a time, so that merchants are served meanwhile. */
 export const fewAtOnce = async <T>(
   ids: readonly string[],
   look: (id: string) => Promise<T>,

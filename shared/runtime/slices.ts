@@ -1,9 +1,9 @@
-/** Long loops that let other work run in between: a payment can have thousands of events (gaps §18). */
+/** Long loops let other work run in between: a payment can have thousands of events (gaps §18). */
 import { setImmediate as immediate } from 'node:timers/promises';
 
 const SLICE = 100;
 
-/** A pause before the item of that index, from 0; undefined within a slice. */
+/** Before the item of that index; undefined within a slice. */
 export const pauseAt = (index: number): Promise<void> | undefined =>
   index > 0 && index % SLICE === 0 ? immediate() : undefined;
 

@@ -3,8 +3,8 @@ import { executionAsyncResource } from 'node:async_hooks';
 const kept: object[] = [];
 
 /**
- * Keeps one of Node's `process.nextTick` objects: after a garbage collection that finds none, each
- * later one costs several times as much.
+ * Keeps one of Node's `process.nextTick` objects: after a collection that finds none, later ones
+ * cost more.
  */
 export const keepTickObject = (): Promise<object> =>
   new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Runs `work` once after a delay; the result cancels it. Tests pass a manual clock. */
+/** Once; the result cancels it. Tests pass a manual clock. */
 export type StartTimer = (work: () => void, delayMs: number) => () => void;
 
 export const startTimer: StartTimer = (work, delayMs) => {

@@ -9,7 +9,7 @@ const NO_VERSION = 'ff';
 const ZEROS = /^0+$/;
 const SAMPLED = 1;
 
-/** Undefined for an invalid text. Further parts of later versions are ignored. */
+/** Further parts of later versions are ignored. */
 export const parseTraceparent = (text: unknown): TraceParent | undefined => {
   if (typeof text !== 'string') return undefined;
   const [, version, traceId = '', spanId = '', flags = '', more] = FORM.exec(text) ?? [];
@@ -22,7 +22,7 @@ export const parseTraceparent = (text: unknown): TraceParent | undefined => {
 /** Rejects ids that could be a card number, because ids reach log and topics. */
 export const receivedTraceparent = (text: unknown): TraceParent | undefined => {
   const place = parseTraceparent(text);
-  // Only the ids are searched: a header of 16 KiB would take 40 ms before any token is checked.
+  // A whole header of 16 KiB would take 40 ms before any token is checked.
   if (place !== undefined && looksLikeCard(traceparentOf(place))) return undefined;
   return place;
 };

@@ -1,4 +1,4 @@
-/** Spans. Nothing acts before `startTracing`; callers check `isTracing` once, when composed. */
+/** Nothing acts before `startTracing`; callers check `isTracing` once, when composed. */
 import {
   type Context,
   type ContextManager,
@@ -24,10 +24,9 @@ const KINDS = {
 };
 type Kind = keyof typeof KINDS;
 
-/** A span that is not sampled has its ids and keeps nothing else. */
 export type OpenSpan = {
   place: TraceParent;
-  /** Runs work whose own spans are below this one, also after it returns. */
+  /** Its spans are below this one, also after it returns. */
   run<T>(work: () => T): T;
   /** `error.type` marks a failure. Call it once. */
   end(attributes?: SpanAttributes): void;
@@ -36,7 +35,7 @@ export type OpenSpan = {
 type SpanStart = {
   name: string;
   kind: Kind;
-  /** The place in a trace of another process or an earlier time; undefined begins a trace. */
+  /** In a trace of another process or an earlier time; undefined begins one. */
   parent: TraceParent | undefined;
   links?: readonly TraceParent[];
   attributes: SpanAttributes;
@@ -50,7 +49,7 @@ const ofThreads = { exported: 0, dropped: 0 };
 
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** Call it once for a process. `counted` is read at each `spanCounts`. */
+/** Call it once. `counted` is read at each `spanCounts`. */
 export const startTracing = (
   provider: TracerProvider,
   contexts: ContextManager,
@@ -66,13 +65,12 @@ export const stopTracing = (): void => {
   context.disable();
 };
 
-/** Of this process and of its threads, which report theirs with `countSpans`. */
+/** Also of threads, which report theirs with `countSpans`. */
 export const spanCounts = (): Readonly<SpanCounts> => ({
   exported: counts.exported + ofThreads.exported,
   dropped: counts.dropped + ofThreads.dropped,
 });
 
-/** Adds the spans of a thread since its last report. */
 export const countSpans = ({ exported, dropped }: Readonly<SpanCounts>): void => {
   ofThreads.exported += exported;
   ofThreads.dropped += dropped;
@@ -116,7 +114,7 @@ const begin = (
   };
 };
 
-/** Begins a span below `parent`, else a trace; undefined where this process makes no spans. */
+/** Below `parent`, else a trace; undefined where this process makes no spans. */
 export const startSpan = (start: SpanStart): OpenSpan | undefined => {
   if (tracer === undefined) return undefined;
   const { parent } = start;
@@ -129,7 +127,7 @@ export const currentPlace = (): TraceParent | undefined => {
   return active && placeOf(active);
 };
 
-/** The text by which another process continues the trace of the calling work. */
+/** By which another process continues the calling work's trace. */
 export const currentTraceparent = (): string | undefined => {
   const place = currentPlace();
   return place && traceparentOf(place);
@@ -140,7 +138,7 @@ export const annotate = (attributes: SpanAttributes): void => {
   if (active !== undefined) note(active, attributes);
 };
 
-/** In no span where the caller's is not sampled. Throws what the work throws. */
+/** None where the caller's is not sampled. Throws the work's error. */
 export const withSpan = async <T>(
   { name, kind, attributes }: Pick<SpanStart, 'name' | 'kind' | 'attributes'>,
   work: () => Promise<T>,

@@ -1,4 +1,3 @@
-/** Reads the log by the calls of its file (`readsOf`), and gives rows in the port's terms. */
 import { mapInSlices } from '../../runtime/slices.ts';
 import type { LogReader, Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
 import { decodeForm, wholeStream } from '../whole-stream.ts';
@@ -13,7 +12,7 @@ function formOf(row: Row): StoredForm {
 
 export const decodeRow = (row: Row): RecordedEvent | UnreadableEvent => decodeForm(formOf(row));
 
-/** Calls the file's reads, in whichever thread has it open; throws the port's errors. */
+/** In whichever thread has the file open; throws the port's errors. */
 export type Call = <N extends keyof Reads>(
   name: N,
   ...args: Parameters<Reads[N]>
