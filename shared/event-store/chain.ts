@@ -3,7 +3,8 @@
  * middle, but neither a cut tail nor a log rewritten to its end: against both, a head is kept
  * outside.
  */
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
+import type { EventStore } from './port.ts';
 
 export const GENESIS_HASH = '0'.repeat(64);
 
@@ -29,3 +30,12 @@ export const logHashes = (logHashBefore = GENESIS_HASH) => {
 export type LogEnd = { position: number; logHash: string };
 
 export const LOG_START: LogEnd = { position: 0, logHash: GENESIS_HASH };
+
+const KEY = 'log-id';
+
+/**
+ * The UUID by which a kept manifest names a log; the same in a copy, and after a rewrite from the
+ * first event, because no event gives it. Throws StoreUnavailable.
+ */
+export const logIdOf = (store: Pick<EventStore, 'claimMeta'>): Promise<string> =>
+  store.claimMeta(KEY, randomUUID());

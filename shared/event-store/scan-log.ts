@@ -1,6 +1,6 @@
 import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
-import type { LogReader } from './port.ts';
+import type { LogReader, Position } from './port.ts';
 
 /** A scan of a log, which a module exports by the name of its job (shared/runtime/scan.ts). */
 export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
@@ -33,3 +33,22 @@ export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncG
     throw asPromised(error);
   }
 }
+
+/** The number that a position begins with: for a graph or a bar, never for a decision. */
+export const numberOf = (position: Position | null): number => Number.parseInt(position ?? '0', 10);
+
+export type EventTotal = { total: number; isExact: boolean };
+
+/**
+ * Exact where the store numbers its events and at the end itself; else estimated by the length
+ * passed.
+ */
+export const totalUpTo = (
+  end: Position | null,
+  { read, at }: { read: number; at: Position | null },
+): EventTotal => {
+  const [passed, whole] = [numberOf(at), numberOf(end)];
+  if (at === end || passed === 0) return { total: read, isExact: at === end };
+  const isExact = passed === read;
+  return { total: Math.max(read, Math.round(read * (whole / passed))), isExact };
+};

@@ -1,16 +1,15 @@
 /** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
-import { jsonFieldsOf } from '../runtime/json-fields.ts';
-import type { Logger } from '../runtime/logger.ts';
+import { jsonFieldsOf } from '../runtime/exact-json.ts';
+import type { Logger } from '../runtime/log.ts';
 import { pauseAt } from '../runtime/slices.ts';
 import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } from './breaks.ts';
 import { logHashes } from './chain.ts';
 import { unreadableAt } from './codec.ts';
-import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
-import { type LogScan, scanLog } from './scan-log.ts';
+import { type EventTotal, type LogScan, scanLog, totalUpTo } from './scan-log.ts';
 import { storedCheck } from './verify-chain.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';

@@ -3,11 +3,11 @@
  * addresses. Redaction and the card scrubber protect where code breaks that rule (gaps §4).
  */
 import fs from 'node:fs';
-import pino, { type Logger } from 'pino';
+import pino, { type Logger as PinoLogger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
-import { withoutControlSigns } from './control-signs.ts';
+import { withoutControlSigns } from './error-text.ts';
 
-export type Log = Logger;
+export type Log = PinoLogger;
 
 type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
@@ -177,4 +177,10 @@ export const createLogger = (options: LogOptions): { log: Log; flush: () => void
     lines,
   );
   return { log, flush: lines.flushSync };
+};
+
+export type Logger = {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
 };

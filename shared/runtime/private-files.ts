@@ -1,6 +1,6 @@
 /** Mode 0600. A synced draft is renamed: after a crash the file is the old or the new one. */
 import { randomUUID } from 'node:crypto';
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -53,4 +53,27 @@ export const addPrivateFile = async (file: string, content: string): Promise<voi
 export const ensurePrivateFile = (file: string): void => {
   closeSync(openSync(file, 'a', PRIVATE));
   chmodSync(file, PRIVATE);
+};
+
+/** `message` is one line for the operator. */
+export class DataFolderRefused extends Error {
+  override name = 'DataFolderRefused';
+}
+
+/** A running service holds a lock on this file. */
+export const SERVICE_LOCK = 'service.lock';
+
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+/** Mode 0700, with parents. mkdirSync's `recursive` never returns in /proc. */
+export const makeDataDir = (path: string): void => {
+  if (isFolder(path)) return;
+  if (dirname(path) !== path) makeDataDir(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!isFolder(path)) throw error;
+  }
 };

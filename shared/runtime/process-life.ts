@@ -2,6 +2,8 @@
  * A serving process (docs/settings.md, "Commands"): an operator's problem is one line on stderr and
  * exit code 1, any other error a bug in the log.
  */
+
+import { executionAsyncResource } from 'node:async_hooks';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -10,9 +12,23 @@ import type { Config } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
 import type { Mode } from './settings/defaults.ts';
-import { keepTickObject } from './tick-object.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
 import { currentPlace } from './tracing.ts';
+
+const kept: object[] = [];
+
+/**
+ * Keeps one of Node's `process.nextTick` objects: after a collection that finds none, later ones
+ * cost more.
+ */
+export const keepTickObject = (): Promise<object> =>
+  new Promise((resolve) => {
+    process.nextTick(() => {
+      const tickObject = executionAsyncResource();
+      kept.push(tickObject);
+      resolve(tickObject);
+    });
+  });
 
 export type Opened = {
   app: FastifyInstance;

@@ -9,8 +9,7 @@ import type { EventStore, Position } from '../port.ts';
 import type { Reads } from './database.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
 import { follow, type LiveTail, liveTail, ofTypes, positionNumber } from './live-tail.ts';
-import { type LogFile, overFile } from './log-reader.ts';
-import { type Call, readerOf } from './rows.ts';
+import { type Call, type LogFile, overFile, readerOf } from './log-reader.ts';
 import { rethrow, startThread, type Thread } from './thread.ts';
 
 export type SqliteEventStoreOptions = {

@@ -3,8 +3,8 @@ import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, StoreUnavailable } from '../errors.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
 import type { LiveTail } from './live-tail.ts';
+import { decodeRow } from './log-reader.ts';
 import { type AppendJob, type AppendOutcome, Failed, type Failure } from './messages.ts';
-import { decodeRow } from './rows.ts';
 import type { Thread } from './thread.ts';
 
 // The memory must not fill while a disk does not respond.

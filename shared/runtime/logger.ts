@@ -1,5 +1,0 @@
-export type Logger = {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-};
