@@ -1,8 +1,8 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { logIdOf } from '../shared/event-store/chain.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
-import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';

@@ -13,7 +13,7 @@ import type {
 import { readPage } from '../shared/event-store/read-page.ts';
 import { formReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
-import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
+import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
 import { PAGE_BYTES_MAX } from '../shared/runtime/page-bytes.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 import type { AuditBreak } from './contract.ts';

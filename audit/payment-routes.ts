@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { logIdOf } from '../shared/event-store/log-id.ts';
+import { logIdOf } from '../shared/event-store/chain.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { placeOf } from '../shared/http/cursor.ts';

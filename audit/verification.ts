@@ -1,6 +1,6 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
 import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-store/breaks.ts';
-import { logIdOf } from '../shared/event-store/log-id.ts';
+import { logIdOf } from '../shared/event-store/chain.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
 import { breakAt } from '../shared/event-store/verify-chain.ts';
@@ -44,7 +44,7 @@ export type KeptHead = {
   position: Position;
   /** The log hash of the event there, else its own hash. */
   hash: string;
-  /** The id of the exported log (log-id.ts). */
+  /** The id of the exported log (`logIdOf`). */
   log?: string | undefined;
   /** Undefined for an export of all merchants. */
   merchant?: string | undefined;

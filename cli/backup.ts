@@ -11,9 +11,8 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import { Command } from 'commander';
-import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
-import { syncPath } from '../shared/runtime/private-files.ts';
+import { makeDataDir, syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption } from './options.ts';
 import { counted, note, print, printJson } from './output.ts';

@@ -2,9 +2,9 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EffectiveSetting } from '../shared/runtime/config.ts';
-import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { isFileLocked } from '../shared/runtime/file-lock.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
+import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import { shownSetting } from '../shared/runtime/settings/effective.ts';
 import { SECRET_SETTINGS, settingsTable } from '../shared/runtime/settings/table.ts';
 

@@ -1,6 +1,6 @@
 /** How the verbs print: data on stdout, everything else on stderr, colour only in a terminal without NO_COLOR. */
 import { styleText } from 'node:util';
-import { withoutControlSigns } from '../shared/runtime/control-signs.ts';
+import { withoutControlSigns } from '../shared/runtime/error-text.ts';
 
 const STYLES = ['red', 'green', 'yellow', 'bold', 'dim'] as const;
 type Style = (typeof STYLES)[number];

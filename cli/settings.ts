@@ -6,9 +6,9 @@ import {
   signToken,
 } from '../shared/http/auth/local-keys.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { SECRET_ALGORITHM } from '../shared/runtime/key-algorithms.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
+import { makeDataDir } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
 
 /** Throws CommandFailed with every problem. */

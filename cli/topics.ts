@@ -6,7 +6,7 @@ import type {
   RelayParkedRetries,
   RelayParkedRetry,
 } from '../projector/contract.ts';
-import { withoutControlSigns } from '../shared/runtime/control-signs.ts';
+import { withoutControlSigns } from '../shared/runtime/error-text.ts';
 import { type Client, jsonOf, openClient, orFail, postToFollowing, textOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption } from './options.ts';

@@ -3,7 +3,7 @@
  * secret appends nothing, for it would charge repeats again. A secret is changed by naming the one
  * before it too (ADR-0105); each change is an event.
  */
-import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
+import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { auditStreamOf } from '../shared/payment/audit-events.ts';

@@ -7,7 +7,7 @@
  * then, and the later create yields, or it is appended afterwards, and its create finds another's
  * claim last. So every payment that ever claimed is looked at.
  */
-import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
+import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import { contextOf } from '../shared/http/event-context.ts';

@@ -2,7 +2,7 @@
  * The streams of payments, read and appended to: load, decide, append; again on a conflict of
  * revisions. The only loop around an append, and it holds no effect but the append itself (gaps §6).
  */
-import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
+import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,

@@ -14,10 +14,14 @@ import { LogMisfit } from '../projector/errors.ts';
 import { KEY_DOCUMENTS } from '../projector/key-document/open.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import { DataFolderRefused, makeDataDir, SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
 import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
-import { addPrivateFile } from '../shared/runtime/private-files.ts';
+import {
+  addPrivateFile,
+  DataFolderRefused,
+  makeDataDir,
+  SERVICE_LOCK,
+} from '../shared/runtime/private-files.ts';
 
 export type DataFolder = {
   path(file: string): string;

@@ -4,7 +4,7 @@ import { LogMisfit } from '../projector/errors.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { DataFolderRefused } from '../shared/runtime/data-folder.ts';
+import { DataFolderRefused } from '../shared/runtime/private-files.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
 import { WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
 import { openService } from './compose.ts';

@@ -8,7 +8,7 @@ import { foldReadModel } from '../shared/payment/response.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
+import { fewAtOnce } from '../shared/runtime/slices.ts';
 import { documentPages, parkedPayments } from './pages.ts';
 
 export type DifferenceKind =

@@ -3,7 +3,7 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import { type CompareAllOptions, type Comparison, compareAll } from './compare.ts';
 import { ComparisonRunning, StandingBy } from './errors.ts';

@@ -2,12 +2,13 @@
  * The loop of a rebuild, which fills new read models from the log. Where log and read models are files it
  * runs as a scan in the thread of the log (shared/event-store/scan-log.ts), so that no request waits for it.
  */
+
+import { decodeForm } from '../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
 import { readPatiently } from '../shared/event-store/read-page.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
-import { decodeForm } from '../shared/event-store/whole-stream.ts';
 import type { OpenGeneration } from '../shared/read-models/port.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import type { ScanTools } from '../shared/runtime/scan.ts';
 import { createProjection, type Projection } from './projection.ts';
 

@@ -1,7 +1,7 @@
 /** The lease only saves work: each write checks revisions and the checkpoint without it (ADR-0038). */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 
 type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;

@@ -1,7 +1,7 @@
 /** The projector's side: sealer, projector, relay, deliverer, scheduled verification, and their routes. */
 import type { FastifyInstance } from 'fastify';
-import { numberOf } from '../shared/event-store/log-progress.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
+import { numberOf } from '../shared/event-store/scan-log.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import type { EngineState } from '../shared/http/server/health.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';

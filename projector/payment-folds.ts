@@ -7,7 +7,7 @@ import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 
 /** `readModel` is the last good one; `poison` is the event that stopped the payment. */

@@ -8,7 +8,7 @@ import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './log-check.ts';
 import { createPaymentFolds, type Folded } from './payment-folds.ts';

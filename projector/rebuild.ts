@@ -3,9 +3,9 @@
  * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
  * its own checkpoint: a rebuild publishes nothing.
  */
-import { totalUpTo } from '../shared/event-store/log-progress.ts';
+
 import type { LogReader } from '../shared/event-store/port.ts';
-import { scanLog } from '../shared/event-store/scan-log.ts';
+import { scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { RebuildRunning } from '../shared/read-models/errors.ts';
 import type {
   NextGeneration,
@@ -14,7 +14,7 @@ import type {
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
 import { FILL_SCAN, type Filled, fill, NOT_READ } from './fill-scan.ts';

@@ -3,7 +3,7 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import { comparePayment, type Difference, type DifferenceKind } from './compare.ts';
 import type { Projection } from './projection.ts';
 

@@ -1,7 +1,7 @@
 /** The catch-up loop, through which the projector, the relay and the deliverer follow the log. */
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 
 /** Where one of these throws, the loop starts again. */
 export type Subscriber = {

@@ -2,8 +2,12 @@
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
 import { errorTypeOf } from '../shared/runtime/span-attributes.ts';
-import { parseTraceparent, type TraceParent } from '../shared/runtime/traceparent.ts';
-import { type OpenSpan, startSpan } from '../shared/runtime/tracing.ts';
+import {
+  type OpenSpan,
+  parseTraceparent,
+  startSpan,
+  type TraceParent,
+} from '../shared/runtime/tracing.ts';
 import { type EventFeed, type FeedMessage, topicName } from './event-feed/port.ts';
 import type { Projection } from './projection.ts';
 import type { SendOutcome } from './webhooks/send.ts';

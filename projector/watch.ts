@@ -1,7 +1,7 @@
 /** Notices read models that are wiped while no event comes, and a checkpoint that stands still. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import { createLag } from './lag.ts';
 import type { Lease } from './lease.ts';
 import { PARKED_KNOWN_MAX, type Projection } from './projection.ts';

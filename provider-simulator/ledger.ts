@@ -6,9 +6,8 @@ import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
-import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { takeFileLock } from '../shared/runtime/file-lock.ts';
-import { ensurePrivateFile } from '../shared/runtime/private-files.ts';
+import { ensurePrivateFile, makeDataDir } from '../shared/runtime/private-files.ts';
 import { type Authorization, decideCard, decideFollowUp } from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 

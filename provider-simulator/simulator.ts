@@ -18,7 +18,7 @@ import {
   type Unknown,
 } from '../command-api/provider/port.ts';
 import type { LaterResult } from '../shared/payment/outcome.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import {
   type Durability,
   type Ledger,

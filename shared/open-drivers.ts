@@ -2,14 +2,30 @@
 import { AppendOutcomeUnknown, StoreUnavailable } from './event-store/errors.ts';
 import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
-import { tracedStore } from './event-store/traced.ts';
 import type { ReadModels } from './read-models/port.ts';
 import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import { tracedReadModels } from './read-models/traced.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 import type { Metrics } from './runtime/metrics.ts';
-import { isTracing } from './runtime/tracing.ts';
+import { isTracing, withSpan } from './runtime/tracing.ts';
+
+const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
+
+/** The engine's name. */
+export const tracedStore = (store: EventStore, system: string): EventStore => {
+  const spanOf = (operation: 'append' | 'read', stream: string) => ({
+    name: `${operation} ${familyOf(stream)}`,
+    kind: 'client' as const,
+    attributes: { 'db.system.name': system, 'db.operation.name': operation },
+  });
+  return {
+    ...store,
+    append: (stream, expected, events) =>
+      withSpan(spanOf('append', stream), () => store.append(stream, expected, events)),
+    readStream: (stream) => withSpan(spanOf('read', stream), () => store.readStream(stream)),
+  };
+};
 
 export type OpenedStore = {
   store: EventStore;

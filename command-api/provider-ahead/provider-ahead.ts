@@ -3,7 +3,7 @@
  * compared at start; while the provider is ahead merchants can only read, until an operator
  * acknowledges it. Another process's call is in the log already: its intent is durable before.
  */
-import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
+import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
@@ -12,7 +12,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { isOtherProvider } from '../../shared/payment/payment-state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';

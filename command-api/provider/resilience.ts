@@ -12,9 +12,9 @@ import {
   type IBackoffFactory,
 } from 'cockatiel';
 import { isOtherProvider } from '../../shared/payment/payment-state.ts';
+import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/timer.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { withSpan } from '../../shared/runtime/tracing.ts';
 import {
   type NotSentReason,

@@ -1,10 +1,14 @@
 /** One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import {
+  jittered,
+  NARROW_JITTER,
+  type StartTimer,
+  startBackgroundTimer,
+} from '../../shared/runtime/back-off.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { oneRunAtATime } from '../../shared/runtime/queues.ts';
-import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 import { LedgerUnavailable, type ReconcileOptions, reconcileBeside } from './reconcile.ts';

@@ -10,7 +10,7 @@ import {
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { Queues } from '../../shared/runtime/queues.ts';
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import { type LoadedPayment, operationOf } from '../loaded-payment.ts';

@@ -11,9 +11,13 @@ import {
   providerOf,
 } from '../../shared/payment/payment-state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
-import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
+import {
+  jittered,
+  NARROW_JITTER,
+  type StartTimer,
+  startBackgroundTimer,
+} from '../../shared/runtime/back-off.ts';
 import { newOperationId } from '../../shared/runtime/ids.ts';
-import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import { RECORD_BUDGET_MS } from '../payment-log.ts';

@@ -7,7 +7,7 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { INTENTS, isIntent } from '../../shared/payment/transitions.ts';
 import { backOffMs, pause } from '../../shared/runtime/back-off.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { InFlight } from '../in-flight.ts';
 
 export type LogTailOptions = {

@@ -2,8 +2,12 @@
  * When the provider is asked again about an unresolved payment (gaps §7): at once, after each wait
  * of the schedule, then hourly. A jitter of 10 % parts payments that became unresolved together.
  */
-import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
-import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
+import {
+  jittered,
+  NARROW_JITTER,
+  type StartTimer,
+  startBackgroundTimer,
+} from '../../shared/runtime/back-off.ts';
 
 /** `in flight`: a call may still run elsewhere, so it is too early to ask. */
 export type Attempted =

@@ -1,6 +1,6 @@
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';

@@ -5,7 +5,7 @@ import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';

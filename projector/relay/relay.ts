@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { RelayHalted, RelayNotReady, StandingBy } from '../errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import type { KeyDocument } from '../key-document/port.ts';

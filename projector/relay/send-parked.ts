@@ -9,7 +9,7 @@ import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import { noteSent, noteStillParked, type OwnCheckpoint } from './checkpoint.ts';
 

@@ -4,12 +4,12 @@
  * (ADR-0033).
  */
 import type { KeyObject } from 'node:crypto';
+import { logIdOf } from '../../shared/event-store/chain.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
-import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { type HeadFile, keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
 import type { Config } from '../../shared/runtime/config.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { readableByOthers } from '../../shared/runtime/settings/files.ts';
 import { LogMisfit } from '../errors.ts';
 import { rejectUnsealed } from './check.ts';

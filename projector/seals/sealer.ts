@@ -14,7 +14,7 @@ import {
 } from '../../shared/event-store/seals.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { createTurns } from '../turns.ts';
 import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.ts';
 

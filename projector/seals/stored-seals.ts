@@ -1,4 +1,4 @@
-import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
+import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { keysOf, type SealedHead } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';

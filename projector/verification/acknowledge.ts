@@ -1,7 +1,7 @@
 /** An acknowledged break of the log is listed, and does not make the log broken. */
-import { timeAfter } from '../../shared/event-store/append-after.ts';
+
 import type { LogBreak } from '../../shared/event-store/breaks.ts';
-import { isReadable } from '../../shared/event-store/codec.ts';
+import { isReadable, timeAfter } from '../../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown } from '../../shared/event-store/errors.ts';
 import type {
   EventContext,

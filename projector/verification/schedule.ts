@@ -3,18 +3,23 @@
  * read models. The result is kept over restarts and is in the metrics; a break is an error line.
  */
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
-import { logIdOf } from '../../shared/event-store/log-id.ts';
+import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { logBreak, verifyWhole } from '../../shared/event-store/verify-log.ts';
 import { type RemovalDeps, removedStreams } from '../../shared/read-models/removed-streams.ts';
-import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
+import {
+  jittered,
+  NARROW_JITTER,
+  type StartTimer,
+  startBackgroundTimer,
+  WIDE_JITTER,
+} from '../../shared/runtime/back-off.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { Projector } from '../compose.ts';
 import { openKeyDocument } from '../key-document/open.ts';
 import type { KeyDocument } from '../key-document/port.ts';

@@ -1,9 +1,8 @@
 /** Delivers to one endpoint. Outcomes are saved together: a crash then repeats a few requests. */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { pause } from '../../shared/runtime/back-off.ts';
+import { pause, type StartTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { StartTimer } from '../../shared/runtime/timer.ts';
 import {
   type Attempt,
   type DeliveryRow,

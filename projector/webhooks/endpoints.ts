@@ -6,8 +6,8 @@ import type {
   RecordedEvent,
 } from '../../shared/event-store/port.ts';
 import { WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
+import { type StartTimer, startTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import { type StartTimer, startTimer } from '../../shared/runtime/timer.ts';
 import type { Attempt, DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';

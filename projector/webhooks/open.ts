@@ -2,7 +2,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';

@@ -1,5 +1,5 @@
 /** One attempt at one item, whose outcome is noted in the loop's state. */
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
 import type { Message } from '../../shared/webhooks/message.ts';

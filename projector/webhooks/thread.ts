@@ -5,7 +5,7 @@ import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { countSpans, type SpanCounts } from '../../shared/runtime/tracing.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { Deliverer, DelivererOptions, Turn } from './deliverer.ts';

@@ -1,7 +1,4 @@
-/**
- * The breaks of a log: all are counted, the first are named, acknowledged ones are listed apart. An
- * acknowledgement is an event of the log itself, so that an export holds it as well.
- */
+/** An acknowledgement of a break is an event of the log itself, so that an export holds it too. */
 import { isAcknowledgementStream } from '../payment/audit-events.ts';
 import { hashOf } from './chain.ts';
 import { decode } from './codec.ts';
@@ -9,8 +6,7 @@ import type { Position, StoredForm } from './port.ts';
 import { breakAt } from './verify-chain.ts';
 
 /**
- * A place of the log that is not as it was written, and why. The position is empty where it is no event's.
- * `digest` is the hash of the text that stands there, so that an acknowledgement is of that alone.
+ * `position` is empty where no event is there; `digest` is the hash of the text that stands there.
  */
 export type LogBreak = {
   position: Position;
@@ -20,10 +16,9 @@ export type LogBreak = {
   digest?: string | undefined;
 };
 
-/** A person's statement that a break may stay; `time` is RFC 3339. */
 export type Acknowledgement = { actor: string; time: string; note: string };
 
-/** As plain data, which threads pass on. `kept` are the first breaks of `count`. */
+/** Plain data, because threads pass it on. `kept` are the first breaks of `count`. */
 export type BreaksMet<B extends LogBreak = LogBreak> = {
   count: number;
   kept: B[];
@@ -37,7 +32,7 @@ export type LogBreaks<B extends LogBreak = LogBreak> = {
   acknowledged: (B & Acknowledgement)[];
 };
 
-/** How many breaks can be acknowledged: a log with more of them stays broken. */
+/** A log with more breaks than can be acknowledged stays broken. */
 const KEPT_MAX = 10_000;
 const NAMED_MAX = 100;
 
@@ -51,7 +46,6 @@ type Named = Pick<LogBreak, 'stream' | 'revision' | 'reason' | 'digest'>;
 const keyOf = ({ stream, revision, reason, digest = '' }: Named): string =>
   JSON.stringify([stream, revision, reason, digest]);
 
-/** Gathers the breaks on the way through a log. */
 export const meetBreaks = <B extends LogBreak = LogBreak>() => {
   const met: BreaksMet<B> = { count: 0, kept: [], acknowledgements: [] };
   return {
@@ -60,7 +54,6 @@ export const meetBreaks = <B extends LogBreak = LogBreak>() => {
       met.count += 1;
       if (met.kept.length < KEPT_MAX) met.kept.push(broken);
     },
-    /** An event that fits: it may be an acknowledgement. */
     pass: (form: Omit<StoredForm, 'id'>): void => {
       if (!isAcknowledgementStream(form.stream)) return;
       const recorded = decode(form);
@@ -73,7 +66,6 @@ export const meetBreaks = <B extends LogBreak = LogBreak>() => {
   };
 };
 
-/** `beside` are breaks that were found elsewhere than at the log's own events. */
 export const judgeBreaks = <B extends LogBreak = LogBreak>(
   { count, kept, acknowledgements }: BreaksMet<B>,
   beside: readonly B[] = [],

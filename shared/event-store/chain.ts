@@ -1,17 +1,13 @@
 /**
- * The two hash chains of the log. Each event's hash covers its stored text, which names the hash
- * before it in its stream; each row's log hash covers the log hash before it and the event's hash.
- *
- * What the chains show: an event that was changed, moved, swapped or taken out of the middle.
- * What they cannot show: a tail that was cut off, or a log rewritten from some event to its end with
- * new hashes. Against both, a head has to be kept outside of the file.
+ * The two hash chains. They show an event that was changed, moved, swapped or taken out of the
+ * middle, but neither a cut tail nor a log rewritten to its end: against both, a head is kept
+ * outside.
  */
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
+import type { EventStore } from './port.ts';
 
-/** The previous hash of the first event of a stream, and of the first row of the log. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** SHA-256 in hex of a text's UTF-8 bytes. */
 export const hashOf = (text: string): string => hash('sha256', text);
 
 export const linkLog = (logHashBefore: string, eventHash: string): string =>
@@ -19,7 +15,10 @@ export const linkLog = (logHashBefore: string, eventHash: string): string =>
 
 type Hashed = { hash?: string; logHash?: string };
 
-/** Gives events their log hashes where the store keeps none; they come in the log's order, after `logHashBefore`. */
+/**
+ * Adds log hashes where the store keeps none; events come in the log's order, after
+ * `logHashBefore`.
+ */
 export const logHashes = (logHashBefore = GENESIS_HASH) => {
   let end = logHashBefore;
   return <E extends Hashed>(event: E): E & { logHash: string } => {
@@ -28,7 +27,15 @@ export const logHashes = (logHashBefore = GENESIS_HASH) => {
   };
 };
 
-/** The end of a verified stretch of the log. */
 export type LogEnd = { position: number; logHash: string };
 
 export const LOG_START: LogEnd = { position: 0, logHash: GENESIS_HASH };
+
+const KEY = 'log-id';
+
+/**
+ * The UUID by which a kept manifest names a log; the same in a copy, and after a rewrite from the
+ * first event, because no event gives it. Throws StoreUnavailable.
+ */
+export const logIdOf = (store: Pick<EventStore, 'claimMeta'>): Promise<string> =>
+  store.claimMeta(KEY, randomUUID());

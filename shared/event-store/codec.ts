@@ -1,12 +1,7 @@
 /**
- * The only code that turns events of the domain into their stored form, and back. Every driver and
- * every reader of stored events uses it.
- *
- * The stored text is the canonical JSON (RFC 8785) of everything the event's hash covers (gaps §6);
- * the same text is hashed and stored. What is read back is upcast, and never hashed again.
- *
- * Data comes out of encode and of decode with its fields in canonical order, whatever order they
- * came in: a body made from a fresh event and one made from the log are the same to the byte.
+ * The only code between events and their stored text: canonical JSON (RFC 8785) of all that the
+ * hash covers (gaps §6). Events that are read back are upcast and never hashed again; data has its
+ * fields in canonical order in both directions, so that bodies are equal to the byte.
  */
 import { z } from 'zod';
 import {
@@ -35,10 +30,9 @@ type StoredPlace = {
   logHash?: string;
 };
 
-/** An event ready to be stored: its text, and what it will be once it has a position. */
 export type EncodedEvent = { text: string; recorded: Omit<RecordedEvent, 'position'> };
 
-// `$`, empty and very long names have a meaning of their own in some stores.
+// `$`, empty and very long names mean something of their own in some stores.
 const STREAM_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,199}$/;
 
 const text = z.string().min(1).max(255);
@@ -46,7 +40,7 @@ const envelopeShape = {
   id: z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
   time: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
 };
-// Events from before there were traces, and of what is not traced, have no traceparent.
+// Absent in events from before traces, and in those of untraced requests.
 const contextShape = {
   actor: text,
   causationId: text,
@@ -67,8 +61,7 @@ const storedEnvelope = z.object({
 });
 
 /**
- * The same schema with its fields in canonical order, which is the order that its output has. Where
- * it is not strict, a field added by a later version is left out instead of rejected.
+ * The schema with fields in canonical order. Not strict: it leaves out a later version's fields.
  */
 function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
   if (schema instanceof z.ZodOptional) return z.optional(inCanonicalOrder(schema.unwrap(), strict));
@@ -84,7 +77,7 @@ function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$Zod
 
 type ParseOfType = (type: EventType) => SafeParse<unknown>;
 
-/** Makes a parser with the first event of its type: each thread of a process meets few of all. */
+/** Makes each parser at its first use: a thread meets few of all types. */
 function parsersOf(strict: boolean): ParseOfType {
   const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
   return (type) => {
@@ -99,7 +92,7 @@ const parseStoredEnvelope = compiledParse(storedEnvelope);
 
 class Misfit extends Error {}
 
-/** The value, checked. Throws Misfit, which names the fields that do not fit, never their values. */
+/** Throws Misfit, which names the fields that do not fit, never their values. */
 function conform<T>(parse: SafeParse<T>, value: unknown): T {
   const result = parse(value);
   if (result.success) return result.data;
@@ -112,10 +105,8 @@ function eventOf(parseOfType: ParseOfType, type: EventType, data: unknown): Doma
 }
 
 /**
- * Makes the stored form of a batch that follows `expected` in a stream. Throws TypeError for what
- * only a bug can produce: an invalid stream name, an empty batch, a place to append at that is none,
- * an event that does not fit its schema; and Error for text with half a surrogate pair, which has no
- * canonical form.
+ * Encodes a batch that follows `expected`. Throws TypeError for a bug of the caller (stream name,
+ * empty batch, place, schema), and Error for text with half a surrogate pair.
  */
 export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {
   if (!STREAM_NAME.test(stream)) throw new TypeError('not a name for a stream');
@@ -153,10 +144,7 @@ function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>
   }
 }
 
-/**
- * Parses, upcasts to the current version and checks loosely: an unknown field is left out, a missing one
- * makes the event unreadable. Never throws on what is stored.
- */
+/** Upcasts, and checks loosely: it leaves out an unknown field. Never throws on a stored text. */
 export function decode(
   stored: StoredEvent,
   toCurrent: Upcast = upcast,
@@ -164,7 +152,7 @@ export function decode(
   return attempt(stored, () => read(stored, JSON.parse(stored.text), toCurrent));
 }
 
-/** `decode`, for a store that returns the parsed object of the hashed text, never the text. */
+/** `decode` for a store that returns parsed JSON, never the text. */
 export function decodeParsed(
   stored: StoredPlace,
   hashed: unknown,
@@ -172,14 +160,14 @@ export function decodeParsed(
   return attempt(stored, () => read(stored, hashed, upcast));
 }
 
-/** The text that was hashed, made again from its parsed object. */
+/** Makes the hashed text again from its parsed object. */
 export const hashedText = (hashed: unknown): string => canonicalJson(hashed);
 
 function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
   try {
     return reading();
   } catch (error) {
-    // Only messages of our own: a parser's or a hop's message may quote what is stored.
+    // A parser's or a hop's message may quote the stored text.
     const known = error instanceof Misfit || error instanceof CannotUpcast;
     const unreadable = known ? error.message : 'is not JSON, or its upcast failed';
     return unreadableAt(stored, unreadable);
@@ -222,3 +210,17 @@ export function allReadable(events: readonly (RecordedEvent | UnreadableEvent)[]
     throw new UnreadableStream(`${stream}, revision ${revision}: ${unreadable}`, before);
   });
 }
+
+export const expectedAfter = (
+  last: Pick<RecordedEvent, 'revision' | 'hash'> | undefined,
+): Expected => (last === undefined ? 'none' : { revision: last.revision, hash: last.hash });
+
+/** RFC 3339 with milliseconds: the wall clock, but never before the last event. */
+export const timeAfter = (
+  last: Pick<RecordedEvent, 'time'> | undefined,
+  nowMs = Date.now(),
+): string => {
+  const before = last?.time ?? '';
+  const now = new Date(nowMs).toISOString();
+  return now < before ? before : now;
+};

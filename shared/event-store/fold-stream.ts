@@ -1,16 +1,47 @@
-/** From a stream, which can hold any event, to the events of one payment. */
 import { isPaymentEvent } from '../payment/events.ts';
 import type { PaymentEvent } from '../payment/payment-events.ts';
 import { pauseAt } from '../runtime/slices.ts';
-import { UnreadableStream } from './errors.ts';
-import type { RecordedEvent } from './port.ts';
+import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
+import { StreamNotWhole, UnreadableStream } from './errors.ts';
+import type { RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
+import { formReason, previousReason, revisionReason } from './verify-chain.ts';
+
+/** Never throws. */
+export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
+  const event = decode(form);
+  if (!isReadable(event)) return event;
+  // A changed text can read well: another amount, another card.
+  const reason = formReason(form);
+  return reason === undefined ? event : unreadableAt(form, reason);
+}
+
+/**
+ * Throws StreamNotWhole where the first event has another revision, and UnreadableStream at the
+ * first that cannot be read or does not follow: no command works on a changed stream.
+ */
+export const wholeStream = (
+  events: readonly (RecordedEvent | UnreadableEvent)[],
+): RecordedEvent[] => {
+  const [first] = events;
+  if (first !== undefined && first.revision > 0)
+    throw new StreamNotWhole(`${first.stream}: begins at revision ${first.revision}`);
+  let end: RecordedEvent | undefined;
+  const followed = events.map((event) => {
+    if (!isReadable(event)) return event;
+    const { revision, previousHash } = event;
+    const reason = revisionReason(revision, end) ?? previousReason(previousHash, end?.hash);
+    end = event;
+    return reason === undefined ? event : unreadableAt(event, reason);
+  });
+  return allReadable(followed);
+};
 
 export type RecordedPaymentEvent = RecordedEvent<PaymentEvent>;
 
 export const isOfPayment = (recorded: RecordedEvent): recorded is RecordedPaymentEvent =>
   isPaymentEvent(recorded.event);
 
-/** The event, typed as a payment's. Throws Error for an event of another family. */
+/** Throws Error for an event of another family. */
 export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent => {
   if (isOfPayment(recorded)) return recorded;
   throw new Error(`${recorded.event.type} is not an event of a payment`);
@@ -19,19 +50,13 @@ export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent =>
 const unreadable = (events: readonly RecordedEvent[], error: unknown): UnreadableStream =>
   new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`, events.slice(0, 1));
 
-/**
- * Whether a payment that cannot be read is this merchant's, as its first event says. Where that event
- * cannot be read either, it is no merchant's: to another merchant a payment does not exist (A2).
- */
+/** By its first event. Unreadable too, the payment is no merchant's: it does not exist (A2). */
 export const isUnreadableOf = (
   { before: [first] }: UnreadableStream,
   merchantId: string,
 ): boolean => first?.event.type === 'PaymentCreated' && first.event.data.merchantId === merchantId;
 
-/**
- * Throws UnreadableStream where `fold` throws: in a damaged stream each event can be readable, and yet one
- * cannot follow another.
- */
+/** Throws UnreadableStream where `fold` throws: readable events can still not follow each other. */
 export const foldStream = <T>(
   events: readonly RecordedEvent[],
   fold: (events: readonly RecordedPaymentEvent[]) => T,
@@ -43,10 +68,7 @@ export const foldStream = <T>(
   }
 };
 
-/**
- * The fold of a payment's stream event by event, in slices: a long one does not hold up other work.
- * Undefined for an empty stream. Throws UnreadableStream as `foldStream` does.
- */
+/** In slices, so that a long stream does not hold up other work. Throws as `foldStream`. */
 export const foldInSlices = async <T>(
   events: readonly RecordedEvent[],
   step: (before: T | undefined, event: RecordedPaymentEvent) => T,

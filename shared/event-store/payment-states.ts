@@ -1,8 +1,3 @@
-/**
- * The state of a payment right after any of its events, folded from the log: the stored read models may be
- * behind, ahead or gone.
- */
-
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bytesOfReadModel } from '../payment/payment-response.ts';
 import { project } from '../payment/response.ts';
@@ -13,14 +8,16 @@ import { asPaymentEvent, type RecordedPaymentEvent } from './fold-stream.ts';
 import type { EventStore, RecordedEvent } from './port.ts';
 
 export type PaymentStates = {
-  /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot be applied. */
+  /**
+   * Folded from the log. Throws UnreadableStream, StoreUnavailable, and Error where an event cannot
+   * be applied.
+   */
   after(event: RecordedPaymentEvent): Promise<PaymentReadModel>;
 };
 
 const STATES_MAX = 10_000;
 const STATES_BYTES_MAX = 48 * 1024 * 1024;
 
-/** Keeps the states of the last payments; any other is folded from its stream. */
 export const followPaymentStates = (store: Pick<EventStore, 'readStream'>): PaymentStates => {
   const states = createBoundedMap<PaymentReadModel>(STATES_MAX, {
     bytesMax: STATES_BYTES_MAX,
@@ -32,7 +29,7 @@ export const followPaymentStates = (store: Pick<EventStore, 'readStream'>): Paym
     return readModel;
   };
 
-  /** The stream, at least up to a revision: an unreadable event after it changes nothing here. */
+  /** An unreadable event after the revision changes nothing here. */
   const readBefore = async (stream: string, revision: number): Promise<RecordedEvent[]> => {
     try {
       return await store.readStream(stream);

@@ -1,4 +1,3 @@
-/** A page of the log, also of a damaged file in a stopped folder. */
 import { pause } from '../runtime/back-off.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
@@ -8,14 +7,11 @@ type ReadAll = Pick<StoredForms, 'readAll'>;
 
 const LOG_START = { position: '0', stream: '', revision: 0 };
 
-/** A scan may last hours: a server that changes its leader, or is busy for a moment, does not end it. */
+/** A scan may last hours and outlives a change of leader. */
 const TRIES_MAX = 3;
 const PAUSE_MS = 1_000;
 
-/**
- * `readAll` for a scan of the whole log: again where the store does not respond, until `signal` is aborted.
- * Throws as it does.
- */
+/** Reads again where the store does not respond, until `signal` is aborted. Throws as `readAll`. */
 export const readPatiently = async (
   { readAll }: ReadAll,
   signal: AbortSignal,
@@ -34,7 +30,6 @@ export const readPatiently = async (
   }
 };
 
-/** The events before the damage, each read by itself. */
 const oneByOne = async (
   { readAll }: ReadAll,
   from: Position | null,
@@ -57,8 +52,8 @@ const oneByOne = async (
 };
 
 /**
- * As `readPatiently`; where the file cannot be read on, the events before that place, and `unreadable`, the
- * break for a reader whose last event before this page was `last`. Throws any other StoreUnavailable.
+ * As `readPatiently`. Where the file cannot be read on: the events before, and the break as
+ * `unreadable`, for a reader whose event before this page was `last`.
  */
 export const readPage = async (
   stored: ReadAll,

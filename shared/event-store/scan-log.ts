@@ -1,15 +1,10 @@
-/**
- * Scans of the whole log: a verification, an export, a reconciliation. They run in a thread that reads the
- * log by itself where the store has one, else here, in pages between which other work takes its turn.
- */
 import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
-import type { LogReader } from './port.ts';
+import type { LogReader, Position } from './port.ts';
 
 /** A scan of a log, which a module exports by the name of its job (shared/runtime/scan.ts). */
 export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
 
-/** An error of another thread as the one that the port promises. */
 const asPromised = (error: unknown): unknown => {
   const { code, name, message } = Object(error);
   if (error instanceof StoreUnavailable) return error;
@@ -27,8 +22,8 @@ async function* scanHere<Y, R>(
 }
 
 /**
- * Runs a scan of the log. Throws what the scan throws; of an error from another thread that is none of the
- * store's, an Error with its name, message and codes.
+ * In a thread over the log where the store has one, else here. Throws what the scan throws; from a
+ * thread an Error with its name, message and codes.
  */
 export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncGenerator<Y, R> {
   const { scan } = store.stored;
@@ -38,3 +33,22 @@ export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncG
     throw asPromised(error);
   }
 }
+
+/** The number that a position begins with: for a graph or a bar, never for a decision. */
+export const numberOf = (position: Position | null): number => Number.parseInt(position ?? '0', 10);
+
+export type EventTotal = { total: number; isExact: boolean };
+
+/**
+ * Exact where the store numbers its events and at the end itself; else estimated by the length
+ * passed.
+ */
+export const totalUpTo = (
+  end: Position | null,
+  { read, at }: { read: number; at: Position | null },
+): EventTotal => {
+  const [passed, whole] = [numberOf(at), numberOf(end)];
+  if (at === end || passed === 0) return { total: read, isExact: at === end };
+  const isExact = passed === read;
+  return { total: Math.max(read, Math.round(read * (whole / passed))), isExact };
+};

@@ -1,23 +1,20 @@
 /**
- * Makes and checks a seal: an Ed25519 signature over the id of a log, a position, the log hash there, and
- * after how many events the next seal is due; and a change of the key, by both keys. Without the key every
- * hash of the log can be computed anew, and not the seal. Pure.
+ * A seal is an Ed25519 signature over a log's id, a position, the log hash there and when the next
+ * seal is due: without the key every hash can be computed anew, and not the seal.
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { SealEvent } from '../payment/seal-events.ts';
 
-/** This log has this hash at this position. */
 export type SealedHead = { log: string; position: string; logHash: string };
-/** The same, signed for the file beside the key: no event of the log says it. */
+/** For the file beside the key: no event of the log says it. */
 export type SignedHead = SealedHead & { signature: string };
-/** What the file beside the key keeps: the head of the last seal, and a later one that no seal covers yet. */
+/** The head of the last seal, and a later one that no seal covers yet. */
 export type HeadFile = { sealed?: SealedHead | undefined; last?: SignedHead | undefined };
 type DataOf<T extends SealEvent['type']> = Extract<SealEvent, { type: T }>['data'];
 export const isSameHead = (one: SealedHead, other: SealedHead): boolean =>
   one.log === other.log && one.position === other.position && one.logHash === other.logHash;
 
 export type Seal = DataOf<'LogSealed'>;
-/** A change of the key: a seal of the log by the old key and the new one. */
 export type Rotation = DataOf<'SealingKeyRotated'>;
 
 type Signed = SealedHead & Pick<Seal, 'eventsMax'>;
@@ -25,9 +22,9 @@ type RotationFacts = Signed & { oldPublicKey: string; newPublicKey: string };
 
 const KEY_ID_CHARACTERS = 16;
 
-/** Slack in events: the log keeps growing while a seal is computed. */
+/** The log grows while a seal is computed. */
 export const SEAL_SLACK_EVENTS = 10_000;
-/** Events that may follow a sealed head before the next seal. A seal that names no `eventsMax` sets no bound. */
+/** Events that may follow a sealed head. A seal that names no `eventsMax` sets no bound. */
 export const unsealedEventsMax = ({ eventsMax }: Pick<Seal, 'eventsMax'>): number =>
   eventsMax === undefined ? Number.POSITIVE_INFINITY : 2 * eventsMax + SEAL_SLACK_EVENTS;
 
@@ -47,17 +44,16 @@ const rotationText = (facts: RotationFacts) => {
   );
 };
 
-/** Unlike the text of a seal: the file beside the key must not yield a seal. */
+/** Unlike a seal's text: the file beside the key must not yield a seal. */
 const headText = ({ log, position, logHash }: SealedHead): Buffer =>
   Buffer.from(`payments log head 1\n${log}\n${position}\n${logHash}\n`);
 
-/** The raw public key of a private or public Ed25519 key, in base64url. */
+/** Raw, in base64url. */
 export const publicKeyOf = (key: KeyObject): string => {
   const own = key.type === 'private' ? createPublicKey(key) : key;
   return own.export({ format: 'jwk' }).x ?? '';
 };
 
-/** The id of a public key: the first 16 hex digits of its SHA-256. */
 export const keyIdOf = (publicKey: string): string =>
   createHash('sha256')
     .update(Buffer.from(publicKey, 'base64url'))
@@ -104,11 +100,11 @@ export const isSignedHead = (head: SignedHead, publicKeys: readonly string[]): b
   publicKeys.some((publicKey) => isSigned(headText(head), publicKey, head.signature));
 
 export type SealedLog = {
-  /** The id of the log; undefined where it is not known, as for an exported file. */
+  /** Undefined where it is not known, as for an exported file. */
   log?: string | undefined;
-  /** The public key that is trusted; undefined: the seal proves no more than that one key made it. */
+  /** Trusted; undefined: the seal proves no more than that one key made it. */
   publicKey?: string | undefined;
-  /** The log hash that the log has at the sealed position; undefined where it has no event there. */
+  /** Undefined where the log has no event at the sealed position. */
   logHash: string | undefined;
 };
 
@@ -117,14 +113,13 @@ export const anotherKey = (publicKey: string, trusted: string): string =>
 
 const NOT_ITS_ID = 'its key is not the one that its id names';
 
-/** Why the head that was signed is not one of the log; undefined where it is. */
 const headReason = (head: SealedHead, against: SealedLog): string | undefined => {
   if (against.log !== undefined && against.log !== head.log) return 'it is the seal of another log';
   if (against.logHash === head.logHash) return undefined;
   return `the log is not the one that was sealed at position ${head.position}`;
 };
 
-/** Why a seal does not fit the log; undefined where it does. */
+/** Undefined where it fits. */
 export const sealReason = (seal: Seal, against: SealedLog): string | undefined => {
   const { publicKey: trusted } = against;
   if (trusted !== undefined && trusted !== seal.publicKey)
@@ -135,7 +130,6 @@ export const sealReason = (seal: Seal, against: SealedLog): string | undefined =
   return headReason(seal, against);
 };
 
-/** Why a change of the key does not fit the log and the key that was trusted; undefined where it does. */
 export const rotationReason = (rotation: Rotation, against: SealedLog): string | undefined => {
   const { oldPublicKey, newPublicKey, signature, newSignature } = rotation;
   const { publicKey: trusted } = against;
@@ -154,7 +148,7 @@ export const sealEventReason = (event: SealEvent, against: SealedLog): string | 
     ? sealReason(event.data, against)
     : rotationReason(event.data, against);
 
-/** The public key that made an event of the stream of seals, and the one whose seals follow it. */
+/** The key that made an event of the stream of seals, and the one whose seals follow it. */
 export const keysOf = ({ type, data }: SealEvent): { before: string; after: string } =>
   type === 'LogSealed'
     ? { before: data.publicKey, after: data.publicKey }

@@ -1,25 +1,23 @@
-/**
- * Verifies the chains (chain.ts): of the log when it is opened, of streams, logs and exported files. It
- * reads only the text, so an event that the current code cannot decode is verified like any other.
- */
+/** Reads only the text, so that it verifies events that the current code cannot decode. */
+
+import { jsonFieldsOf } from '../runtime/exact-json.ts';
 import { createGenerationsMap } from '../runtime/generations-map.ts';
-import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
 import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 
-/** An event to verify; `P` is how its position is written. */
+/** `P` is how its position is written. */
 export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
   position: P;
-  /** The hash of the event before it in its stream, null for none. */
+  /** Of the event before it in its stream, null for none. */
   hashBefore?: string | null;
 };
 
 type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
 
 /**
- * Returns why a link does not follow the links checked before it; undefined where it does. `named` (the
- * fields of its text) and `hashBefore` spare the check its own look.
+ * Why a link does not follow those before it. `named` (its text's fields) and `hashBefore` spare a
+ * look.
  */
 export type Check = (
   link: Link,
@@ -40,14 +38,13 @@ export const breakAt = <P>(
   reason: string,
 ): Break<P> => ({ position, stream, revision, reason });
 
-/** One line for an operator. */
 export const describeBreak = ({ position, stream, revision, reason }: Break): string => {
   const inStream = stream === '' ? '' : `stream ${stream}, revision ${revision}`;
   if (position === '') return inStream === '' ? reason : `${inStream}: ${reason}`;
   return `position ${position}${inStream === '' ? '' : ` (${inStream})`}: ${reason}`;
 };
 
-/** The reason of an event that this service did not write. Acknowledgements name it: it never changes. */
+/** An event that this service did not write. Acknowledgements name the text: it never changes. */
 export const FOREIGN = 'no event of this service';
 
 const CHANGED = 'its text does not have its hash';
@@ -56,7 +53,7 @@ const MOVED = 'its text belongs to another place';
 export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string | undefined => {
   if (hashOf(text) === hash) return undefined;
   const { type, previousHash } = jsonFieldsOf(text);
-  // Every event of this service names the one before it, in each version of its form.
+  // Every event of this service names the one before it, in each version.
   const isForeign = typeof type === 'string' && previousHash === undefined;
   return isForeign ? FOREIGN : CHANGED;
 };
@@ -68,10 +65,9 @@ const placeReason = (link: Link, named: Record<string, unknown>): string | undef
 };
 
 export type StreamEnd = { revision: number; hash: string };
-/** In the place of a hash: the event after it is not compared. */
+/** The event after it is not compared. */
 const NOT_COMPARED = '';
 
-/** `end` is undefined before the first event of a stream. */
 export const revisionReason = (
   revision: number,
   end: StreamEnd | undefined,
@@ -96,19 +92,17 @@ export const logReason = (
   return undefined;
 };
 
-/** By the log hash that the store has before it; undefined where the store says nothing. */
 const linkReason = (link: Pick<Link, 'hash' | 'logHash' | 'logHashBefore'>): string | undefined =>
-  // A missing event before it is no fault of this one: the check of the whole log names the gap.
+  // A missing event before it is no fault of this one: the log's check names the gap.
   link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
 
-/** Why one event is not as it was written, as far as it shows without the others of its stream. */
+/** As far as it shows without the other events of its stream. */
 export const formReason = (
   form: Pick<Link, 'text' | 'hash' | 'logHash' | 'logHashBefore'>,
 ): string | undefined => hashReason(form) ?? linkReason(form);
 
 /**
- * Checks the chain over the whole log, from its first event or from a known end; `end` is the last link.
- * After a link that does not hold, the next is compared with what is stored of it.
+ * From the first event or a known end. After a break the next link is compared with what is stored.
  */
 export const logCheck = (from: LogEnd = LOG_START): { check: Check; end(): LogEnd } => {
   let end = from;
@@ -130,7 +124,7 @@ export const logCheck = (from: LogEnd = LOG_START): { check: Check; end(): LogEn
   return { check, end: () => end };
 };
 
-/** Verifies links in the order of the log, the first of which must follow `from`: a page from the last one's end. */
+/** The first link must follow `from`. */
 export const verifyLog = <P>(
   links: Iterable<Link<P>>,
   from: LogEnd = LOG_START,
@@ -146,13 +140,13 @@ type StreamEnds = {
   set(stream: string, end: StreamEnd): unknown;
 };
 
-/** One change is one break; after a foreign event nothing follows, for the service appends nothing there. */
+/** One change is one break; the service appends nothing after a foreign event. */
 const endAfter = ({ revision, hash }: Link, reason: string | undefined): StreamEnd => {
   if (reason === FOREIGN) return { revision, hash: FOREIGN };
   return { revision, hash: reason === CHANGED || reason === MOVED ? NOT_COMPARED : hash };
 };
 
-/** Checks each stream alone, past every break; other streams' events may come in between. */
+/** Each stream alone, past every break; streams may be mixed. */
 export const streamsCheck =
   (ends: StreamEnds = new Map()): Check =>
   (link, named = jsonFieldsOf(link.text)) => {
@@ -168,11 +162,10 @@ export const streamsCheck =
     return reason;
   };
 
-/** The first break of one whole stream. */
 export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   verifyLinks(links, streamsCheck());
 
-/** The first break of a part of one stream, without the events before it. */
+/** Without the events before the part. */
 export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined => {
   const [first] = links;
   if (first === undefined || first.revision === 0) return verifyStream(links);
@@ -182,9 +175,8 @@ export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
 };
 
 /**
- * The stored forms that are left of a stream, to show or check them, never to decide on. Empty also for a
- * stream that was deleted at the server, or of which every event was cut: the log still shows its events until
- * a scavenge (docs/eventstoredb.md). Throws StoreUnavailable.
+ * To show or check them, never to decide on. Empty also for a stream that was deleted or cut whole
+ * (docs/eventstoredb.md). Throws StoreUnavailable.
  */
 export const formsLeft = async (
   { readStream }: Pick<StoredForms, 'readStream'>,
@@ -198,13 +190,12 @@ export const formsLeft = async (
   }
 };
 
-/** So many ends of streams stay in memory; any other is read again for its stream's next event. */
+/** Any other end is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
 /**
- * Checks the stored forms of a whole log in their order, by the chain that `guarantee` names. The
- * check returns why a form does not fit, and throws what the store throws. It reads a stream only where
- * the event before a form is not known any more.
+ * Checks a whole log in its order by the chain of `guarantee`; throws what the store throws. Reads
+ * a stream only where the event before a form is no longer known.
  */
 export const storedCheck = (
   stored: Pick<StoredForms, 'readStream'>,
@@ -215,10 +206,10 @@ export const storedCheck = (
   const inStream = streamsCheck(ends);
 
   const readBefore = async ({ stream, revision }: StoredForm): Promise<void> => {
-    // A removed stream has no event to follow: a break, not a fault.
+    // A removed stream is a break, not a fault.
     const forms = await formsLeft(stored, stream);
     const found = forms.find((one) => one.revision === revision - 1);
-    // Not the form itself, which would keep its text in memory.
+    // The form itself would keep its text in memory.
     if (found) ends.set(stream, { revision: found.revision, hash: found.hash || FOREIGN });
   };
 
@@ -227,7 +218,7 @@ export const storedCheck = (
     const end = ends.get(stream);
     const isKnown = revision > 0 && end?.revision === revision - 1;
     const reason = inLog(form, named, isKnown ? end.hash || String(named.previousHash) : null);
-    // A hash that was changed is one break: what follows it in its stream is held by the log's chain.
+    // A changed hash is one break: the log's chain holds what follows it.
     ends.set(stream, { revision, hash: reason === undefined ? hash : NOT_COMPARED });
     return reason;
   };

@@ -1,28 +1,22 @@
-/**
- * Verifies a whole log page by page: the chain that its store keeps, the sums of every payment, and its
- * seals. For auditors (audit/verification.ts) and for the scheduled run.
- */
+/** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
-import { jsonFieldsOf } from '../runtime/json-fields.ts';
-import type { Logger } from '../runtime/logger.ts';
+import { jsonFieldsOf } from '../runtime/exact-json.ts';
+import type { Logger } from '../runtime/log.ts';
 import { pauseAt } from '../runtime/slices.ts';
 import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } from './breaks.ts';
 import { logHashes } from './chain.ts';
 import { unreadableAt } from './codec.ts';
-import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
-import { type LogScan, scanLog } from './scan-log.ts';
+import { type EventTotal, type LogScan, scanLog, totalUpTo } from './scan-log.ts';
 import { storedCheck } from './verify-chain.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
 
 const PAGE = 250;
-/** Between two reports of progress: each costs the reader a message. */
 const PROGRESS_PAGES = 16;
 
-/** Writes the error line of a break: whatever verifies the whole log calls it. */
 export const logBreak = (
   logger: Pick<Logger, 'error'>,
   { position, stream, revision, reason }: LogBreak,
@@ -32,24 +26,20 @@ export const logBreak = (
     'the event log is not as it was written: change nothing, and see docs/runbook.md, PaymentsLogBroken',
   );
 
-/** What to verify. Each function may throw what the store throws. */
+/** Each function may throw what the store throws. */
 export type LogWalk = {
   stored: StoredForms;
-  /** By which chain. */
   guarantee: StoredForms['guarantee'];
   seals?: SealsAgainst;
-  /** The events to verify; left out: every one. */
   includes?: (form: StoredForm) => Promise<boolean>;
-  /** Why an event does not fit for another reason; called with every event in its order. */
+  /** Another reason; called with every event in order. */
   also?: (form: StoredForm) => string | undefined;
-  /** A break that shows at the end of the whole log alone. */
   atEnd?: () => LogBreak | undefined;
-  /** Where the log ended when this was asked for (`end` of the store): so far it is verified. */
+  /** `end` of the store as this was asked for: so far it is verified. */
   end: Position | null;
   signal: AbortSignal;
 };
 
-/** The break where the events up to the end are not all there any more. */
 const endIsGone = (position: Position): LogBreak => ({
   position,
   stream: '',
@@ -57,10 +47,11 @@ const endIsGone = (position: Position): LogBreak => ({
   reason: 'the log ended here when this began, and its last events are gone',
 });
 
-/** Events that were read so far, and how many there are in all. */
 export type LogProgress = EventTotal & { read: number };
 
-/** `events` fit, `last` is the last of them; `broken` is the first break that is not acknowledged. */
+/**
+ * `events` fit, `last` is the last of them; `broken` is the first break that is not acknowledged.
+ */
 export type LogWalked = {
   events: number;
   last?: StoredForm;
@@ -69,10 +60,7 @@ export type LogWalked = {
   seals: SealsFound;
 };
 
-/**
- * The reason for a break at one form, or undefined: by the chain first, for it says whether the sums are to
- * be believed. After a break the sums of its payment are not known.
- */
+/** By the chain first, which says whether the sums are to be believed. */
 const formCheck = ({ stored, guarantee }: LogWalk) => {
   const chain = storedCheck(stored, guarantee);
   const sums = sumsCheck(stored);
@@ -87,9 +75,8 @@ const formCheck = ({ stored, guarantee }: LogWalk) => {
 };
 
 /**
- * Verifies page after page up to the end, past every break, and lets other work take its turn in
- * between. Yields how far it is after the first page, some times a second and at the end, and returns
- * undefined when `signal` is aborted. Throws StoreUnavailable.
+ * Past every break up to the end, with turns for other work; undefined when `signal` is aborted.
+ * Throws StoreUnavailable.
  */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
   const { stored, includes, also, atEnd, end, signal } = walk;
@@ -114,7 +101,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
 
   const verifyForm = async (form: StoredForm): Promise<void> => {
     const inChain = await check(form);
-    // Seals and kept heads need every event's place, also that of one that does not fit.
+    // Seals and kept heads need every event's place, also of one that does not fit.
     const inSeals = seals.reasonFor(form);
     const beside = also?.(form);
     const reason = inChain ?? inSeals ?? beside;
@@ -155,7 +142,7 @@ export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
   { signal },
 ) => walkLog({ stored, guarantee: stored.guarantee, ...args, signal });
 
-/** Verifies everything up to `end`, by the chain that the store keeps, as a scan. Throws StoreUnavailable. */
+/** As a scan. Throws StoreUnavailable. */
 export const verifyWhole = (
   store: LogReader,
   args: VerifyArgs,

@@ -1,7 +1,3 @@
-/**
- * Checks the seals of a whole log on the way through it: each by itself, its key, its place, and that none
- * is missing (ADR-0114).
- */
 import { isSealEvent } from '../payment/events.ts';
 import type { SealEvent } from '../payment/seal-events.ts';
 import { SEALS_STREAM } from '../payment/seals-stream.ts';
@@ -21,14 +17,14 @@ import {
 } from './seals.ts';
 import { breakAt } from './verify-chain.ts';
 
-/** `eventsAfter` events follow the last seal: none covers them. */
+/** `eventsAfter` events follow the last seal. */
 export type SealsFound = {
   seals: number;
   eventsAfter: number;
-  /** The position up to which the last seal covers the log, and the id of its key. */
+  /** Up to which the last seal covers the log. */
   position?: string;
   keyId?: string;
-  /** The id of the key that the seals were checked from; left out where none was known. */
+  /** The seals were checked from this key, where one was known. */
   trustedKeyId?: string;
 };
 
@@ -41,9 +37,9 @@ const sealIn = (form: Form): SealEvent | undefined => {
 };
 
 export type SealsAgainst = Pick<SealedLog, 'log'> & {
-  /** The public key that is trusted, of any time of the log; undefined: none is known. */
+  /** Trusted, of any time of the log. */
   publicKey?: string | undefined;
-  /** The heads as they were kept outside the log before the check began. */
+  /** As kept outside the log before the check began. */
   kept?: HeadFile | undefined;
 };
 
@@ -57,17 +53,20 @@ const breakOfSeals = ({ position }: SealedHead, reason: string) => ({
 });
 
 /**
- * The check of one log, which takes every event in order, also those that do not fit the chain. Each seal
- * seals a place after the seal before it, at most SEAL_SLACK_EVENTS before itself: else a copy of an earlier
- * seal would hide that the later ones were taken out.
+ * Takes every event in order, also those that do not fit. Each seal covers a place after the seal
+ * before it and at most SEAL_SLACK_EVENTS back (ADR-0114): a copy would hide that later ones were
+ * taken out.
  */
 export const sealsCheck = (against: SealsAgainst) => {
-  /** The last events that were read; `nth` of the log, from 1. */
+  /** `nth` of the log, from 1. */
   const recent: { position: string; logHash: string | undefined; nth: number }[] = [];
   let read = 0;
   let seals = 0;
   let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
-  /** The gap before the next seal is counted from here, also from a seal that does not fit. Undefined once it was named. */
+  /**
+   * The gap to the next seal counts from here, also from a seal that does not fit; undefined once
+   * named.
+   */
   let gapFrom: number | undefined;
   const { publicKey: trusted } = against;
   const { sealed: kept, last: keptLast } = against.kept ?? {};
@@ -123,7 +122,6 @@ export const sealsCheck = (against: SealsAgainst) => {
       ...(last && { position: last.seal.position, keyId: keyIdOf(last.key) }),
       ...(trusted !== undefined && { trustedKeyId: keyIdOf(trusted) }),
     }),
-    /** Why a seal does not fit, or the first event too many without one. */
     reasonFor: (form: Form): string | undefined => {
       read += 1;
       const seal = sealIn(form);
@@ -134,7 +132,7 @@ export const sealsCheck = (against: SealsAgainst) => {
       const otherThanKept = keptReason(form);
       return reason ?? gapReason() ?? otherThanKept;
     },
-    /** The break at the end of the whole log where the trusted key, or what was kept, did not come. */
+    /** At the end of the log: the trusted key, or what was kept, did not come. */
     missing: () => {
       if (!keptIsThere && kept !== undefined) return breakOfSeals(kept, STRIPPED);
       if (!lastIsThere && keptLast !== undefined) return breakOfSeals(keptLast, CUT);

@@ -1,7 +1,3 @@
-/**
- * Checks the sums of payments along a log or a stream (shared/payment/sums.ts). After an event that the
- * current code cannot read, the sums of its payment are not known.
- */
 import { EVENT_VERSIONS, isEventType, isPaymentEvent } from '../payment/events.ts';
 import { type PaymentEvent, paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
@@ -12,7 +8,7 @@ import { formsLeft } from './verify-chain.ts';
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
 
-/** The sums of a payment up to a revision, and why that revision's cannot be. */
+/** After an event that the current code cannot read, a payment's sums are not known. */
 type Place = { revision: number; sums: PaymentSums | undefined | 'not known'; reason?: string };
 
 const START: Place = { revision: -1, sums: undefined };
@@ -26,7 +22,6 @@ const step = ({ sums }: Place, event: SumsEvent): Place => {
   return { revision, sums: 'not known', reason: added.reason };
 };
 
-/** The first event of one whole stream whose sum cannot be, and why; undefined where there is none. */
 export const sumsBreak = <E extends LogEvent>(
   events: readonly E[],
 ): { event: E; reason: string } | undefined => {
@@ -38,19 +33,19 @@ export const sumsBreak = <E extends LogEvent>(
   return undefined;
 };
 
-/** The sums of so many payments stay in memory; any other is added up again from its stream. */
+/** Any other payment is added up again from its stream. */
 const PAYMENTS_KNOWN_MIN = 10_000;
 
 const isAmount = (value: unknown): boolean => Number.isSafeInteger(value);
 
-/** Whether the fields that the sums are made of are there: its schema asks for these and more. */
+/** The fields that the sums are made of; its schema asks for more. */
 const hasSums = (data: Record<string, unknown>): boolean =>
   typeof data.operationId === 'string' &&
   isAmount(data.amount) &&
   typeof data.currency === 'string' &&
   (data.releasedAmount === undefined || isAmount(data.releasedAmount));
 
-/** The event as far as its sums need it: a whole decoding, mostly of other fields, is left to old forms. */
+/** Decodes old forms alone: a whole decoding is mostly of other fields. */
 export const sumsEventOf = (form: StoredForm, named: Record<string, unknown>): SumsEvent => {
   const { type, schemaVersion, data } = named;
   const isCurrent =
@@ -61,8 +56,8 @@ export const sumsEventOf = (form: StoredForm, named: Record<string, unknown>): S
 };
 
 /**
- * Checks the events of a whole log in their order. The check returns why the sum of an event cannot be, once
- * for each payment, and throws StoreUnavailable. The sums of a payment whose stream was removed are not known.
+ * In the log's order; one reason for each payment. The sums of a removed stream are not known.
+ * Throws StoreUnavailable.
  */
 export const sumsCheck = (
   stored: Pick<StoredForms, 'readStream'>,

@@ -1,6 +1,6 @@
 /** Records each reading of audit data in the log before its response leaves (ADR-0011). */
 import type { FastifyRequest } from 'fastify';
-import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
+import { expectedAfter, timeAfter } from '../event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
 import type { EventStore, NewEvent, RecordedEvent } from '../event-store/port.ts';
 import { type AccessEvent, auditStreamOf } from '../payment/audit-events.ts';

@@ -1,5 +1,5 @@
 /** The waits of this process for a payment's document to reach a revision. */
-import { startTimer as startNodeTimer } from '../runtime/timer.ts';
+import { startTimer as startNodeTimer } from '../runtime/back-off.ts';
 
 type Waiter = { revision: number; finish(reached: boolean): void };
 

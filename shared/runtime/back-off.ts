@@ -1,4 +1,6 @@
-/** The back-off is cockatiel's; its timeout is not used, because each call here has its own limit. */
+/**
+ * The back-off is cockatiel's; its timeout is not used, because each call here has its own limit.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { halfJitterGenerator } from 'cockatiel';
 
@@ -8,13 +10,13 @@ export const WIDE_JITTER: Jitter = { least: 0.5, most: 1.5 };
 /** For waits that an operator sets or reads. */
 export const NARROW_JITTER: Jitter = { least: 0.9, most: 1.1 };
 
-/** Randomised, so that loops which failed together do not retry together. */
+/** Loops that failed together then do not retry together. */
 export const jittered = (ms: number, { least, most }: Jitter): number =>
   ms * (least + Math.random() * (most - least));
 
 export type BackOff = { minMs: number; maxMs: number };
 
-/** `minMs` doubled for each failure in a row, up to `maxMs`; half of it is random. */
+/** Doubled for each failure in a row; half of it is random. */
 export const backOffMs = ({ minMs, maxMs }: BackOff, failures: number): number => {
   const bounds = { initialDelay: minMs, maxDelay: maxMs, exponent: 2 };
   return halfJitterGenerator(failures, { ...bounds, generator: halfJitterGenerator })[0];
@@ -41,4 +43,17 @@ export const within = async <T>(
     clearTimeout(timer);
     signal?.removeEventListener('abort', leave);
   }
+};
+
+/** Once; the result cancels it. Tests pass a manual clock. */
+export type StartTimer = (work: () => void, delayMs: number) => () => void;
+
+export const startTimer: StartTimer = (work, delayMs) => {
+  const timer = setTimeout(work, delayMs);
+  return () => clearTimeout(timer);
+};
+
+export const startBackgroundTimer: StartTimer = (work, delayMs) => {
+  const timer = setTimeout(work, delayMs).unref();
+  return () => clearTimeout(timer);
 };

@@ -1,11 +1,10 @@
-/** The text on stderr once a process listens. */
 import { styleText } from 'node:util';
 import manifest from '../../package.json' with { type: 'json' };
 
 type BannerFacts = {
   what: string;
   addresses: readonly (readonly [name: string, address: string])[];
-  /** Engines out of reach, each with the reason; empty where the process is ready. */
+  /** Engines out of reach, with reasons; empty where the process is ready. */
   waitsFor: readonly string[];
   notForProduction: readonly string[];
   warnings: readonly string[];

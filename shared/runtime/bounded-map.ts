@@ -8,13 +8,13 @@ export type BoundedMap<V extends NonNullable<unknown>> = Pick<
 
 type BytesBound<V> = {
   bytesMax: number;
-  /** An estimate, as an integer from 1. */
+  /** An estimate, an integer from 1. */
   bytesOf(value: V): number;
 };
 
 /**
- * At most `max` entries and about `bytesMax` bytes; a larger value is not kept. Bounded by size
- * alone: the library's `max` allocates all entries at once (16 ms for 100,000).
+ * A value over `bytesMax` is not kept. The library's `max` would allocate all entries at once (16
+ * ms for 100,000).
  */
 export const createBoundedMap = <V extends NonNullable<unknown>>(
   max: number,

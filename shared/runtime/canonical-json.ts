@@ -4,7 +4,7 @@ import { configure } from 'safe-stable-stringify';
 const DEPTH_MAX = 1000;
 const stringify = configure({ strict: true, maximumDepth: DEPTH_MAX });
 
-/** The escape of half a surrogate pair, in contrast to an escaped backslash before `ud…`. */
+/** Half a surrogate pair, in contrast to an escaped backslash before `ud…`. */
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 /** Throws for NaN, infinity, half a surrogate pair and a circular reference. */

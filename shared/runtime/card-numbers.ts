@@ -1,31 +1,25 @@
 /**
- * Card numbers in texts that would be stored, sent or shown (gaps §4, ADR-0124). Digits are found in one
- * way (digit-runs.ts); which of them are a card number differs by what a place knows of the card and which
- * other digits it must not lose.
- *
- * - In any text and key of a create, and in the provider's codes for it: the request's own number.
- * - On capture, void and refund, where the number is no longer known: the payment's first six and last
- *   four digits, 12 to 19 digits apart.
- * - On the way to a topic, masked and counted: blocks of 12 to 19 digits together that pass the Luhn
- *   check, as one order number in ten does.
- * - In texts that operators and auditors type, where cutting too much loses nothing: any 12 digits in a row
- *   or in blocks, and a number of a known brand between any other signs.
- * - In lines of the log, which hold times, positions and amounts: 13 to 19 digits in a row that pass the
- *   Luhn check, also among other digits, and such blocks.
+ * Card numbers in texts that would be stored, sent or shown (gaps §4, ADR-0124). Where they count:
+ * - In a create and the provider's codes for it: the request's own number.
+ * - On capture, void and refund: the payment's first six and last four, 12 to 19 digits apart.
+ * - On the way to a topic, masked: blocks of 12 to 19 digits that pass Luhn, as one order number
+ *   in ten does.
+ * - In typed texts: any 12 digits in a row or in blocks, and known brands between any other signs.
+ * - In the log, which holds times and amounts: 13 to 19 digits that pass Luhn, also among others.
  */
 import { isKnownCardNumber } from '../payment/card.ts';
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../payment/card-digits.ts';
 import { type DigitRun, digitRuns } from './digit-runs.ts';
 
-/** 12 digits or more with no letter between; without them a text holds no card. */
+/** With no letter between; without them a text holds no card. */
 export const holdsManyDigits = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).length > 0;
 
-/** Whether a text holds this number, with anything but letters between its digits. */
+/** With anything but letters between its digits. */
 export const holdsCardNumber = (text: string, number: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) => digits.includes(number));
 
-/** The same, with any characters between its digits. */
+/** With any characters between its digits. */
 export const digitsHoldCardNumber = (text: string, number: string): boolean =>
   text.replace(/[^0-9]/g, '').includes(number);
 
@@ -37,10 +31,7 @@ const holdsMaskedNumber = (digits: string, first6: string, last4: string): boole
   return false;
 };
 
-/**
- * Whether a text holds 12 to 19 digits with this first six and last four; any first six without
- * `bin`.
- */
+/** 12 to 19 digits with this first six and last four; any first six without `bin`. */
 export const textsHoldCard = (
   texts: readonly string[],
   bin: string | undefined,
@@ -64,7 +55,7 @@ export const passesLuhn = (digits: string, start = 0, length = digits.length): b
 
 type Part = { from: number; to: number };
 
-/** The run, cut at each gap that `joins` does not match. */
+/** Cuts the run at each gap that `joins` does not match. */
 const partsOf = (text: string, run: DigitRun, joins: RegExp): Part[] => {
   const parts: Part[] = [{ from: 0, to: 1 }];
   for (let at = 1; at < run.digits.length; at += 1) {
@@ -95,7 +86,7 @@ const looksLikeOne = (text: string, run: DigitRun): Part[] => cardsOfBlocks(text
 export const looksLikeCard = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some((run) => looksLikeOne(text, run).length > 0);
 
-/** Whether a text holds the whole number of a known brand, between any gaps. */
+/** Between any gaps. */
 export const holdsKnownCard = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some(
     (run) => cardsOfBlocks(text, run, isKnownCardNumber).length > 0,
@@ -110,7 +101,6 @@ const longOnes = (text: string, run: DigitRun): Part[] => [
 export const holdsLongNumber = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).some((run) => longOnes(text, run).length > 0);
 
-/** Parts that overlap or touch as one, in order. */
 const joined = (parts: readonly Part[]): Part[] => {
   const all: Part[] = [];
   for (const { from, to } of parts.toSorted((a, b) => a.from - b.from)) {
@@ -121,7 +111,7 @@ const joined = (parts: readonly Part[]): Part[] => {
   return all;
 };
 
-/** The text with each part, gaps included, replaced by `...` and its last four digits. */
+/** Replaces each part, gaps included, by `...` and its last four digits. */
 const cut = (text: string, find: (text: string, run: DigitRun) => Part[]): string => {
   let kept = '';
   let end = 0;
@@ -136,7 +126,6 @@ const cut = (text: string, find: (text: string, run: DigitRun) => Part[]): strin
 
 export const withoutLongNumbers = (text: string): string => cut(text, longOnes);
 
-/** Cuts what `looksLikeCard` finds to its last four digits. */
 export const withoutCardNumbers = (text: string): string => cut(text, looksLikeOne);
 
 const LOGGED_DIGITS_MIN = 13;
@@ -158,7 +147,9 @@ const loggedOnes = (line: string, run: DigitRun): Part[] => [
   ...looksLikeOne(line, run).filter(({ from, to }) => to - from >= LOGGED_DIGITS_MIN),
 ];
 
-/** Makes every digit of a card number in a line of JSON a 9; so it stays JSON, and nines never pass. */
+/**
+ * Makes every digit of a card number in a line of JSON a 9: it stays JSON, and nines never pass.
+ */
 export const scrubCardNumbers = (line: string): string => {
   let kept = '';
   let end = 0;

@@ -1,4 +1,3 @@
-/** The settings of a process, once parsed. */
 import {
   isLiveKey,
   type Mode,
@@ -17,7 +16,7 @@ export type TokenKeys =
   | { kind: 'secret'; secret: string }
   | { kind: 'jwks-url'; url: string }
   | { kind: 'jwks-file'; path: string; jwks: { keys: Record<string, unknown>[] } }
-  /** The ES256 key pair in the data folder, made on first use. */
+  /** In the data folder, made on first use. */
   | { kind: 'local'; folder: string };
 
 export type EffectiveSetting = {
@@ -66,7 +65,7 @@ const stripeOf = (parsed: ParsedSettings, merchants: SettingsFiles['accounts']) 
     account: parsed.STRIPE_ACCOUNT,
     testTokens: parsed.STRIPE_TEST_TOKENS ?? !live,
     perSecondMax: parsed.STRIPE_CREATES_PER_SECOND,
-    /** The secrets that sign webhooks, one or two; none: webhooks are rejected. */
+    /** One or two; none: webhooks are rejected. */
     webhookSecrets: parsed.STRIPE_WEBHOOK_SECRET ?? [],
     merchants,
   };
@@ -78,7 +77,7 @@ const tracesOf = ({
   OTEL_TRACES_SAMPLER_ARG: ratio,
 }: ParsedSettings) => (endpoint === undefined ? undefined : { endpoint, serviceName, ratio });
 
-/** All settings but `effective`, with defaults filled in. Names that end in Ms are milliseconds. */
+/** Without `effective`. Names that end in Ms are milliseconds. */
 export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFiles) => {
   const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
   const rates = ratesOf(mode);
@@ -98,13 +97,13 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       keys: files.keys,
       issuer: parsed.JWT_ISSUER,
       audience: parsed.JWT_AUDIENCE,
-      /** The first of these claims that is present names the merchant. */
+      /** The first of these that is present names the merchant. */
       merchantClaims: parsed.JWT_MERCHANT_CLAIM ?? ['merchant_id', 'client_id', 'sub'],
       algorithms: parsed.JWT_ALGORITHMS,
     },
     provider: {
       kind: providerKindOf(parsed),
-      /** The first one is stored with each intent; the others mean the same provider in older events. */
+      /** The first is stored with each intent; the others are the same provider in older events. */
       names: providerNamesOf(parsed),
       url: parsed.PROVIDER_URL,
       token: parsed.PROVIDER_TOKEN,
@@ -129,15 +128,14 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     ),
     /** Undefined: the secret in the data folder, made on first start (gaps §8). */
     idempotencySecret: parsed.IDEMPOTENCY_SECRET,
-    /** An older secret whose hashes are still recognised (ADR-0105). */
+    /** Its hashes are still recognised (ADR-0105). */
     idempotencySecretPrevious: parsed.IDEMPOTENCY_SECRET_PREVIOUS,
     webhooks: {
-      /** Undefined: the secret in the data folder, made on first start. */
       secret: parsed.WEBHOOK_SECRET,
       allowedNetworks: parsed.WEBHOOK_ALLOWED_NETWORKS ?? [],
     },
     traces: tracesOf(parsed),
-    /** The rules of a merchant that the merchants' file does not name. */
+    /** For a merchant that the merchants' file does not name. */
     rules: {
       maxAmount: parsed.MAX_AMOUNT,
       /** Undefined: every brand, unknown ones included (gaps §3). */
@@ -154,7 +152,7 @@ export type Config = ReturnType<typeof configOf> & {
   effective: readonly EffectiveSetting[];
 };
 
-/** The rules of a merchant. With a rate of its own and no burst, its burst is twice that rate. */
+/** With a rate of its own and no burst, its burst is twice that rate. */
 export const merchantRules = (config: Config, merchantId: string): Config['rules'] => {
   const own = config.merchants.get(merchantId);
   if (own === undefined) return config.rules;
@@ -170,7 +168,7 @@ export const merchantRules = (config: Config, merchantId: string): Config['rules
   };
 };
 
-/** The idempotency secrets, the current one first: `own` where the settings name none (gaps §8). */
+/** The current one first; `own` where the settings name none (gaps §8). */
 export const secretsOf = (
   { idempotencySecret, idempotencySecretPrevious: previous }: Config,
   own = '',

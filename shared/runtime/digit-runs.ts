@@ -1,10 +1,9 @@
 /**
- * Finds the runs of digits in a text, in every form (gaps §4): a decimal digit of any script counts as its
- * ASCII digit, a compatibility form (full-width, circled) as NFKC reads it. Only a letter ends a run;
- * anything else is a gap in it.
+ * Runs of digits in every form (gaps §4): of any script, and compatibility forms (full-width,
+ * circled) as NFKC reads them. Only a letter ends a run; anything else is a gap.
  */
 
-/** The digits of a run in ASCII; the n-th came from `text.slice(starts[n], ends[n])`. */
+/** In ASCII; the n-th came from `text.slice(starts[n], ends[n])`. */
 export type DigitRun = { digits: string; starts: number[]; ends: number[] };
 
 const LETTER = 'letter';
@@ -12,12 +11,11 @@ const BACKSLASH = 92;
 const isAsciiDigit = (code: number): boolean => code >= 48 && code <= 57;
 const isAsciiLetter = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
 
-/** The length of the JSON escape at a backslash. */
 const escapeLength = (text: string, at: number): number => (text[at + 1] === 'u' ? 6 : 2);
 
 const FOREIGN_DIGIT = /[[\p{Nd}\p{No}]--[0-9]]/v;
 
-/** A quick test that rejects nearly every text, and none that holds a run. */
+/** Rejects nearly every text, and none that holds a run. */
 const mayHoldRun = (text: string, length: number, isJson: boolean): boolean => {
   let digits = 0;
   let isForeign = false;
@@ -65,7 +63,6 @@ const add = (run: DigitRun, digits: string, start: number, end: number): void =>
   }
 };
 
-/** In a line of JSON an escape such as `\n` is a gap. */
 export const digitRuns = (text: string, length: number, isJson = false): DigitRun[] => {
   if (!mayHoldRun(text, length, isJson)) return [];
   const runs: DigitRun[] = [newRun()];

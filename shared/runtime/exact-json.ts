@@ -1,9 +1,9 @@
-/** Reads JSON without rounding: every schema rejects a number that is no integer, or no double. */
+/** JSON without rounding: every schema rejects a number that is no integer, or no double. */
 import { isUtf8 } from 'node:buffer';
 
 type ParsedJson = { ok: true; value: unknown } | { ok: false };
 
-/** Only these need the slow reader; the pattern may match inside a text, but misses none. */
+/** Only these need the slow reader; the pattern misses none. */
 const NEEDS_CARE = /(?:(?<="\s*):|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
 
 const NUMBER = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
@@ -60,9 +60,9 @@ export const textOf = (bytes: Buffer): string | undefined => {
 const WHITE = /^[ \t\n\r]*$/;
 
 /**
- * The value of a body's text, `undefined` for a blank one. Not ok: no text, invalid JSON, half a
- * surrogate pair. NaN stands for a fraction, and for a number with a decimal point under a key of
- * `withoutPoint` in the outermost object; Infinity for one that an exponent takes beyond a double.
+ * `undefined` for a blank text; not ok: none, invalid JSON, half a surrogate pair. NaN stands for a
+ * fraction, and for a decimal point under an outermost key of `withoutPoint`; Infinity for a number
+ * beyond a double.
  */
 export const parseText = (
   text: string | undefined,
@@ -77,5 +77,14 @@ export const parseText = (
     return { ok: true, value };
   } catch {
     return { ok: false };
+  }
+};
+
+/** None when the text is no JSON object. */
+export const jsonFieldsOf = (text: string): Record<string, unknown> => {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
   }
 };

@@ -1,4 +1,4 @@
-/** A lock of one process by SQLite, which the operating system drops when the process ends. */
+/** The operating system drops the lock when the process ends. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { ensurePrivateFile } from './private-files.ts';
@@ -19,13 +19,12 @@ const lockBy = (lock: DatabaseSync, sql: string): FileLock => {
   }
 };
 
-/** Does not wait. Throws an error that isLockHeld recognises, or what the file system throws. */
+/** Does not wait. Throws an error that isLockHeld recognises, or the file system's. */
 export const takeFileLock = (file: string): FileLock => {
   ensurePrivateFile(file);
   return lockBy(new DatabaseSync(file, { timeout: 0 }), 'BEGIN EXCLUSIVE');
 };
 
-/** Until `release` no process can take the lock. Throws where one holds it. */
 export const shareFileLock = (file: string): FileLock => {
   const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });
   return lockBy(lock, 'BEGIN; SELECT count(*) FROM sqlite_schema');

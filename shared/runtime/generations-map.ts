@@ -1,10 +1,12 @@
-/** Drops the older of two generations at once: evicting single entries costs several times the GC. */
+/**
+ * Drops the older of two generations at once: evicting single entries costs several times the GC.
+ */
 export type GenerationsMap<V> = {
   get(key: string): V | undefined;
   set(key: string, value: V): void;
 };
 
-/** Keeps at least the last `min` keys that were set, and at most twice as many. */
+/** Keeps at least the last `min` keys, at most twice as many. */
 export const createGenerationsMap = <V>(min: number): GenerationsMap<V> => {
   let young = new Map<string, V>();
   let old = new Map<string, V>();

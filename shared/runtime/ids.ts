@@ -1,10 +1,10 @@
 import { v7 } from 'uuid';
 
-/** Crockford's base 32, the alphabet of payment ids and operation ids (gaps §2). */
+/** Crockford's base 32 (gaps §2). */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const BITS_PER_CHARACTER = 5;
 
-/** Texts sort as their bytes. Two `leadingZeroBits` make 128 bits 26 characters, as in a ULID. */
+/** Sorts as the bytes. Two `leadingZeroBits` make 128 bits 26 characters, as in a ULID. */
 export const crockford = (bytes: Uint8Array, length: number, leadingZeroBits = 0): string => {
   let text = '';
   let bits = 0;
@@ -22,17 +22,16 @@ export const crockford = (bytes: Uint8Array, length: number, leadingZeroBits = 0
 };
 
 const ULID_CHARACTERS = 26;
-/** 26 characters have 130 bits, a UUID has 128. */
 const LEADING_ZERO_BITS = 2;
 const bytes = new Uint8Array(16);
 
-/** A UUID of version 7 in the form of a ULID; each is greater than all before in this process. */
+/** A UUID of version 7 in the form of a ULID, greater than all before in this process. */
 export const newUlid = (): string =>
   crockford(v7(undefined, bytes), ULID_CHARACTERS, LEADING_ZERO_BITS);
 
 export const newPaymentId = (): string => `pay_${newUlid()}`;
 
-/** The id of one operation at the provider; its last 26 characters name the transaction too. */
+/** For one operation at the provider; its last 26 characters name the transaction too. */
 export const newOperationId = (): string => `op_${newUlid()}`;
 
 export const newEventId = (): string => v7();

@@ -1,4 +1,4 @@
-/** Parses the environment once (docs/settings.md), lists all problems, and repeats no secret. */
+/** Lists all problems of the environment (docs/settings.md), and repeats no secret. */
 import { type Config, configOf, type SettingsFiles, type TokenKeys } from './config.ts';
 import { type Mode, providerKindOf } from './settings/defaults.ts';
 import { effectiveSettings } from './settings/effective.ts';
@@ -78,21 +78,21 @@ const parse = (env: NodeJS.ProcessEnv, mode: Mode): Parsed => {
   const read = parseSettings(env);
   if (read.success) return configFrom(mode, read.data);
   const problems = read.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`);
-  // The valid settings are still checked against each other, so that one start lists every problem.
+  // One start then lists every problem.
   const invalid = read.error.issues.map(({ path }) => String(path[0]));
   const valid = Object.entries(env).filter(([name]) => !invalid.includes(name));
   const rest = parse(Object.fromEntries(valid), mode);
   return { ok: false, problems: [...problems, ...furtherProblems(rest, invalid)] };
 };
 
-/** A rule about one of the right also reads the one on the left, without naming it. */
+/** A rule about a setting on the right also reads the one on the left, without naming it. */
 const JUDGED_BY: Readonly<Record<string, readonly string[]>> = {
   PROVIDER: ['PROVIDER_URL', 'PROVIDER_TIMEOUT_MS'],
   JWT_SECRET: ['JWT_ALGORITHMS'],
   JWT_JWKS_URL: ['JWT_ALGORITHMS'],
 };
 
-/** A problem that depends on an invalid setting may be wrong, and is left out. */
+/** It depends on an invalid setting and may be wrong. */
 const furtherProblems = (rest: Parsed, invalid: readonly string[]): string[] => {
   if (rest.ok) return [];
   const unknown = new Set(invalid.flatMap((name) => [name, ...(JUDGED_BY[name] ?? [])]));

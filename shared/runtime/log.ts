@@ -1,33 +1,32 @@
 /**
- * The log: one JSON line for each occurrence, on stdout or in a file. Code logs ids, route templates
- * and codes, never bodies, headers or addresses. Redaction by field name and the card number
- * scrubber are a second protection where code breaks that rule (gaps §4).
+ * One JSON line for each occurrence: ids, route templates and codes, never bodies, headers or
+ * addresses. Redaction and the card scrubber protect where code breaks that rule (gaps §4).
  */
 import fs from 'node:fs';
-import pino, { type Logger } from 'pino';
+import pino, { type Logger as PinoLogger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
-import { withoutControlSigns } from './control-signs.ts';
+import { withoutControlSigns } from './error-text.ts';
 
-export type Log = Logger;
+export type Log = PinoLogger;
 
 type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
-  /** A file is appended to, and made with mode 0600. */
+  /** Made with mode 0600. */
   destination: 'stdout' | { file: string };
-  /** Further fields of every line, such as the trace of the running work. */
+  /** For every line, such as the trace of the running work. */
   also?: (() => object) | undefined;
 };
 
-/** Kept in memory while the destination is blocked or full; further lines are dropped. */
+/** While the destination is blocked or full; further lines are dropped. */
 const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A write costs more than making many lines: they are written at this size or after this delay. */
+/** A write costs more than many lines: at this size or after this delay. */
 const CHUNK_BYTES = 64_000;
 const DELAY_MS_MAX = 100;
 
 const WRITE_IN_FLIGHT_MS = 20;
 
-/** How long the exit waits for a reader of stdout that does not read. */
+/** For a reader of stdout that does not read. */
 const LAST_LINES_MS = 300;
 const RETRY_MS = 20;
 
@@ -39,7 +38,7 @@ const wait = (ms: number): void => {
 const SECRETS = ['authorization', 'cookie', 'card', 'number', 'cvv', 'token', 'secret', 'password'];
 const DEPTH_MAX = 3;
 
-/** Not pino's redaction, whose wildcards cost three times the rest of the line. */
+/** pino's wildcards cost three times the rest of the line. */
 const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, unknown> => {
   const kept: Record<string, unknown> = {};
   for (const key of Object.keys(fields)) {
@@ -57,7 +56,6 @@ type Described = { type: string; code?: unknown; message: string; cause?: Descri
 
 const CAUSES_MAX = 3;
 
-/** Without other fields, which may hold secrets. */
 const describeError = (error: unknown, depth = 0): Described | undefined => {
   if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;
   const { name, code, message, cause } = error as Error & { code?: unknown };
@@ -72,7 +70,7 @@ const describeError = (error: unknown, depth = 0): Described | undefined => {
 
 const FRAMES_MAX = 30;
 
-/** Without the message; frames name our sources and functions, and no data. */
+/** Without the message; frames name our sources, and no data. */
 export const framesOf = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const head = `${error.name}: ${error.message}`;
@@ -86,8 +84,7 @@ const EMPTY = Buffer.alloc(0);
 const codeOf = (error: unknown): unknown => Object(error).code;
 
 /**
- * Never ends the process and never keeps it from ending. Not pino's own destination, whose flushSync
- * retries a full disk for ever.
+ * Never ends the process or keeps it from ending. pino's flushSync retries a full disk for ever.
  */
 const openDestination = (fd: number) => {
   let lines = '';
@@ -119,7 +116,7 @@ const openDestination = (fd: number) => {
       inFlight = undefined;
       if (isGone) return;
       keepRest(bytes, writtenBytes);
-      // The pipe has no reader any more. A full pipe or disk is retried after the delay.
+      // The pipe has no reader. A full pipe or disk is retried after the delay.
       if (codeOf(error) === 'EPIPE') giveUp();
       else if (error === null && (left.length > 0 || lines.length >= CHUNK_BYTES)) startWrite();
     });
@@ -136,14 +133,14 @@ const openDestination = (fd: number) => {
     },
     /** Lines that are not taken in LAST_LINES_MS are lost. pino calls it after a fatal line. */
     flushSync: (): void => {
-      // A write in flight runs in another thread and cannot be awaited: give it a moment.
+      // A write in flight runs in another thread and cannot be awaited.
       if (inFlight !== undefined) wait(WRITE_IN_FLIGHT_MS);
       const lastTryMs = performance.now() + LAST_LINES_MS;
       for (let bytes = next(); bytes.length > 0; bytes = next()) {
         try {
           keepRest(bytes, fs.writeSync(fd, bytes));
         } catch (error) {
-          // EAGAIN is a full pipe. There is nowhere to report any other error.
+          // EAGAIN is a full pipe; any other error has no place to go.
           if (codeOf(error) !== 'EAGAIN' || performance.now() >= lastTryMs) giveUp();
           else {
             keepRest(bytes, 0);
@@ -155,13 +152,13 @@ const openDestination = (fd: number) => {
   };
 };
 
-/** The letter after the time ends a run of digits, so the searches begin there, at less cost. */
+/** The letter ends a run of digits, so that the searches begin there. */
 const safe = (line: string): string => {
   const at = line.indexOf('Z"');
   return line.slice(0, at) + withoutControlSigns(scrubCardNumbers(line.slice(at)));
 };
 
-/** Throws when the file cannot be opened. Call `flush` once, before the process ends. */
+/** Throws when the file cannot be opened. Call `flush` once, at the end. */
 export const createLogger = (options: LogOptions): { log: Log; flush: () => void } => {
   const { level, destination, also } = options;
   const fd = destination === 'stdout' ? 1 : fs.openSync(destination.file, 'a', 0o600);
@@ -171,7 +168,7 @@ export const createLogger = (options: LogOptions): { log: Log; flush: () => void
       level,
       base: null,
       ...(also && { mixin: also }),
-      // The default time has 13 digits, and one in ten of those passes the scrubber's Luhn check.
+      // The default time has 13 digits: one in ten passes the scrubber's Luhn check.
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: redacted },
       serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
@@ -180,4 +177,10 @@ export const createLogger = (options: LogOptions): { log: Log; flush: () => void
     lines,
   );
   return { log, flush: lines.flushSync };
+};
+
+export type Logger = {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
 };

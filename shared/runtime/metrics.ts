@@ -4,7 +4,6 @@ import manifest from '../../package.json' with { type: 'json' };
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `process_*` and `nodejs_*`, once for each process. */
 const processRegistry = new Registry();
 let collecting = false;
 const collectProcess = (): void => {
@@ -204,17 +203,17 @@ export const createMetrics = () => {
       for (const [kind, count] of Object.entries(kinds)) reconcileDifferences.set({ kind }, count);
       if (notCompared === 0) reconcileLast.set(Math.floor(Date.now() / 1000));
     },
-    /** The last verifications before this start; `lastOkMs` since 1970. */
+    /** Before this start; `lastOkMs` since 1970. */
     chainWas: ({ lastOkMs, isBroken }: { lastOkMs: number; isBroken: boolean }): void => {
       logBroken.set(isBroken ? 1 : 0);
       chainLastOk.set(Math.floor(lastOkMs / 1000));
     },
-    /** Runs `take`, which sets gauges, at each scrape; when it fails, they keep their values. */
+    /** At each scrape; when it fails, the gauges keep their values. */
     beforeScrape: (take: () => void | Promise<void>): void => {
       readings.push(take);
     },
     contentType: registry.contentType,
-    /** The Prometheus text. Never throws. */
+    /** Never throws. */
     text: async (): Promise<string> => {
       await Promise.allSettled(readings.map(async (take) => take()));
       return `${await registry.metrics()}\n${await processRegistry.metrics()}`;

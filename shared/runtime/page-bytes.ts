@@ -1,2 +1,2 @@
-/** A page of a list ends here at the latest: it bounds an unread response (http/server/unread.ts). */
+/** Of a list's page: it bounds an unread response (http/server/unread.ts). */
 export const PAGE_BYTES_MAX = 262_144;

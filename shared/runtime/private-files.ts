@@ -1,6 +1,6 @@
-/** Files of mode 0600. A synced draft is renamed: after a crash the file is the old or the new one. */
+/** Mode 0600. A synced draft is renamed: after a crash the file is the old or the new one. */
 import { randomUUID } from 'node:crypto';
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -27,7 +27,7 @@ const writeDraft = async (draft: string, content: string): Promise<void> => {
   }
 };
 
-/** Calls for one file must not overlap. Throws what the file system throws, as all functions here. */
+/** Calls for one file must not overlap. Throws the file system's errors, as all here. */
 export const replacePrivateFile = async (file: string, content: string): Promise<void> => {
   const draft = `${file}.new`;
   await writeDraft(draft, content);
@@ -35,7 +35,7 @@ export const replacePrivateFile = async (file: string, content: string): Promise
   await syncPath(dirname(file));
 };
 
-/** Writes a file unless there is one, also when several processes try: a link never replaces a file. */
+/** A link never replaces a file, also when several processes try. */
 export const addPrivateFile = async (file: string, content: string): Promise<void> => {
   const draft = `${file}.${randomUUID()}`;
   await writeDraft(draft, content);
@@ -49,8 +49,31 @@ export const addPrivateFile = async (file: string, content: string): Promise<voi
   await syncPath(dirname(file));
 };
 
-/** SQLite would make its files readable by others; those beside this one get the same mode. */
+/** SQLite would make its files readable by others; those beside this one get its mode. */
 export const ensurePrivateFile = (file: string): void => {
   closeSync(openSync(file, 'a', PRIVATE));
   chmodSync(file, PRIVATE);
+};
+
+/** `message` is one line for the operator. */
+export class DataFolderRefused extends Error {
+  override name = 'DataFolderRefused';
+}
+
+/** A running service holds a lock on this file. */
+export const SERVICE_LOCK = 'service.lock';
+
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+/** Mode 0700, with parents. mkdirSync's `recursive` never returns in /proc. */
+export const makeDataDir = (path: string): void => {
+  if (isFolder(path)) return;
+  if (dirname(path) !== path) makeDataDir(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!isFolder(path)) throw error;
+  }
 };

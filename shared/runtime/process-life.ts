@@ -1,7 +1,9 @@
 /**
- * The life of a serving process (docs/settings.md, "Commands"). A problem that an operator can fix is
- * one line on stderr and exit code 1; any other error is a bug and goes to the log.
+ * A serving process (docs/settings.md, "Commands"): an operator's problem is one line on stderr and
+ * exit code 1, any other error a bug in the log.
  */
+
+import { executionAsyncResource } from 'node:async_hooks';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -10,9 +12,23 @@ import type { Config } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
 import type { Mode } from './settings/defaults.ts';
-import { keepTickObject } from './tick-object.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
 import { currentPlace } from './tracing.ts';
+
+const kept: object[] = [];
+
+/**
+ * Keeps one of Node's `process.nextTick` objects: after a collection that finds none, later ones
+ * cost more.
+ */
+export const keepTickObject = (): Promise<object> =>
+  new Promise((resolve) => {
+    process.nextTick(() => {
+      const tickObject = executionAsyncResource();
+      kept.push(tickObject);
+      resolve(tickObject);
+    });
+  });
 
 export type Opened = {
   app: FastifyInstance;
@@ -23,22 +39,22 @@ export type Opened = {
 
 type ProcessOptions<P, O extends Opened> = {
   mode: Mode;
-  /** Errors that an operator can fix: their message is one line that says how. */
+  /** Their message is one line that says how to fix it. */
   operatorErrors: readonly (abstract new (
     ...args: never[]
   ) => Error)[];
-  /** Runs before the log is opened, because the log file may be in the data folder. */
+  /** Before the log is opened, whose file may be in the data folder. */
   prepare(config: Config): P;
   open(deps: { config: Config; log: Log; prepared: P; onFatal(error: Error): void }): Promise<O>;
-  /** For stderr once the process listens; `waitsFor` is empty where it is ready. */
+  /** For stderr; `waitsFor` is empty where the process is ready. */
   banner(opened: O, baseUrl: string, config: Config, waitsFor: readonly string[]): string;
-  /** For the line of a clean stop, such as `all events are on disk`. */
+  /** Such as `all events are on disk`. */
   farewell: string;
 };
 
 /** Ends a stop that hangs, within the promised 10 s (docs/settings.md). */
 const STOP_MS_MAX = 9_000;
-/** Then a stop waits for no engine: after the last command responses, before connections are cut. */
+/** Then a stop waits for no engine: after the command responses, before connections are cut. */
 const GIVE_UP_MS = 7_300;
 
 const exitWith = (problems: readonly string[]): never => {
@@ -82,13 +98,13 @@ const tracesOf = async (config: Config, log: Log): Promise<Traces | undefined> =
   return openTraces({ ...traces, mode, log });
 };
 
-/** A new object each time, because the logger adds the line's fields to it. */
+/** The logger adds the line's fields to it. */
 const traceOfLine = (): object => {
   const place = currentPlace();
   return place === undefined ? {} : { trace_id: place.traceId };
 };
 
-/** Runs a process until a signal ends it. Throws any error that is not an operator error. */
+/** Until a signal ends it. Throws any error that is not an operator error. */
 export const runProcess = async <P, O extends Opened>(
   options: ProcessOptions<P, O>,
 ): Promise<void> => {
@@ -107,7 +123,7 @@ export const runProcess = async <P, O extends Opened>(
     process.stdout.write(`payments ${manifest.version}\n`);
     process.exit(0);
   }
-  // A terminal or pipe without a reader loses texts and must not end the service.
+  // A terminal or pipe without a reader must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   await keepTickObject();
   // Also for files that libraries make.
@@ -151,8 +167,8 @@ export const runProcess = async <P, O extends Opened>(
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
     process.exit(0);
   };
-  // Without a listener SIGUSR1 opens Node's debugger, and memory holds card numbers (gaps §4); SIGUSR2
-  // would end the process.
+  // SIGUSR1 would open Node's debugger, and memory holds card numbers (gaps §4); SIGUSR2 would end
+  // the process.
   process.on('SIGUSR1', () => log.warn('SIGUSR1 is ignored: no debugger is opened'));
   process.on('SIGUSR2', () => log.warn('SIGUSR2 is ignored'));
   // SIGHUP: the terminal is gone.

@@ -1,6 +1,6 @@
 /**
- * Queues by name within a process, such as of one payment (gaps §7): tasks of one name run in order,
- * and a started task ends, also when its request is gone.
+ * Tasks of one name, such as a payment (gaps §7), run in order; a started task ends, also without
+ * its request.
  */
 export type Queues = {
   run<T>(name: string, task: () => Promise<T>): Promise<T>;
@@ -28,7 +28,7 @@ export const createQueues = (): Queues => {
   return { run, idle };
 };
 
-/** `work`, one run at a time: a call while it runs gets the result of that run. */
+/** A call while it runs gets the result of that run. */
 export const oneRunAtATime = <A extends unknown[], T>(
   work: (...args: A) => Promise<T>,
 ): ((...args: A) => Promise<T>) => {
@@ -38,5 +38,23 @@ export const oneRunAtATime = <A extends unknown[], T>(
       running = undefined;
     });
     return running;
+  };
+};
+
+/** Concurrent callers share one call; its result, also a failure, is reused for `goodForMs`. */
+export const shareCall = <T>(
+  call: () => Promise<T>,
+  goodForMs: number,
+  nowMs = (): number => performance.now(),
+): (() => Promise<T>) => {
+  let latest: Promise<T> | undefined;
+  let goodUntilMs = 0;
+  return () => {
+    if (latest !== undefined && nowMs() < goodUntilMs) return latest;
+    goodUntilMs = Number.POSITIVE_INFINITY;
+    latest = call().finally(() => {
+      goodUntilMs = nowMs() + goodForMs;
+    });
+    return latest;
   };
 };

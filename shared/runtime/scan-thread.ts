@@ -1,6 +1,5 @@
 /**
- * Long reads in a thread of their own, so that no request waits for them on the event loop (ADR-0185).
- * Several scans take turns in one thread (scan-worker.ts), each over its own port.
+ * Long reads in one thread, each over its own port, so that no request waits for them (ADR-0185).
  */
 import { on } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
@@ -13,20 +12,18 @@ import {
   type ToThread,
 } from './scan.ts';
 
-/** How many values a scan may be ahead of its reader: enough that it does not wait for a busy event loop. */
+/** A scan may be so many values ahead, so that it does not wait for a busy event loop. */
 export const AHEAD = 4;
 const IDLE_MS = 60_000;
 /**
- * A scan that takes more memory ends its thread, and nothing else. Little of a page outlives the page:
- * with half as much for the young generation a verification takes 1.7 times the CPU.
+ * A scan that takes more ends its thread alone. With half the young generation a verification takes
+ * 1.7 times the CPU.
  */
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 };
 
-/** `ended` resolves, with the reason, when the thread is gone. */
 type Started = { worker: Worker; ended: Promise<string> };
 
 const start = (priorityLoweredBy: number): Started => {
-  // Flags of this process, such as --input-type, are about its own main module.
   const worker = new Worker(new URL('./scan-worker.ts', import.meta.url), {
     execArgv: [],
     resourceLimits: MEMORY,
@@ -40,16 +37,15 @@ const start = (priorityLoweredBy: number): Started => {
 };
 
 /**
- * Makes a thread for scans: it starts with the first of them and ends when there was none for a while. With
- * `priorityLoweredBy` above 0 requests have the CPU before it: of a CPU that they fill, 10 leaves it a tenth,
- * 15 a thirtieth (low-priority.ts).
+ * Starts with a first scan and ends after an idle while. With `priorityLoweredBy` requests have the
+ * CPU first: where they fill it, 10 leaves the thread a tenth, 15 a thirtieth.
  */
 export const createScanThread = ({ priorityLoweredBy = 0 } = {}) => {
   let started: Started | undefined;
   let idle: NodeJS.Timeout | undefined;
   let underWay = 0;
 
-  /** A scan under way throws. The next scan starts another thread. */
+  /** A scan under way throws; the next starts another thread. */
   const end = async (): Promise<void> => {
     clearTimeout(idle);
     const last = started;
@@ -67,10 +63,7 @@ export const createScanThread = ({ priorityLoweredBy = 0 } = {}) => {
     return one;
   };
 
-  /**
-   * What the scan yields, and its result. Throws what the scan throws, as an Error with the same name,
-   * message and fields, and an Error named ScanThreadEnded where the thread is gone.
-   */
+  /** Throws the scan's error with its name, message and fields, or ScanThreadEnded. */
   async function* run<Y, R>({ calls = {}, signal, ...order }: ScanOrder): AsyncGenerator<Y, R> {
     clearTimeout(idle);
     underWay += 1;

@@ -1,4 +1,3 @@
-/** The thread that runs scans, each taking its turn at its own pauses (scan-thread.ts). */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { takeLowPriority } from './low-priority.ts';
 import {
@@ -49,7 +48,7 @@ const begin = ({ port, args, ...job }: Begin): void => {
     }
   };
 
-  // The reader has left, perhaps before the end: the scan lets go of what it has open.
+  // The reader has left: the scan lets go of its resources.
   const leave = (): void => {
     stopping.abort();
     leaving.abort();

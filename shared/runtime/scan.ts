@@ -1,34 +1,31 @@
-/** Scans: long reads that run in a thread of their own (scan-thread.ts), or where they are called. */
+/** Long reads, in a thread of their own (scan-thread.ts) or where they are called. */
 
-/** What a scan has beside its arguments. */
 export type ScanTools = {
-  /** Aborted when the reader wants no more of the scan, which then ends at its next step. */
+  /** The reader wants no more; the scan ends at its next step. */
   signal: AbortSignal;
-  /** Calls a function of the scan's order in the thread that ordered it. Throws what that throws. */
+  /** Calls a function of the order in its thread. Throws its error. */
   call(name: string, ...args: unknown[]): Promise<unknown>;
 };
 
-/** Values and a result, or a result alone: plain data, because threads copy it. */
+/** Plain data, because threads copy it. */
 export type Scanned<Y, R> = AsyncGenerator<Y, R> | Promise<R>;
 
-/** A scan, which a module exports by the name of its job. */
+/** A module exports it by the name of its job. */
 export type Scan<A, Y, R> = (args: A, tools: ScanTools) => Scanned<Y, R>;
 
 type Job = {
-  /** The address (`file:///…`) of the module, and the name of the scan that it exports. */
+  /** A module's address (`file:///…`), and the name of its scan. */
   module: string;
   job: string;
 };
 
-/** What to run. */
 export type ScanOrder = Job & {
   args: unknown;
-  /** What the scan may call; carried out while its reader reads on. */
+  /** For the scan; carried out while its reader reads on. */
   calls?: Record<string, (...args: never[]) => Promise<unknown>>;
   signal?: AbortSignal | undefined;
 };
 
-/** Runs the scan that an order names, step by step. */
 export async function* stepsOf<Y, R>(
   { module, job }: Job,
   ...given: unknown[]
@@ -38,18 +35,17 @@ export async function* stepsOf<Y, R>(
   return made instanceof Promise ? await made : yield* made;
 }
 
-/** The result of a scan, without its values. */
 export const resultOf = async <R>(steps: AsyncGenerator<unknown, R>): Promise<R> => {
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
   return step.value;
 };
 
-/** An error on its way between threads: of a class only its name stays. */
+/** Of a class only its name stays. */
 export type Failure = { name: string; message: string; [field: string]: unknown };
 
 export const failureOf = (error: unknown): Failure => {
-  // Not `instanceof Error`: an error can be one of another realm.
+  // An error can be one of another realm.
   const { name = 'Error', message = String(error) } = Object(error);
   // Codes are plain; a field that cannot be posted would lose the error itself.
   const plain = Object.entries(Object(error)).filter(([, value]) => Object(value) !== value);
@@ -59,14 +55,13 @@ export const failureOf = (error: unknown): Failure => {
 export const errorFrom = (failure: Failure): Error =>
   Object.assign(new Error(failure.message), failure);
 
-/** To the thread: one more value may be made, the scan is to end, or the reply to its call. */
+/** To the thread: one more value, the end, or the reply to its call. */
 export type ToThread =
   | 'next'
   | 'stop'
   | { call: number; value: unknown }
   | { call: number; failure: Failure };
 
-/** From the thread. */
 export type FromThread =
   | { value: unknown }
   | { result: unknown }

@@ -3,10 +3,10 @@ import { withoutLongNumbers } from './card-numbers.ts';
 
 export const SPAN_ATTRIBUTES = {
   'http.request.method': 'string',
-  /** The template of the route, never the address. */
+  /** The template, never the address. */
   'http.route': 'string',
   'http.response.status_code': 'number',
-  /** A code of our error body or of a failed connection, or the name of an error. */
+  /** A code of our error body or a failed connection, or an error's name. */
   'error.type': 'string',
   'db.system.name': 'string',
   'db.operation.name': 'string',
@@ -18,7 +18,6 @@ export const SPAN_ATTRIBUTES = {
   'payments.payment_id': 'string',
   /** Of a provider call: APPROVED, DECLINED, NOT_SENT, UNKNOWN, … */
   'payments.outcome': 'string',
-  /** Of a webhook message: 1 for the first attempt. */
   'payments.attempt': 'number',
 } as const;
 
@@ -38,7 +37,7 @@ export const cleaned = (attributes: SpanAttributes): Record<string, string | num
 
 const CODE = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
-/** The code or the name of an error; never its message, which may quote what it met. */
+/** Never the message, which may quote what it met. */
 export const errorTypeOf = (error: unknown): string => {
   const { code, name } = Object(error) as { code?: unknown; name?: unknown };
   const known = [code, name].find((one) => typeof one === 'string' && CODE.test(one));

@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector (OTLP over HTTP); only here is the SDK loaded, which takes longer than
- * the rest of the start. Spans that are not taken are dropped and counted; no request waits.
+ * Sends spans (OTLP over HTTP). Only here is the SDK loaded, which is slow. Untaken spans are
+ * dropped and counted; no request waits.
  */
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import manifest from '../../package.json' with { type: 'json' };
@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import { errorTypeOf } from './span-attributes.ts';
 import { type SpanCounts, startTracing, stopTracing } from './tracing.ts';
 
-/** The packages that send spans are not installed. `message` is one line for the operator. */
+/** `message` is one line for the operator. */
 export class TracesRefused extends Error {
   override name = 'TracesRefused';
 }
@@ -17,7 +17,7 @@ export class TracesRefused extends Error {
 export type Traces = {
   /** Rejects where the collector does not take the spans. */
   flush(): Promise<void>;
-  /** Sends what it can within a second, and makes no more spans. Never throws. */
+  /** Within a second; then makes no more spans. Never throws. */
   stop(): Promise<void>;
 };
 
@@ -31,7 +31,7 @@ const WAITING_MAX = 2_048;
 const EVERY_MS = 2_000;
 const EXPORT_MS_MAX = 10_000;
 const STOP_MS_MAX = 1_000;
-/** `ExportResultCode.SUCCESS` of a package that comes with the SDK. */
+/** Of a package that comes with the SDK. */
 const TAKEN = 0;
 
 const load = async () => {
@@ -53,7 +53,7 @@ const load = async () => {
 
 type Counts = SpanCounts & { waiting: number };
 
-/** Counts spans as exported or dropped, and logs each change between the two. */
+/** Logs each change between exported and dropped. */
 const countedExporter = (
   exporter: SpanExporter,
   counts: Counts,
@@ -83,7 +83,7 @@ const countedExporter = (
   };
 };
 
-/** Bounds the queue and counts dropped spans, which the library does not count. */
+/** The library does not count dropped spans. */
 const boundedProcessor = (inner: SpanProcessor, counts: Counts): SpanProcessor => ({
   onStart: () => undefined,
   onEnd: (span: ReadableSpan) => {

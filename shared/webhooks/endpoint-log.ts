@@ -1,5 +1,5 @@
 /** The endpoints of merchants in the event store: read, decided and appended. */
-import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
+import { expectedAfter, timeAfter } from '../event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/payment-state.ts';

@@ -27,7 +27,7 @@ import {
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { DataFolderRefused } from '../../shared/runtime/data-folder.ts';
+import { DataFolderRefused } from '../../shared/runtime/private-files.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';

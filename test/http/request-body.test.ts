@@ -5,7 +5,7 @@ import { textsOf } from '../../command-api/request/json.ts';
 import { WebhookEndpointRequest } from '../../command-api/webhooks/contract.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
-import { receivedTraceparent } from '../../shared/runtime/traceparent.ts';
+import { receivedTraceparent } from '../../shared/runtime/tracing.ts';
 
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {

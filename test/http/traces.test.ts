@@ -7,8 +7,8 @@ import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trac
 import { tracedFeed } from '../../projector/traces.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { cleaned, SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
-import { parseTraceparent, receivedTraceparent } from '../../shared/runtime/traceparent.ts';
 import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
+import { parseTraceparent, receivedTraceparent } from '../../shared/runtime/tracing.ts';
 import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
 import { type Collector, startCollector } from '../support/otlp-collector.ts';

@@ -7,7 +7,7 @@ import { createPaymentLog } from '../../command-api/payment-log.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/behind.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
-import { expectedAfter } from '../../shared/event-store/append-after.ts';
+import { expectedAfter } from '../../shared/event-store/codec.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

@@ -6,7 +6,7 @@ import { verifyFile } from '../../cli/verify-file.ts';
 import { LogMisfit } from '../../projector/errors.ts';
 import { readHeadFile, readSealingKey } from '../../projector/seals/key.ts';
 import { rotateSealingKey } from '../../projector/seals/rotate.ts';
-import { logIdOf } from '../../shared/event-store/log-id.ts';
+import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { publicKeyOf } from '../../shared/event-store/seals.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

@@ -15,7 +15,7 @@ import { headFileOf, nextFileOf } from '../../projector/seals/key.ts';
 import { openSealer } from '../../projector/seals/open.ts';
 import { rotateSealingKey } from '../../projector/seals/rotate.ts';
 import { appendSeal, headToSeal, sealsOf } from '../../projector/seals/stored-seals.ts';
-import { logIdOf } from '../../shared/event-store/log-id.ts';
+import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { makeRotation, makeSeal, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';

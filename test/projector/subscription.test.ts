@@ -4,7 +4,7 @@ import { runSubscription, type Subscription } from '../../projector/subscription
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 
-const MODULE = join(import.meta.dirname, '../../shared/runtime/tick-object.ts');
+const MODULE = join(import.meta.dirname, '../../shared/runtime/process-life.ts');
 
 /** Prints whether a tick before the collections and one after them have one hidden class. */
 const SCRIPT = `

@@ -1,5 +1,5 @@
 /** Time that passes only when a test says so. */
-import type { StartTimer } from '../../shared/runtime/timer.ts';
+import type { StartTimer } from '../../shared/runtime/back-off.ts';
 
 export type ManualClock = {
   nowMs(): number;

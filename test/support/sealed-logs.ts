@@ -5,10 +5,9 @@
 import { join } from 'node:path';
 import { startProjector } from '../../projector/compose.ts';
 import { openSealer } from '../../projector/seals/open.ts';
-import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
+import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
 import { allReadable, hashedText } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
-import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { DomainEvent } from '../../shared/payment/events.ts';

@@ -1,4 +1,3 @@
-/** Appending to EventStoreDB: always the same batch at the same revision, until its outcome is known. */
 import { randomUUID } from 'node:crypto';
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { backOffMs, pause } from '../../runtime/back-off.ts';
@@ -26,7 +25,7 @@ import {
   type StreamReader,
 } from './stream-reader.ts';
 
-// The server's limit for one append. A larger one on the stream could end it for all others.
+// The server's limit. A larger append could end the stream for all others.
 const APPEND_BYTES_MAX = 1024 * 1024;
 const UNIMPLEMENTED = 12;
 const APPEND_TRIES_MAX = 5;
@@ -60,7 +59,7 @@ const unaryAppend = async (
   return { last: Number(nextExpectedRevision), position };
 };
 
-/** Makes the call for one try of `ms` milliseconds: on the client's BatchAppend stream, or unary at an old server. */
+/** One try of `ms` milliseconds: on the client's BatchAppend stream, or unary at an old server. */
 function createAppendCall(credentials: Credentials) {
   const streams = new WeakMap<Client, ReturnType<typeof createBatchStream>>();
   const withoutBatches = new WeakSet<Client>();
@@ -89,12 +88,11 @@ function createAppendCall(credentials: Credentials) {
   };
 }
 
-/** `conflict`: with the stream's last revision. */
 type Sent = Stored | { conflict: number };
 
 /**
- * Sends a batch until its outcome is known or its time is over. Always the same ids at the same
- * revision: at a newer one the server would store the batch a second time.
+ * Sends a batch until its outcome is known or its time is over, always with the same ids at the
+ * same revision: at a newer one the server would store it twice.
  */
 export function createSender(connection: Connection) {
   const { once, isClosed, credentials, callTimeoutMs, stats } = connection;
@@ -136,7 +134,6 @@ const actualRevision = (error: unknown): number => {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/** Appends of batches that have been encoded; throws what the port's append throws. */
 export function createAppender(
   { stats }: Connection,
   send: Sender,
@@ -155,7 +152,6 @@ export function createAppender(
     if (stored !== hash) throw new RevisionConflict(`${stream} does not have that hash there`);
   }
 
-  /** Undefined where other events are stored at the place of the batch. */
   async function storedBatch(stream: string, first: number, encoded: EncodedEvent[]) {
     const found = await streams.part(stream, first, encoded.length);
     const same =
@@ -173,7 +169,7 @@ export function createAppender(
     const conflict = new RevisionConflict(`${stream} ends at revision ${last}`);
     if (last < first + encoded.length - 1) throw conflict;
     const found = await storedBatch(stream, first, encoded).catch((error: Error) => {
-      // The stored events may be this append, from a try whose response was lost.
+      // They may be this append, from a try whose response was lost.
       throw new AppendOutcomeUnknown(error.message);
     });
     if (found === undefined) throw conflict;
@@ -181,7 +177,7 @@ export function createAppender(
     return allReadable(found.map(fromServer));
   }
 
-  /** The server names the place of the last event alone; the others get none (docs/eventstoredb.md). */
+  /** The server names the place of the last event alone (docs/eventstoredb.md). */
   const placed = (encoded: EncodedEvent[], position: LogPosition | undefined): RecordedEvent[] =>
     encoded.map(({ recorded }, index) =>
       Object.assign(recorded, {
@@ -208,7 +204,7 @@ export function createAppender(
   };
 }
 
-/** `claimMeta` of the port: the first event of a stream per key has the value. Throws StoreUnavailable. */
+/** The value is the first event of one stream for each key. */
 export function createMetaClaims(send: Sender, { whole }: StreamReader) {
   const storedValue = async (stream: string): Promise<string | undefined> => {
     const [first] = await whole(stream);
@@ -229,7 +225,7 @@ export function createMetaClaims(send: Sender, { whole }: StreamReader) {
   };
 }
 
-/** Throws TypeError for anything but an exact place: the server itself would accept "any". */
+/** Throws TypeError for anything but an exact place: the server would accept "any". */
 export function rejectAny(expected: Expected): void {
   if (expected === 'none') return;
   const { revision, hash } = Object(expected) as { revision: unknown; hash: unknown };

@@ -1,6 +1,6 @@
 /**
- * The messages of a BatchAppend stream. Requests and responses to stored appends are written and read
- * here as bytes, rejections by the client's generated classes (ADR-0007).
+ * The messages of a BatchAppend stream: common ones as bytes, rejections by generated classes
+ * (ADR-0007).
  */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
@@ -10,20 +10,18 @@ import { bigintAt, messageOf, numberAt, type Part, partOf, textAt, type Writer }
 const { BatchAppendResp } = streamsPb;
 const { MaximumAppendSizeExceeded, UUID, WrongExpectedVersion } = sharedPb;
 
-/** `after`: the revision that the stream ends at, -1 where there is none yet. */
+/** `after`: the revision that the stream ends at, -1 for none. */
 export type AppendRequest = { stream: string; after: number; batch: Proposed[] };
-/** `last`: the stream's last revision; `position`: of the last event, where the server names it. */
+/** `last`: the stream's last revision. The server may leave out `position`. */
 export type Stored = { last: number; position: LogPosition | undefined };
 
-/** `id` is the correlation id. */
 export type AppendResponse = { id: string; outcome: Stored | Error };
 
 type ServerStatus = NonNullable<ReturnType<InstanceType<typeof BatchAppendResp>['getError']>>;
 
-/** Upper bounds of what every request and event carries beside its texts. */
+/** Upper bounds of the bytes beside the texts. */
 const REQUEST_BYTES = 160;
 const EVENT_BYTES = 160;
-/** One UTF-16 unit takes up to three bytes of UTF-8. */
 const bytesMaxOf = ({ stream, batch }: AppendRequest): number =>
   batch.reduce(
     (sum, { type, data, metadata }) =>
@@ -49,7 +47,7 @@ const writeProposed = (to: Writer, { id, type, data, metadata }: Proposed): void
     writeId(to, 1, id);
   });
 
-/** It names no deadline: the server's clock would judge it, and one that differs would reject every append. */
+/** No deadline: the server's clock would judge it, and one that differs rejects every append. */
 export const requestOf = (correlationId: string, request: AppendRequest): Buffer =>
   messageOf(bytesMaxOf(request), (to) => {
     const { stream, after, batch } = request;
@@ -66,7 +64,7 @@ export const requestOf = (correlationId: string, request: AppendRequest): Buffer
 const hexOf = (number: string): string =>
   BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0');
 
-/** The server sends an id as text or as two numbers; empty where there is none. */
+/** The server sends text or two numbers; empty where there is no id. */
 export function idAt(bytes: Buffer, part: Part | undefined): string {
   if (part === undefined) return '';
   const text = partOf(bytes, 2, part);
@@ -90,7 +88,9 @@ function storedIn(bytes: Buffer): Stored | undefined {
   };
 }
 
-/** An Error has the `type` that the client gives the same rejection. Throws RangeError or Error for bytes that are no response. */
+/**
+ * An Error has the client's `type` of that rejection. Throws RangeError or Error for other bytes.
+ */
 export const responseOf = (bytes: Buffer): AppendResponse => ({
   id: idAt(bytes, partOf(bytes, 1)),
   outcome: storedIn(bytes) ?? rejectionIn(bytes),

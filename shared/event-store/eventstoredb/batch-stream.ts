@@ -1,7 +1,4 @@
-/**
- * Appends over one BatchAppend stream of a client: many under way at once, each known by its
- * correlation id (ADR-0007). `createSender` tries again, nothing here does.
- */
+/** Many appends at once over one BatchAppend stream (ADR-0007); `createSender` tries again. */
 import { randomUUID } from 'node:crypto';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import {
@@ -33,8 +30,8 @@ const startAppends = (stubs: Stubs, ...args: CallArguments) =>
 type AppendStream = ReturnType<typeof startAppends>;
 
 /**
- * The error of the appends that had no answer when the stream ended. A stream rejected before its first
- * answer carried nothing out; "not the leader" answers a single append; any other end leaves them unknown.
+ * For appends without an answer. A stream rejected before its first answer carried nothing out;
+ * "not the leader" answers a single append; any other end leaves them unknown.
  */
 function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone: boolean): Error {
   if (error?.metadata?.get('exception')[0] === 'not-leader') {
@@ -74,7 +71,7 @@ function follow(duplex: AppendStream, left: () => void) {
     else append.resolve(outcome);
     endWhenLeft();
   });
-  // The listener stays after the end: an 'error' event without a listener would end the process.
+  // An 'error' event without a listener would end the process, so it stays.
   duplex.on('error', end);
   duplex.on('end', () => end());
   duplex.on('close', () => end());
@@ -87,7 +84,7 @@ function follow(duplex: AppendStream, left: () => void) {
       waiting.set(id, { resolve, reject });
       return promise;
     },
-    /** After a timeout the others may still get their answers, and new appends go to another stream. */
+    /** The others may still get answers; new appends go to another stream. */
     giveUp(id: string): void {
       isSuspect = true;
       left();
@@ -99,7 +96,6 @@ function follow(duplex: AppendStream, left: () => void) {
 
 type BatchStream = ReturnType<typeof follow>;
 
-/** Opens a stream with the first append, and another one with the first append after its end. */
 export function createBatchStream(client: Client, credentials: Credentials) {
   let current: Promise<BatchStream> | undefined;
 

@@ -1,14 +1,12 @@
-/** Whether a call that an error of EventStoreDB's client ended may have been carried out. */
 import { StoreUnavailable, StreamNotWhole } from '../errors.ts';
 
-/** A call was given up after its timeout. */
 export class Overdue extends Error {
   override name = 'Overdue';
 }
 
 /**
- * `not-sent`: nothing was carried out, try again; `refused`: the server would reject it again;
- * `deleted`: the stream, for good; `overdue` and `unknown`: it may have been carried out.
+ * `not-sent`: nothing was carried out; `refused`: the server would reject it again; `deleted`: the
+ * stream, for good; `overdue` and `unknown`: it may have been carried out.
  */
 type CallOutcome =
   | 'conflict'
@@ -30,10 +28,10 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'maximum-append-size-exceeded': 'refused',
   'deadline-exceeded': 'overdue',
 };
-// gRPC's codes: some paths of the client give the same error without a type.
+// gRPC's codes: some paths of the client give no type.
 const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
-// The client's words where it found no connection. Their code does not tell it from a connection that was
-// lost after the call had arrived, so here alone a library's text decides.
+// The code of these does not tell "no connection" from one lost after the call had arrived, so here
+// alone a library's text decides.
 const NO_CONNECTION =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel closed before call started|Failed to discover/;
 
@@ -44,7 +42,6 @@ export function callOutcomeOf(error: unknown): CallOutcome {
   return OUTCOME_BY_TYPE[type ?? ''] ?? OUTCOME_BY_CODE[code ?? -1] ?? 'unknown';
 }
 
-/** Advice for the operator in place of a library's words. */
 const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
   [
     /UNAUTHENTICATED/,
@@ -68,7 +65,6 @@ const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
   ],
 ];
 
-/** One line for the operator. */
 export function lineOf(error: unknown): string {
   const { message = '', type } = error as { message?: string; type?: string };
   const own = (message.split('\n')[0] ?? '').slice(0, 200);
@@ -76,7 +72,7 @@ export function lineOf(error: unknown): string {
   return `event store: ${advice ?? (own === '' ? (type ?? 'an unknown error') : own)}`;
 }
 
-/** The error of the port for a call that changed nothing. */
+/** The port's error for a call that changed nothing. */
 export const unavailable = (error: unknown): StoreUnavailable | StreamNotWhole => {
   if (error instanceof StoreUnavailable) return error;
   if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));

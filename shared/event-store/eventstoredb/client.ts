@@ -1,4 +1,3 @@
-/** The clients that EVENTSTOREDB_URL names, and calls on their generated stubs. */
 import type { Readable } from 'node:stream';
 import { type BaseOptions, EventStoreDBClient } from '@eventstore/db-client';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
@@ -9,7 +8,7 @@ export type Client = EventStoreDBClient;
 
 export type Credentials = { username: string; password: string };
 
-/** A maker of clients, and the credentials of appends. Throws Error with one line, which repeats nothing of the address. */
+/** Throws Error with one line, which repeats nothing of the address. */
 export function addressOf(url: string) {
   const match = /^esdb(\+discover)?:\/\/(?:([^:@/?]+):([^@/?]*)@)?[^@/?]+\/?(\?[^\s]*)?$/.exec(url);
   if (match === null) throw new Error('EVENTSTOREDB_URL must be esdb://host:port or similar');
@@ -35,7 +34,6 @@ export function addressOf(url: string) {
   };
 }
 
-/** Throws as `addressOf`. */
 export function firstClient(address: ReturnType<typeof addressOf>): Client {
   try {
     return address.client(0);
@@ -65,5 +63,5 @@ class Opener extends EventStoreDBClient {
   }
 }
 
-/** Opens a call without a deadline; `start` makes it, and listens before anything can come. Rejects without a connection. */
+/** No deadline; `start` listens before anything can come. Rejects without a connection. */
 export const openCall = Opener.open;

@@ -1,4 +1,3 @@
-/** The clients of EventStoreDB, used in turn, with a timeout and retries around each call. */
 import { type BackOff, backOffMs, pause, within } from '../../runtime/back-off.ts';
 import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
 import { addressOf, type Client, firstClient } from './client.ts';
@@ -7,8 +6,8 @@ import type { ServerEvent } from './records.ts';
 const CALL_TIMEOUT_MS = 5000;
 const READ_TRIES_MAX = 2;
 const RETRY_MS = { minMs: 100, maxMs: 100 };
-// Clients with equal options share a connection, so each has other options. The limit bounds the
-// connections to a store that is down for days.
+// Clients with equal options share a connection, so each has others; the limit bounds connections
+// to a store that is down for days.
 const CLIENTS_MAX = 8;
 
 type EventStoreDbLogger = {
@@ -16,16 +15,15 @@ type EventStoreDbLogger = {
   warn(details: object, message: string): void;
 };
 
-/** How the store is reached; durations in milliseconds. */
+/** Durations in milliseconds. */
 export type EventStoreDbOptions = {
   /** `esdb://[user:password@]host:port[,host:port…][?tls=false&…]`, or `esdb+discover://…`. */
   url: string;
   logger: EventStoreDbLogger;
-  /** For every call with its repeats: 5 s. */
+  /** With repeats: 5 s. */
   callTimeoutMs?: number;
   /** A subscription silent for so long is compared with the log: 10 s. */
   silenceMsMax?: number;
-  /** Between two tries to subscribe: 0.1 to 5 s, jittered. */
   backOff?: BackOff;
   /** In one read of the log: 1,000. */
   pageEventsMax?: number;
@@ -36,7 +34,6 @@ export type EventStoreDbOptions = {
 export type EventStoreDbStats = {
   appends: number;
   events: number;
-  /** Appends sent once more. */
   retries: number;
   /** New clients, each after two exceeded deadlines in a row. */
   renewals: number;
@@ -45,7 +42,6 @@ export type EventStoreDbStats = {
 
 type Reading = ReturnType<Client['readAll']> | ReturnType<Client['readStream']>;
 
-/** For a failure that no code waits for any more. */
 export const swallow = (): undefined => undefined;
 
 function collect(stream: Reading): Call<ServerEvent[]> {
@@ -58,7 +54,7 @@ function collect(stream: Reading): Call<ServerEvent[]> {
     stream.on('close', () => reject(new Error('the read was closed before its end')));
     stream.on('error', reject);
   });
-  // A read that is not cancelled would hold up the client's own end.
+  // A read that goes on would hold up the client's own end.
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
@@ -69,7 +65,7 @@ const closedFirst = (): Overdue => new Overdue('closed before the server answere
 
 type GiveUp = (error: Overdue) => void;
 
-/** Gives a call up after `ms`, because some of the client's calls never end. `close` gives up those in `underWay`. */
+/** Some of the client's calls never end. `close` gives up those in `underWay`. */
 async function untilOverdue<T>(
   ms: number,
   { response, cancel }: Call<T>,
@@ -90,7 +86,7 @@ async function untilOverdue<T>(
 const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
   outcome === 'refused' || outcome === 'deleted' || outcome === 'overdue';
 
-/** Makes the first client; its first call connects it. Throws as `addressOf`. */
+/** The first call connects it. Throws as `addressOf`. */
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
   const clients = [firstClient(address)];
@@ -111,7 +107,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     return clients[turn] as Client;
   };
 
-  // The client itself looks for no other connection after an exceeded deadline.
+  // After an exceeded deadline the client itself looks for no other connection.
   const overdue = (during: number): void => {
     if (during !== turn || isClosed) return;
     overdueInRow += 1;
@@ -125,7 +121,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     );
   };
 
-  /** One call, ended by our own timeout or by `close`. Throws what the client throws, or Overdue. */
+  /** Throws the client's error, or Overdue. */
   async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
     if (isClosed) throw closedFirst();
     const during = turn;
@@ -140,7 +136,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     }
   }
 
-  /** A read with its retries, within `ms`; undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole. */
+  /**
+   * Retries within `ms`; undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole.
+   */
   async function read(
     start: (client: Client) => Reading,
     { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
@@ -170,7 +168,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     once,
     read,
     isClosed: () => isClosed,
-    /** Gives up the calls under way: whether an append was carried out is unknown then. */
+    /** Gives up calls under way: an append may have been carried out. */
     async close(): Promise<void> {
       isClosed = true;
       for (const giveUp of underWay) giveUp(closedFirst());

@@ -1,7 +1,7 @@
-/** The event store in EventStoreDB; the reasons for its precautions are in ADR-0007 and docs/eventstoredb.md. */
+/** The reasons for the precautions of this driver are in ADR-0007 and docs/eventstoredb.md. */
 import type { EventType } from '../../payment/events.ts';
 import { within } from '../../runtime/back-off.ts';
-import { shareCall } from '../../runtime/shared-call.ts';
+import { shareCall } from '../../runtime/queues.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
@@ -32,19 +32,18 @@ import { subscribeAndResume } from './subscription.ts';
 const PING_TIMEOUT_MS = 2000;
 const PING_GOOD_FOR_MS = 1000;
 const SILENCE_MS_MAX = 10_000;
-/** For calls under way. */
 const CLOSE_MS_MAX = 500;
 
 export type EventStoreDb = EventStore & {
   /**
-   * Resolves when the store answers a read within 2 s; calls within a second share one answer. Throws
-   * StoreUnavailable, also while the store refuses the log to a subscription.
+   * Reads within 2 s, shared by calls within a second. Throws StoreUnavailable, also while the
+   * store refuses the log to a subscription.
    */
   ping(): Promise<void>;
   stats(): EventStoreDbStats;
 };
 
-/** Opens the store without waiting for the server. Throws as `addressOf`. */
+/** Does not wait for the server. Throws as `addressOf`. */
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
   const connection = connect(options);
   const { callTimeoutMs, stats } = connection;
@@ -84,7 +83,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return log.ownIn({ after: parsePosition(after), limit, upTo: to });
     });
 
-  /** Whether events of these types lie after a position. */
   const lags = async (from: LogPosition | undefined, types?: readonly EventType[]) => {
     if (types === undefined) return comparePositions(await log.end(), from) > 0;
     const next = await log.ownIn({ after: from, limit: PASSED_OVER_MAX, upTo: undefined });

@@ -23,8 +23,8 @@ const rightsFor = (user: string) => {
 };
 
 /**
- * Lets an existing user read and append; administrators alone then delete streams and rewrite metadata.
- * `url` names an administrator. Throws as `addressOf`, and the client's error; both can be repeated.
+ * Administrators alone then delete streams and rewrite metadata. `url` names one of them. Throws as
+ * `addressOf`, and the client's error; can be repeated.
  */
 export const limitUser = async (url: string, user: string): Promise<void> => {
   const address = addressOf(url);

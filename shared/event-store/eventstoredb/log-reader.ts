@@ -1,4 +1,3 @@
-/** Reads the whole log, in which the server's own events lie between ours. */
 import { BACKWARDS, END, FORWARDS, type ReadAllOptions, START } from '@eventstore/db-client';
 import type { EventStore, HashesAt } from '../port.ts';
 import type { Connection, EventStoreDbOptions } from './connection.ts';
@@ -50,12 +49,14 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     return event;
   }
 
-  /** For an empty page: throws StoreUnavailable unless the position lies past the end of the log. */
+  /** After an empty page: throws StoreUnavailable unless the position is past the end. */
   async function mustLiePastEnd(position: LogPosition | undefined): Promise<void> {
     if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutResponse();
   }
 
-  /** Our events in a range; the server cannot filter this read. Throws StoreUnavailable where its pages end before `upTo`. */
+  /**
+   * The server cannot filter this read. Throws StoreUnavailable where its pages end before `upTo`.
+   */
   async function* ownPages({ after, limit, upTo }: LogRange) {
     let from = after;
     let left = limit;
@@ -85,7 +86,7 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     return own;
   }
 
-  /** The end as last seen: no event of ours lies between it and `upTo`. */
+  /** No event of ours lies between `end` and `upTo`. */
   let seen: { end: LogPosition | undefined; upTo: LogPosition | undefined } | undefined;
 
   async function end(): Promise<LogPosition | undefined> {

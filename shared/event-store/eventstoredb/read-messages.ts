@@ -1,4 +1,6 @@
-/** The messages of a subscription: the client's classes write its request, events are read here as bytes (ADR-0007). */
+/**
+ * The client's classes write a subscription's request; events are read here as bytes (ADR-0007).
+ */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
@@ -15,7 +17,7 @@ import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
 const { Options } = streamsPb.ReadReq;
 const { Empty } = sharedPb;
 
-/** The server gives a sign of life after passing over a multiple of so many events. */
+/** The server sends a checkpoint after passing over a multiple of so many events. */
 export const PASSED_OVER_MAX = 1000;
 const CHECKPOINT_INTERVAL = 32;
 
@@ -36,8 +38,8 @@ function filterOf(types: readonly EventType[] | undefined) {
 }
 
 /**
- * Subscribes after a position (undefined: the start) to all our streams or to types of events, which the
- * server matches by the beginnings of their names. It filters by one of the two alone.
+ * To all our streams, or to types of events by the beginnings of their names: the server filters by
+ * one of the two alone.
  */
 export function subscriptionOf(
   from: LogPosition | undefined,
@@ -64,7 +66,7 @@ export function subscriptionOf(
   return request;
 }
 
-/** A text that is no JSON stays text, and its reader finds that it is no event of ours. */
+/** Its reader then finds that it is no event of ours. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -81,10 +83,10 @@ const entryAt = (bytes: Buffer, entry: Part): [name: string, value: string] => {
   ];
 };
 
-/** `read` parses data and metadata, and never throws. */
+/** `read` never throws. */
 export type SentEvent = { id: string; position: LogPosition; read(): ServerEvent };
 
-/** Undefined where the response holds no event. Throws RangeError for bytes that are no response. */
+/** Undefined where the response holds no event. Throws RangeError for other bytes. */
 export function sentEventOf(bytes: Buffer): SentEvent | undefined {
   const resolved = partOf(bytes, 1);
   const event = resolved && partOf(bytes, 1, resolved);

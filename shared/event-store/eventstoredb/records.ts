@@ -1,6 +1,6 @@
 /**
- * How our events are stored in EventStoreDB. Metadata holds the hash, and what the hash covers beside
- * the data and the server's own fields. The hashed text is made again from parsed JSON (RFC 8785).
+ * Our events in EventStoreDB. Metadata holds the hash, and what it covers beside data and the
+ * server's own fields; the hashed text is made again from parsed JSON (RFC 8785).
  */
 import { SEALS_STREAM } from '../../payment/seals-stream.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
@@ -8,7 +8,6 @@ import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt }
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
 import { FOREIGN, hashReason } from '../verify-chain.ts';
 
-/** Readers see no other streams, such as system streams. */
 export const STREAM_PREFIXES = [
   'payment-',
   'merchant-reference-',
@@ -17,7 +16,6 @@ export const STREAM_PREFIXES = [
   WEBHOOK_STREAMS,
 ] as const;
 
-/** Stands before a stream's name in that of its metadata. */
 export const METADATA_OF = '$$';
 
 /** By these the server deletes or cuts a stream. */
@@ -26,20 +24,19 @@ export const CHANGED_TYPES = ['$metadata', '$streamDeleted'] as const;
 const isOurStream = (stream: string): boolean =>
   STREAM_PREFIXES.some((prefix) => stream.startsWith(prefix));
 
-/** The server puts events of its own, such as a tombstone, in our streams. */
+/** The server puts its own events, such as a tombstone, in our streams. */
 export const isOurs = ({ streamId, type }: ServerEvent): boolean =>
   isOurStream(streamId) && !type.startsWith('$');
 
 export const isOfTypes = ({ type }: ServerEvent, types: readonly string[] | undefined): boolean =>
   types === undefined || types.includes(type);
 
-/** Our stream that the server deleted for good, or whose metadata changed, which may delete or cut it too; else undefined. */
+/** Our stream that was deleted for good, or whose metadata changed, which may delete or cut it. */
 export const changedAtServer = ({ streamId, type }: ServerEvent): string | undefined => {
   const stream = streamId.startsWith(METADATA_OF) ? streamId.slice(METADATA_OF.length) : streamId;
   return type.startsWith('$') && isOurStream(stream) ? stream : undefined;
 };
 
-/** Whether the server leaves out events of a stream with this metadata. */
 export const cutsStream = ({ data }: ServerEvent): boolean => {
   const { $tb = 0, $maxCount, $maxAge } = Object(data) as Record<string, number | undefined>;
   return $tb > 0 || $maxCount !== undefined || $maxAge !== undefined;
@@ -47,7 +44,6 @@ export const cutsStream = ({ data }: ServerEvent): boolean => {
 
 export type LogPosition = { commit: bigint; prepare: bigint };
 
-/** What is read here of the client's recorded event. */
 export type ServerEvent = {
   streamId: string;
   id: string;
@@ -62,13 +58,13 @@ const POSITION = /^(\d{1,19})\/(\d{1,19})$/;
 // Servers write "none" as the largest unsigned number.
 const POSITION_MAX = 2n ** 63n;
 
-/** Empty where the server gave none; reading after it then throws RangeError. */
+/** Empty where the server gave none; reading after it throws RangeError. */
 export const positionText = (position: LogPosition | undefined): Position =>
   position === undefined || position.commit >= POSITION_MAX
     ? ''
     : `${position.commit}/${position.prepare}`;
 
-/** Undefined for the start of the log. Throws RangeError for a text that is no position. */
+/** Undefined for the start. Throws RangeError for a text that is no position. */
 export function parsePosition(position: Position | null): LogPosition | undefined {
   if (position === null) return undefined;
   const match = POSITION.exec(position);
@@ -76,19 +72,19 @@ export function parsePosition(position: Position | null): LogPosition | undefine
   return { commit: BigInt(match[1] as string), prepare: BigInt(match[2] as string) };
 }
 
-/** Negative when `a` lies before `b`; an undefined place is the start. */
+/** Undefined is the start. */
 export function comparePositions(a: LogPosition | undefined, b: LogPosition | undefined): number {
   const [left, right] = [a ?? { commit: -1n, prepare: -1n }, b ?? { commit: -1n, prepare: -1n }];
   const difference = left.commit - right.commit || left.prepare - right.prepare;
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Data and metadata are the bytes of their JSON. */
+/** Bytes of JSON. */
 export type Proposed = { id: string; type: string; data: Uint8Array; metadata: Uint8Array };
 
 const utf8 = new TextEncoder();
 
-/** Makes the JSON before any call, so that nothing in a call can fail to serialize. */
+/** Nothing in a call can then fail to serialize. */
 export const proposed = (id: string, type: string, data: object, metadata: object): Proposed => ({
   id,
   type,
@@ -111,7 +107,6 @@ const hashed = (event: ServerEvent) => {
   return { ...place, context, data, id, previousHash, schemaVersion, time, type };
 };
 
-/** Empty where no hash is stored. */
 export const hashOfRecord = (event: ServerEvent): string => String(metadataOf(event).hash ?? '');
 
 export const timeOfRecord = (event: ServerEvent): string | null => {
@@ -119,7 +114,7 @@ export const timeOfRecord = (event: ServerEvent): string | null => {
   return typeof time === 'string' ? time : null;
 };
 
-/** Never throws: an event that cannot be read becomes an UnreadableEvent. */
+/** Never throws. */
 export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
   const place = { stream: event.streamId, revision: Number(event.revision) };
   const position = positionText(event.position);
@@ -128,7 +123,7 @@ export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent 
   return decodeParsed({ ...place, position, hash }, hashed(event));
 }
 
-/** As fromServer, and compares text and hash: the server's own checks miss a text that was written anew. */
+/** Also compares text and hash: the server's own checks miss a text that was written anew. */
 export function verifiedFromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
   const recorded = fromServer(event);
   if (!isReadable(recorded)) return recorded;

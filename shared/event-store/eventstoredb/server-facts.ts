@@ -1,4 +1,3 @@
-/** What `payments doctor` asks an EventStoreDB server: its version and nodes, and the rights of the user. */
 import {
   type EventStoreDBClient,
   jsonEvent,
@@ -16,26 +15,23 @@ import { overdueAfter, swallow } from './connection.ts';
 
 export type ClusterMember = { address: string; state: string; isAlive: boolean };
 
-/** `unknown`: the server gave another answer, or none. */
+/** `unknown`: another answer, or none. */
 export type Right = 'allowed' | 'refused' | 'unknown';
 
 /** `version` is null, and `members` empty, where the server does not say. */
 export type ServerFacts = {
-  /** Such as `24.10.9`. */
   version: string | null;
   members: ClusterMember[];
-  /** The address names one host and is no `esdb+discover`. */
   namesOneNode: boolean;
   /** tls=false: the server checks no user. */
   isInsecure: boolean;
   readAll: Right;
   append: Right;
-  /** Without these two rights of the user the log is append-only by the server's own rule. */
+  /** Without both rights the log is append-only by the server's own rule. */
   remove: Right;
   rewriteMetadata: Right;
 };
 
-/** A new stream for each run, which no reader of ours looks at. */
 const probeStream = (): string => `doctor-${crypto.randomUUID()}`;
 
 const STATE_NAMES = new Map(
@@ -47,7 +43,6 @@ const STATE_NAMES = new Map(
 
 type Gossip = InstanceType<typeof gossipPb.ClusterInfo>;
 type Stubs = {
-  /** Protected in the client. */
   execute<S, T>(stub: S, name: string, action: (client: never) => Promise<T>): Promise<T>;
   capabilities: Promise<{ serverVersion: string }>;
 };
@@ -76,7 +71,7 @@ const membersOf = async (client: Client): Promise<ClusterMember[]> => {
   }));
 };
 
-/** A question that is never answered makes its own fact unknown alone. */
+/** An unanswered question makes its own fact unknown alone. */
 const rightTo = async (ms: number, work: () => Promise<unknown>): Promise<Right> => {
   try {
     await within(ms, work(), overdueAfter(ms));
@@ -92,8 +87,7 @@ const readOne = async (client: EventStoreDBClient): Promise<void> => {
 };
 
 /**
- * Appends one event to a new stream and tries to rewrite its metadata and to delete it: where the user is
- * refused, as it should be, that stream stays. Throws as `addressOf`.
+ * Tries each right on a new stream, which stays where the user is refused. Throws as `addressOf`.
  */
 export const askServer = async (url: string, questionMsMax = 2_000): Promise<ServerFacts> => {
   const address = addressOf(url);

@@ -1,4 +1,3 @@
-/** A subscription of the server, and what this process knows beside it: its own appends, refusals. */
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
@@ -11,10 +10,8 @@ import type { LogPosition } from './records.ts';
 import type { Source, SourceListener } from './subscription.ts';
 
 type SourceOptions = {
-  /** Undefined: the start. */
   from: LogPosition | undefined;
   types: readonly EventType[] | undefined;
-  /** An event with such an id is not parsed. */
   isLeftOut: (id: string) => boolean;
 };
 
@@ -23,7 +20,7 @@ type Response = InstanceType<typeof ReadResp>;
 const responseOf = (bytes: Buffer): Response | SentEvent =>
   sentEventOf(bytes) ?? ReadResp.deserializeBinary(bytes);
 
-/** Subscribes on a client's stubs, because the client itself would parse each event and copy it twice. */
+/** On a client's stubs: the client itself would parse each event and copy it twice. */
 export function sourceOf(
   { current }: Connection,
   { from, types, isLeftOut }: SourceOptions,
@@ -59,7 +56,7 @@ export function sourceOf(
     // In a later turn: a call that is cancelled as it starts or in its own listener may throw.
     cancel = () => void setImmediate(() => call.cancel());
     call.on('data', onResponse);
-    // The listener stays after the end: an 'error' event without a listener would end the process.
+    // An 'error' event without a listener would end the process, so it stays.
     call.on('error', (error) => listener.ended({ error, reason: 'error' }));
     call.on('end', () => listener.ended({ reason: 'ended by the server' }));
     call.on('close', () => listener.ended({ reason: 'closed' }));
@@ -75,10 +72,7 @@ export function sourceOf(
   };
 }
 
-/**
- * Knows whether the server refuses the log to a subscription: no right to read $all, or another password.
- * Health reports it, because health itself does not read $all.
- */
+/** Knows whether the server refuses the log: health reports it, and does not read $all itself. */
 export function createRefusals() {
   let refusal: unknown;
   return {
@@ -101,15 +95,12 @@ export function createRefusals() {
   };
 }
 
-// Appends that stored nothing leave their ids behind; the oldest are forgotten first.
+// Appends that stored nothing leave ids behind; the oldest are forgotten first.
 const IDS_MAX = 10_000;
 
 type Follower = { ids: Set<string>; types: readonly EventType[] | undefined };
 
-/**
- * The ids of the events that this process appends: a subscription that needs those of others alone knows
- * its own without parsing them (ADR-0068).
- */
+/** The ids of own appends: a subscription to the others' events skips them unparsed (ADR-0068). */
 export function createOwnEvents() {
   const followers = new Set<Follower>();
 
@@ -126,7 +117,7 @@ export function createOwnEvents() {
         }
       }
     },
-    /** Until `signal` is aborted: true once for the id of each own event. */
+    /** True once for the id of each own event. */
     follow(types: readonly EventType[] | undefined, signal: AbortSignal): (id: string) => boolean {
       const follower: Follower = { ids: new Set(), types };
       if (!signal.aborted) {

@@ -1,10 +1,9 @@
-/** Reads one stream, from the leader, and keeps what is known of streams. */
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { StoreUnavailable } from '../errors.ts';
+import { wholeStream } from '../fold-stream.ts';
 import type { RecordedEvent } from '../port.ts';
-import { wholeStream } from '../whole-stream.ts';
 import { notWhole } from './call-outcome.ts';
 import type { Connection } from './connection.ts';
 import { cutsStream, METADATA_OF, type ServerEvent, verifiedFromServer } from './records.ts';
@@ -12,10 +11,10 @@ import { cutsStream, METADATA_OF, type ServerEvent, verifiedFromServer } from '.
 const KNOWN_ENDS_MAX = 20_000;
 const REMOVALS_MAX = 10_000;
 
-// The id of the log (log-id.ts), one event: a burst of reads of the whole log stalls a small server.
+// The stream of `logIdOf`, one event: reads of the whole log stall a small server.
 const PINGED = 'meta-log-id';
 
-/** The last known revision and hash of the streams in use, which spare a read. */
+/** They spare a read. */
 export function knownEnds() {
   const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
   return {
@@ -34,8 +33,8 @@ export function knownEnds() {
 export type KnownEnds = ReturnType<typeof knownEnds>;
 
 /**
- * Streams of ours that an administrator deleted or cut, or may have, while this process followed the log.
- * The server takes an append to a deleted stream, so these are looked at first (docs/eventstoredb.md).
+ * Streams that an administrator deleted or cut, or may have, while this process followed the log.
+ * The server would take an append to them (docs/eventstoredb.md).
  */
 export function createRemovals() {
   const changed = createBoundedMap<true>(REMOVALS_MAX);
@@ -57,7 +56,10 @@ const LAST_EVENT = {
   requiresLeader: true,
 } as const;
 
-/** Each read throws StoreUnavailable, and StreamNotWhole for a stream deleted for good; `readStream` UnreadableStream too. */
+/**
+ * Reads throw StoreUnavailable, and StreamNotWhole for a deleted stream; `readStream`
+ * UnreadableStream too.
+ */
 export function createStreamReader({ read }: Connection, ends: KnownEnds, removals: Removals) {
   const last = (stream: string) => read((client) => client.readStream(stream, LAST_EVENT));
 
@@ -80,7 +82,6 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
     return events ?? [];
   }
 
-  /** From a revision on; none past the end. */
   async function part(stream: string, revision: number, maxCount: number): Promise<ServerEvent[]> {
     const options = { fromRevision: BigInt(revision), maxCount, requiresLeader: true };
     return (await read((client) => client.readStream(stream, options))) ?? [];
@@ -89,7 +90,6 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
   return {
     whole,
     part,
-    /** Resolves where the server answers a read within `ms`. */
     ping: async (ms: number): Promise<void> => {
       const events = await read((client) => client.readStream(PINGED, LAST_EVENT), {
         ms,
@@ -97,7 +97,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
       });
       if (events?.length === 0) throw endedWithoutResponse();
     },
-    /** Throws StreamNotWhole unless the stream is there from its first event on, or was never written. */
+    /** Throws StreamNotWhole unless its first event is there, or it was never written. */
     mustBeWhole: async (stream: string): Promise<void> => {
       const [first] = await part(stream, 0, 1);
       if (first?.revision === 0n) return;

@@ -1,6 +1,6 @@
 /**
- * A subscription that resumes after the last delivered event. The server drops a reader that lags by 32
- * events, ends a subscription at a leader change, and may fall silent without ending it.
+ * Resumes after the last delivered event: the server drops a reader that lags by 32 events, ends a
+ * subscription at a leader change, and may fall silent without ending it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventType } from '../../payment/events.ts';
@@ -18,16 +18,16 @@ import {
   type ServerEvent,
 } from './records.ts';
 
-// About 6 MB. Beyond it the server waits, or drops us, which costs a subscription.
+// About 6 MB. Beyond it the server waits, or drops us.
 const BUFFER_EVENTS_MAX = 4096;
 const BATCH_EVENTS_MAX = 1000;
 /**
- * How long events are gathered after a batch, for each of its events and at most: KurrentDB 26 sends each
- * event alone, and a reader writes once for a batch. After a rest two events go out as they come.
+ * Gathers events after a batch, because KurrentDB 26 sends each alone and a reader writes once for
+ * a batch. After a rest two events go out as they come.
  */
 const GATHER_MS = { each: 2, max: 5, rest: 10 };
 const BACK_OFF: BackOff = { minMs: 100, maxMs: 5000 };
-// A session that ends sooner without an event is a failure, so that the back-off grows.
+// A sooner end without an event is a failure, so that the back-off grows.
 const LASTED_MS = 5000;
 
 /** Never throws. */
@@ -39,10 +39,8 @@ export type Source = {
 
 /** Nothing counts after `ended`. */
 export type SourceListener = {
-  /** Any message of the server. */
   sign(): void;
   event(event: ServerEvent): void;
-  /** An event that was left out. */
   passed(position: LogPosition): void;
   caughtUp(): void;
   fellBehind(): void;
@@ -51,9 +49,9 @@ export type SourceListener = {
 
 type Subscribing = {
   types?: readonly EventType[] | undefined;
-  /** Subscribes after a position (undefined: from the start). Calls the listener in later turns only. */
+  /** `after` undefined: the start. Calls the listener in later turns only. */
   open(after: LogPosition | undefined, listener: SourceListener): Source;
-  /** Whether our events lie after a position. Throws when the store does not answer. */
+  /** Throws when the store does not answer. */
   lags(after: LogPosition | undefined): Promise<boolean>;
   confirmMsMax: number;
   /** A subscription silent for so long is compared with the log. */
@@ -137,7 +135,6 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
       const from = last;
       const lags = await options.lags(from);
       looking = false;
-      // An event that came in the meantime is a sign of life.
       if (last !== from || ended !== undefined) return;
       if (lags) return end({ reason: 'silent while the log goes on' });
       lastSign = performance.now();
@@ -216,8 +213,7 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
 }
 
 /**
- * Everything after a position until `signal` is aborted. After a failure of the store it subscribes again.
- * Throws RangeError for a text that is no position.
+ * Subscribes again after a failure of the store. Throws RangeError for a text that is no position.
  */
 export async function* subscribeAndResume(
   options: Subscribing,

@@ -1,10 +1,9 @@
-/** The part of protobuf's wire format that appends and subscriptions need (ADR-0007); writes field numbers below 16 alone. */
+/** The part of protobuf's wire format in use (ADR-0007); writes field numbers below 16 alone. */
 const VARINT = 0;
 const EIGHT_BYTES = 1;
 const BYTES = 2;
 const FOUR_BYTES = 5;
 
-/** Fields are written last one first. */
 export type Writer = {
   number(field: number, value: number): void;
   bytes(field: number, value: Uint8Array): void;
@@ -12,7 +11,10 @@ export type Writer = {
   message(field: number, write: () => void): void;
 };
 
-/** Writes from the end, so that a part's length is known where it has to stand. Throws RangeError beyond `bytesMax`. */
+/**
+ * Writes from the end, last field first, so that a part's length is known. Throws RangeError beyond
+ * `bytesMax`.
+ */
 export function messageOf(bytesMax: number, write: (writer: Writer) => void): Buffer {
   const buffer = Buffer.allocUnsafe(bytesMax);
   let start = bytesMax;
@@ -103,7 +105,7 @@ export function eachField(
   }
 }
 
-/** The last value of a field, or undefined. Throws as `eachField`. */
+/** Throws as `eachField`. */
 export function partOf(bytes: Uint8Array, field: number, within?: Part): Part | undefined {
   let found: Part | undefined;
   eachField(bytes, within ?? { from: 0, to: bytes.length }, (number, part) => {
@@ -119,7 +121,6 @@ export const textAt = (bytes: Buffer, { from, to }: Part): string =>
 export const numberAt = (bytes: Uint8Array, part: Part | undefined): number =>
   part === undefined ? 0 : varintAt(bytes, part.from);
 
-/** As numberAt, for any unsigned number of 64 bits. */
 export function bigintAt(bytes: Uint8Array, part: Part | undefined): bigint {
   const { from, to } = part ?? { from: 0, to: 0 };
   // Seven bytes of a varint have 49 bits.

@@ -1,18 +1,18 @@
-/** Stores groups of appends, in the thread that owns the file: one transaction with one fsync each. */
 import type { DatabaseSync } from 'node:sqlite';
 import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
 import { failureOf, messageOf, type Statements } from './database.ts';
 import { type AppendJob, type AppendOutcome, Failed, type Row } from './messages.ts';
 
-/** `id` is the stream's row in the file. */
 type StreamHead = { id: number; revision: number; hash: string };
 
-/** `end`: of the log after it. */
 type Appended = { outcome: AppendOutcome; end: LogEnd };
 
-/** A job that conflicts leaves the others of its group alone; where the file fails, none is stored and Failed is thrown. */
+/**
+ * One transaction and fsync for a group. A job that conflicts leaves the others alone; where the
+ * file fails, none is stored and Failed is thrown.
+ */
 export function appender(database: DatabaseSync, statements: Statements) {
-  /** SQLite has already rolled back by itself after some errors. Throws Failed where it cannot. */
+  /** SQLite rolls back by itself after some errors. Throws Failed where it cannot. */
   function rollBack(unknown: boolean): void {
     try {
       if (database.isTransaction) database.exec('ROLLBACK');
@@ -23,7 +23,6 @@ export function appender(database: DatabaseSync, statements: Statements) {
 
   const storedHead = (stream: string) => statements.last.get(stream) as StreamHead | undefined;
 
-  /** The row of the stream, where it ends as the job expects. */
   function streamThatFits({ stream, revision, hash }: AppendJob): number | undefined {
     if (revision === -1 && hash === GENESIS_HASH) {
       const { changes, lastInsertRowid } = statements.addStream.run(stream);
@@ -33,13 +32,12 @@ export function appender(database: DatabaseSync, statements: Statements) {
     return head?.revision === revision && head.hash === hash ? head.id : undefined;
   }
 
-  /** In the log, or in the job itself. */
   function repeatsIds({ events }: AppendJob): boolean {
     const ids = new Set(events.map(({ id }) => id));
     return ids.size < events.length || events.some(({ id }) => statements.hasId.get(id));
   }
 
-  /** The stored rows when this very append has been stored before (its response was lost). */
+  /** This very append may be stored already, when its response was lost. */
   function repeatOf({ stream, revision, events }: AppendJob): AppendOutcome | undefined {
     const rows = statements.storedFrom.all(stream, revision, events.length) as unknown as Row[];
     const isSame =
@@ -47,7 +45,6 @@ export function appender(database: DatabaseSync, statements: Statements) {
     return isSame ? { repeated: rows } : undefined;
   }
 
-  /** Returns the log hashes. */
   function insert({ revision, events }: AppendJob, stream: number, before: LogEnd): string[] {
     let { logHash } = before;
     return events.map(({ id, hash, text }, at) => {

@@ -1,4 +1,3 @@
-/** The SQLite file of the event store: how it is opened, its statements, and what its errors say. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { capped } from '../../runtime/capped-column.ts';
 import { GENESIS_HASH } from '../chain.ts';
@@ -9,7 +8,7 @@ import { createSchema, SCHEMA_VERSION, versionOf } from './schema.ts';
 // Earlier versions have a bug in the WAL that can corrupt the file.
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/** How long a statement waits for another program's lock on the file. */
+/** For another program's lock on the file. */
 export const BUSY_MS = 5000;
 
 const SQLITE_BUSY = 5;
@@ -23,7 +22,6 @@ const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
 const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
-/** SQLite's extended result code, 0 for another error. */
 export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
 export const messageOf = (error: unknown): string => String(Object(error).message ?? error);
 
@@ -39,7 +37,7 @@ export function failureOf(error: unknown, committing: boolean): Failure {
   return { kind: 'fatal', message, unknown: committing };
 }
 
-/** Opens the file, or makes it. Throws Error, and SQLite's errors, for a file that cannot be used. */
+/** Throws Error, and SQLite's errors, for a file that cannot be used. */
 export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: BUSY_MS });
   rejectOldSqlite(database);
@@ -59,8 +57,8 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
 }
 
 /**
- * Opens a file for reading, by its address (`file:///…?immutable=1`), or a copy of a file by its path,
- * which is brought to the newest form. Throws as `openDatabase` does.
+ * By its address (`file:///…?immutable=1`), or a copy by its path, which is brought to the newest
+ * form. Throws as `openDatabase`.
  */
 export function openForReading(file: string): DatabaseSync {
   const isCopy = !file.startsWith('file:');
@@ -124,7 +122,7 @@ export function prepareAll(database: DatabaseSync) {
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
-    /** The events after a position as links (verify-chain.ts). */
+    /** Links (verify-chain.ts). */
     chain: database.prepare(
       `SELECT ${POSITION} AS position, s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
          e.log_hash AS logHash, e.text,
@@ -137,7 +135,7 @@ export function prepareAll(database: DatabaseSync) {
 
 export type Statements = ReturnType<typeof prepareAll>;
 
-/** Reading the log, in the thread that has the file open. Throws SQLite's errors. */
+/** Throws SQLite's errors. */
 export const readsOf = (statements: Statements) => ({
   readStream: (stream: string) => statements.readStream.all(stream) as unknown as Row[],
   lastRevision: (stream: string) =>
@@ -145,7 +143,6 @@ export const readsOf = (statements: Statements) => ({
   readAll: (after: number, upTo: number, limit: number) =>
     statements.readAll.all(after, upTo, limit) as unknown as Row[],
   hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
-  /** The time of the first event after a position. */
   timeAfter: (position: number) =>
     (statements.timeAfter.get(position)?.time ?? null) as string | null,
 });

@@ -1,9 +1,6 @@
 /**
- * The event store in one SQLite file: the main-thread half. It encodes, groups appends and serves
- * live subscribers from memory; a worker thread owns the file (worker.ts), so that a slow disk never
- * stalls the event loop.
- *
- * This process must be the only one that writes the file.
+ * The main-thread half of the store in one SQLite file. A worker thread owns the file (worker.ts),
+ * so that a slow disk never stalls the event loop; no other process may write it.
  */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { createScanThread } from '../../runtime/scan-thread.ts';
@@ -12,41 +9,33 @@ import type { EventStore, Position } from '../port.ts';
 import type { Reads } from './database.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
 import { follow, type LiveTail, liveTail, ofTypes, positionNumber } from './live-tail.ts';
-import { type LogFile, overFile } from './log-reader.ts';
-import { type Call, readerOf } from './rows.ts';
+import { type Call, type LogFile, overFile, readerOf } from './log-reader.ts';
 import { rethrow, startThread, type Thread } from './thread.ts';
 
 export type SqliteEventStoreOptions = {
-  /** Made with mode 0600 when it is not there. */
+  /** Made with mode 0600. */
   file: string;
-  /** Gets a line when the file takes no events, and when it takes them again. */
+  /** A line when the file takes no events, and when it takes them again. */
   logger?: { warn(details: object, message: string): void };
-  /** Called once, when this process can never write to the file again: it should exit. */
+  /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
-  /** For tests that need a full disk: the size in pages that the file cannot grow over. */
+  /** In pages, for tests of a full disk. */
   maxPages?: number;
 };
 
-/** No request waits for a scan of the log. */
 const SCANS_LOWERED_BY = 10;
 
-/** The port, and what health, the banner and the metrics ask of this driver. */
 export type SqliteEventStore = EventStore & {
-  /** Null for an empty log. */
   lastPosition(): Position | null;
   stats(): SqliteEventStoreStats;
   /**
-   * Resolves where the store takes events now. After an append that the file did not take it tries a
-   * write: a process that reports itself not ready may get no append that would try. Throws StoreUnavailable.
+   * Throws StoreUnavailable where the store takes no events. After a failed append it tries a
+   * write: a process that reports itself not ready may get no append.
    */
   ping(): Promise<void>;
 };
 
-/**
- * Opens the store, making or migrating the file, and verifies the end of its hash chain.
- * Throws StoreFileUnusable with one line for the operator when the file cannot be used: not
- * writable, damaged (the line names position, stream and revision), written by a newer version.
- */
+/** Verifies the end of the hash chain. Throws StoreFileUnusable with one line for the operator. */
 export async function openSqliteEventStore(
   options: SqliteEventStoreOptions,
 ): Promise<SqliteEventStore> {
@@ -81,10 +70,9 @@ export async function openSqliteEventStore(
 }
 
 /**
- * Opens a file that no process writes to, for reading: its end is not verified, so that a damaged log
- * can be looked at. `file` is an address of SQLite (`file:///…?immutable=1`) or the path of a copy. An
- * append throws StoreUnavailable; a read of a part that is damaged throws StoreFileUnusable, as the
- * opening does where nothing can be read. `claimMeta` stores nothing, and gives a value that is not there back.
+ * Opens a file that no process writes, damaged or not: SQLite's address (`file:///…?immutable=1`)
+ * or a copy's path. An append throws StoreUnavailable, a damaged part StoreFileUnusable;
+ * `claimMeta` stores nothing.
  */
 export async function openSqliteForReading(file: string): Promise<EventStore> {
   const thread = await startThread({ file, readOnly: true }, () => undefined).catch(rethrow);
@@ -105,7 +93,6 @@ function createPrivateFile(file: string): void {
 const lastOf = (tail: LiveTail): Position | null =>
   tail.last() === 0 ? null : String(tail.last());
 
-/** The port without `append`. */
 function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore, 'append'> {
   const scans = createScanThread({ priorityLoweredBy: SCANS_LOWERED_BY });
   const call = (name: keyof Reads, ...args: never) => thread.call(name, ...args).catch(rethrow);
@@ -133,9 +120,9 @@ function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore
     subscribe: (after, signal, types) => ofTypes(follow(tail, readAll, after, signal), types),
     claimMeta: (key, value) => thread.call('claimMeta', key, value).catch(rethrow),
     close: async () => {
-      // The last to close the file moves its write-ahead log into it: a reader could not.
+      // The last to close the file moves its write-ahead log: a reader could not.
       await scans.end();
-      // A file that could not be closed cleanly is as after a crash, and loses nothing.
+      // A file that was not closed cleanly loses nothing, as after a crash.
       await thread.call('close').catch(() => undefined);
     },
   };

@@ -1,21 +1,19 @@
-/** Group commit: many appends become one transaction with one fsync. */
 import { GENESIS_HASH } from '../chain.ts';
 import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, StoreUnavailable } from '../errors.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
 import type { LiveTail } from './live-tail.ts';
+import { decodeRow } from './log-reader.ts';
 import { type AppendJob, type AppendOutcome, Failed, type Failure } from './messages.ts';
-import { decodeRow } from './rows.ts';
 import type { Thread } from './thread.ts';
 
-// Above it appends are rejected: the memory must not fill while a disk does not respond.
+// The memory must not fill while a disk does not respond.
 const WAITING_APPENDS_MAX = 10_000;
 
-/** Counters since the store was opened. */
 export type SqliteEventStoreStats = {
-  /** Appends that were stored, not counting repeats. */
+  /** Without repeats. */
   appends: number;
-  /** Transactions that stored something: one fsync each. */
+  /** One fsync each. */
   commits: number;
   events: number;
 };
@@ -43,9 +41,8 @@ function appendError({ message, unknown }: Failure): Error {
 }
 
 /**
- * All appends within a turn of the event loop, or while the thread works on the group before, go to
- * the thread in one message and become one transaction with one fsync. An append throws what the
- * port's `append` throws; `ping` throws StoreUnavailable.
+ * All appends of a turn, or since the thread got the last group, become one transaction with one
+ * fsync.
  */
 export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | undefined) {
   const counters: SqliteEventStoreStats = { appends: 0, commits: 0, events: 0 };
@@ -131,7 +128,6 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
       });
       noteTaken();
     },
-    /** Resolves when every append so far has ended. */
     done: (): Promise<void> => working ?? Promise.resolve(),
   };
 }

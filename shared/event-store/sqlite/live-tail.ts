@@ -1,28 +1,23 @@
-/**
- * The newest events of the log, kept in memory by the process that writes them, so that a live
- * subscription costs no read; and the subscription that falls back to the store when it is behind.
- */
 import type { EventType } from '../../payment/events.ts';
 import { isReadable } from '../codec.ts';
 import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from '../port.ts';
 
-// What a subscriber can lag behind before it has to read from the store: about 0.8 MB of events. Many
-// more would outlive two collections of garbage before they are let go (ADR-0112).
+// A subscriber may lag so far before it reads the store: 0.8 MB. Many more would outlive two
+// garbage collections (ADR-0112).
 const KEPT_EVENTS = 512;
 const BATCH_EVENTS_MAX = 1000;
 
 export type LiveTail = ReturnType<typeof liveTail>;
 
-/** The last events of a log, without a gap; none yet of one whose last position is `last`. */
+/** The last events without a gap, in memory, so that a live subscription costs no read. */
 export function liveTail(last: number) {
   let kept: RecordedEvent[] = [];
   const listeners = new Set<() => void>();
   let end = last;
 
   return {
-    /** 0 for an empty log. */
     last: (): number => end,
-    /** Takes the next committed event. A gap (another process wrote) starts the tail anew. */
+    /** A gap (another process wrote) starts the tail anew. */
     push(event: RecordedEvent): void {
       const position = Number(event.position);
       if (position !== end + 1) kept = [];
@@ -30,12 +25,12 @@ export function liveTail(last: number) {
       if (kept.length > KEPT_EVENTS) kept.shift();
       end = position;
     },
-    /** Up to `limit` events after a position, or undefined when they are no longer kept. */
+    /** Undefined when they are no longer kept. */
     after(position: number, limit: number): RecordedEvent[] | undefined {
       const from = position - (end - kept.length);
       return from < 0 ? undefined : kept.slice(from, from + limit);
     },
-    /** Calls back, until stopped by the function it returns, whenever `announce` is called. */
+    /** Until its result is called. */
     listen(listener: () => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -57,9 +52,8 @@ export const positionNumber = (position: Position | null): number => {
 type ReadPage = (after: Position, limit: number) => Promise<(RecordedEvent | UnreadableEvent)[]>;
 
 /**
- * Everything after a position, from the tail where it reaches back far enough, else in pages from
- * the store, until `signal` is aborted. Throws what `readPage` throws, and RangeError for a position
- * past the end of the log: its reader has seen events that are gone, which waiting does not mend.
+ * From the tail, or in pages from the store. Throws as `readPage`, and RangeError past the end of
+ * the log: its reader has seen events that are gone, which waiting does not mend.
  */
 export async function* follow(
   tail: LiveTail,

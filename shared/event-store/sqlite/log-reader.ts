@@ -1,24 +1,64 @@
 /**
- * The log over a second connection to its file, which only reads: for scans (scan-log.ts) and for a
- * thread beside the writer. Each page is a transaction, so that a long scan never keeps the write-ahead
- * log from being moved into the file.
+ * A second, reading connection to the file, for scans and a thread beside the writer. Each page is
+ * a transaction, so that a long scan never keeps the write-ahead log from being moved.
  */
 import { pathToFileURL } from 'node:url';
 import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
+import { mapInSlices } from '../../runtime/slices.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { EventStore, LogReader, Position } from '../port.ts';
+import { decodeForm, wholeStream } from '../fold-stream.ts';
+import type {
+  EventStore,
+  LogReader,
+  Position,
+  RecordedEvent,
+  StoredForm,
+  UnreadableEvent,
+} from '../port.ts';
 import { codeOf, messageOf, openForReading, prepareAll, type Reads, readsOf } from './database.ts';
 import { follow, liveTail, ofTypes, positionNumber } from './live-tail.ts';
-import { type Call, readerOf } from './rows.ts';
+import type { Row } from './messages.ts';
 
-/** `isLive`: a service writes to `file`, a path; else it is what SQLite opens, an address or a path. */
+function formOf(row: Row): StoredForm {
+  const [number, stream, revision, id, hash, logHash, text, logHashBefore] = row;
+  return { position: String(number), stream, revision, id, hash, logHash, text, logHashBefore };
+}
+
+export const decodeRow = (row: Row): RecordedEvent | UnreadableEvent => decodeForm(formOf(row));
+
+/** In whichever thread has the file open; throws the port's errors. */
+export type Call = <N extends keyof Reads>(
+  name: N,
+  ...args: Parameters<Reads[N]>
+) => Promise<ReturnType<Reads[N]>>;
+
+export function readerOf(call: Call): Omit<LogReader, 'end'> {
+  const page = async (after: Position | null, limit: number, upTo?: Position | null) => {
+    const last = upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo);
+    return call('readAll', positionNumber(after), last, limit);
+  };
+  return {
+    readStream: async (stream) =>
+      wholeStream(await mapInSlices(await call('readStream', stream), decodeRow)),
+    lastRevision: (stream) => call('lastRevision', stream),
+    readAll: async (...range) => mapInSlices(await page(...range), decodeRow),
+    hashAt: async (position) => call('hashAt', positionNumber(position)),
+    stored: {
+      guarantee: 'log',
+      readStream: async (stream) => (await call('readStream', stream)).map(formOf),
+      readAll: async (...range) => (await page(...range)).map(formOf),
+    },
+  };
+}
+
+/** `isLive`: a service writes to the path `file`; else an address or path for SQLite. */
 export type LogFile = { file: string; isLive: boolean };
 
 const WAIT_MS_MAX = 5000;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-/** Opens the log of a file. It and each call throw StoreFileUnusable or StoreUnavailable. */
+/** It and each call throw StoreFileUnusable or StoreUnavailable. */
 const openLog = ({ file, isLive }: LogFile) => {
   const address = isLive ? `${pathToFileURL(file).href}?mode=ro` : file;
   const read = <T>(step: () => T): T => {
@@ -28,7 +68,7 @@ const openLog = ({ file, isLive }: LogFile) => {
       if (error instanceof StoreUnavailable) throw error;
       const message = `${address}: ${messageOf(error)} (SQLite error ${codeOf(error)})`;
       const isDamage = [CORRUPT, NOT_A_DATABASE].includes(codeOf(error) & 0xff);
-      // A file that no process writes to is unusable whatever its error is; a live one may only be busy.
+      // A live file may only be busy.
       throw isDamage || !isLive ? new StoreFileUnusable(message) : new StoreUnavailable(message);
     }
   };
@@ -40,7 +80,7 @@ const openLog = ({ file, isLive }: LogFile) => {
     ...reads,
     readAll: (after, upTo, limit) => {
       const rows = reads.readAll(after, upTo, limit);
-      // With two pages of the file in each other's place, reading would go round in them.
+      // Two pages of the file in each other's place would make reading go round.
       let before = after;
       for (const [position] of rows) {
         if (position > before) before = position;
@@ -74,7 +114,6 @@ export const scanFile: Scan<LogJob, unknown, unknown> = async function* (given, 
   }
 };
 
-/** The order of a scan of the log, to be run in a thread over a file. */
 export const overFile = (
   { file, isLive }: LogFile,
   { module, job, args, ...order }: ScanOrder,
@@ -86,8 +125,8 @@ export const overFile = (
 });
 
 /**
- * Opens the log of a file that another thread writes, up to where that one lets it be read: the writer learns
- * of a commit a moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
+ * A log that another thread writes, read up to where `grow` allows: the writer learns of a commit a
+ * moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
  */
 export const openFollowedLog = (file: string, first: Position | null) => {
   const { log, close } = openLog({ file, isLive: true });
@@ -106,7 +145,6 @@ export const openFollowedLog = (file: string, first: Position | null) => {
     ...log,
     end: async () => end,
     subscribe,
-    /** Lets the log be read up to here. */
     grow: (position: Position | null) => {
       end = position;
       tail.announce();

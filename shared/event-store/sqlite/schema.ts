@@ -1,7 +1,3 @@
-/**
- * The tables of the event store's SQLite file, and the way from each earlier form of them.
- * `user_version` of the file counts the migrations that have run on it.
- */
 import type { DatabaseSync } from 'node:sqlite';
 
 const appendOnly = (table: string): string =>
@@ -13,10 +9,10 @@ const appendOnly = (table: string): string =>
     )
     .join('');
 
-/** Each runs once, in order, in its own transaction. Add to the list; never change an entry. */
+/** Each runs once, in its own transaction. Add to the list; never change an entry. */
 const MIGRATIONS = [
-  // Payment ids can be random. Streams are numbered in the order they came, so that only the small
-  // index of names grows at random places, and that of events nearly at its end.
+  // Payment ids can be random: numbered streams let only the small index of names grow at random
+  // places.
   `CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
    CREATE TABLE events (
      position INTEGER PRIMARY KEY,
@@ -32,7 +28,7 @@ const MIGRATIONS = [
    ${appendOnly('streams')} ${appendOnly('events')} ${appendOnly('meta')}`,
 ];
 
-/** Throws when a newer version of this service has written the file: what that added would be lost or misread. */
+/** Throws for a file of a newer version: its additions would be lost or misread. */
 export function createSchema(database: DatabaseSync): void {
   const version = versionOf(database);
   if (version > MIGRATIONS.length) {
@@ -51,7 +47,7 @@ export const versionOf = (database: DatabaseSync): number =>
 function migrate(database: DatabaseSync, index: number): void {
   database.exec('BEGIN EXCLUSIVE');
   try {
-    // Another process may have run it while this one waited for the lock.
+    // Another process may have run it while this one waited.
     if (versionOf(database) === index) {
       database.exec(`${MIGRATIONS[index]}; PRAGMA user_version = ${index + 1}`);
     }

@@ -1,20 +1,18 @@
-/** Calls of the worker thread that owns the file; each ends with a response or with Failed. */
 import { Worker } from 'node:worker_threads';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import { Failed, type Failure, type Reply, type WorkerOptions } from './messages.ts';
 import type { Handlers } from './worker.ts';
 
 export type Thread = {
-  /** The last position of the log when it was opened, 0 when empty. */
+  /** The last position of the log, 0 when empty. */
   openedAt: number;
-  /** Rejects with Failed. */
   call<N extends keyof Handlers>(
     name: N,
     ...args: Parameters<Handlers[N]>
   ): Promise<ReturnType<Handlers[N]>>;
 };
 
-/** Throws the port's error for a failure of the thread, and any other error as it is. */
+/** As the port's error, where it is the thread's failure. */
 export function rethrow(error: unknown): never {
   if (!(error instanceof Failed)) throw error;
   const { message, failure } = error;
@@ -25,20 +23,18 @@ export function rethrow(error: unknown): never {
 
 type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
 
-/** What a group leaves behind is garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
+/** A group's leftovers are garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
 /**
- * Starts the thread and waits until it has opened the file; rejects with Failed when it cannot.
- * `onFatal` is called at most once, after the opening, when the file takes no more writes.
- *
- * The thread keeps the process alive exactly as long as a call waits for it.
+ * Resolves once the file is open; rejects with Failed, as each call. `onFatal` is called at most
+ * once, later. The thread keeps the process alive while a call waits.
  */
 export async function startThread(
   workerData: WorkerOptions,
   onFatal: (failure: Failure) => void,
 ): Promise<Thread> {
-  // Flags of this process, such as --input-type, are about its own main module.
+  // Flags of this process, such as --input-type, are about its main module.
   const options = { workerData, execArgv: [], resourceLimits: MEMORY };
   const worker = new Worker(new URL('./worker.ts', import.meta.url), options);
   const calls = new Map<number, PendingCall>();
@@ -50,7 +46,7 @@ export async function startThread(
     new Promise((resolve, reject) => calls.set(call, { resolve, reject }));
 
   function onReply(reply: Reply | object): void {
-    // Under `node --watch` Node itself posts the names of the files that the thread has read.
+    // Under `node --watch` Node posts the names of files that the thread has read.
     if (!('call' in reply)) return;
     const call = calls.get(reply.call);
     calls.delete(reply.call);
@@ -68,7 +64,7 @@ export async function startThread(
     reportFatal = undefined;
   }
 
-  /** The thread is gone: an append under way may or may not be stored. */
+  /** An append under way may or may not be stored. */
   function ended(message: string): void {
     gone ??= new Failed({ kind: 'fatal', message, unknown: true });
     fatal(gone.failure);

@@ -1,7 +1,4 @@
-/**
- * The thread that owns the SQLite file of the event store. event-store.ts sends it reads, and groups of
- * appends, each of which becomes one transaction with one fsync.
- */
+/** The thread that owns the SQLite file of the event store. */
 import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { LOG_START, type LogEnd } from '../chain.ts';
@@ -28,9 +25,8 @@ import {
 import { versionOf } from './schema.ts';
 
 const TAIL_EVENTS = 100;
-/** A page for each write in the write-ahead log. */
 const PROBE_PAGES = 8;
-// 8 MB: long enough that hot pages are moved once, short enough for a quick start after a crash.
+// 8 MB: hot pages move once, and a start after a crash stays quick.
 const CHECKPOINT_PAGES = 2000;
 
 const port = parentPort;
@@ -38,7 +34,6 @@ if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const { file, maxPages, readOnly } = workerData as WorkerOptions;
 const reply = (message: Reply): void => port.postMessage(message);
 
-/** Throws Error for a log whose last events were changed while the service was stopped. */
 function verifyTail(statements: Statements, end: LogEnd): void {
   const start = Math.max(0, end.position - TAIL_EVENTS);
   const before = statements.hashAt.get(start) as Omit<LogEnd, 'position'> | undefined;
@@ -65,10 +60,9 @@ function open() {
   }
 }
 
-/** Undefined where nothing is there, or nothing can be said. */
 function identityOf(path: string): string | undefined {
   try {
-    // Whole: of a number of 64 bits, as overlayfs and FUSE give them, a double drops the last ones.
+    // A double drops the last digits of 64-bit numbers, as overlayfs and FUSE give them.
     const { dev, ino } = statSync(path, { bigint: true });
     return `${dev} ${ino}`;
   } catch {
@@ -76,7 +70,6 @@ function identityOf(path: string): string | undefined {
   }
 }
 
-/** What the names of the file and its write-ahead log, which is there while the file is open, lead to. */
 const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;
 
 const { database, statements, end } = open();
@@ -86,8 +79,8 @@ let stopped: Failure | undefined;
 let diskFull = false;
 
 /**
- * Before a group is acknowledged: SQLite goes on in a file that was deleted or moved away, and what it
- * commits there is gone with the process. Throws Failed where a start would open another file.
+ * SQLite goes on in a file that was moved away, and its commits are gone with the process. Throws
+ * Failed where a start would open another file.
  */
 function requireInPlace(): void {
   if (placeOf() === place) return;
@@ -96,23 +89,21 @@ function requireInPlace(): void {
 }
 
 /**
- * Moves the write-ahead log into the file once it is long, between two groups and after the replies. SQLite's
- * own checkpoint would run inside a commit and hide a failed fsync, after which the log, the only copy of
- * the events, would be written over. Throws SQLite's errors.
+ * Between two groups, after the replies: SQLite's own checkpoint inside a commit would hide a
+ * failed fsync, after which the log, the only copy, is written over. Throws SQLite's errors.
  */
 function checkpoint(): void {
   if (stopped !== undefined) return;
   const { log, checkpointed } = statements.walPages.get() as { log: number; checkpointed: number };
-  // A full disk may need no more than the pages of the log to be written over.
+  // A full disk may only need the pages of the log to be written over.
   if (!diskFull && log - checkpointed < CHECKPOINT_PAGES) return;
   diskFull = false;
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
 /**
- * Writes as many pages as a payment takes: a disk with room for one page and not for an event would be
- * ready now and reject the next append. With many more it would itself take the room that a small disk has.
- * It stores nothing, so it need not be durable. Throws SQLite's errors.
+ * As many pages as a payment takes: with room for one alone the disk would be ready and reject the
+ * next append; many more would take a small disk's room. Stores nothing, so it need not be durable.
  */
 function writePages(): void {
   const write = `PRAGMA user_version = ${versionOf(database)}`;
@@ -128,7 +119,6 @@ function requireWritable(): void {
   if (stopped !== undefined) throw new Failed(stopped);
 }
 
-/** The calls of the thread (thread.ts). */
 const handlers = {
   ...readsOf(statements),
   append(jobs: AppendJob[]): AppendOutcome[] {
@@ -141,17 +131,14 @@ const handlers = {
     if (!readOnly) statements.addMeta.run(key, value);
     return String(statements.getMeta.get(key)?.value ?? value);
   },
-  /** Whether the disk takes events. */
   probe(): void {
     requireWritable();
     writePages();
   },
-  /** The last call. */
   close: () => database.close(),
 };
 export type Handlers = typeof handlers;
 
-/** Calls are numbered from 1. */
 type Request = { call: number; name: keyof Handlers; args: unknown[] };
 
 function handle({ call, name, args }: Request): void {
@@ -161,13 +148,12 @@ function handle({ call, name, args }: Request): void {
   if (name === 'close') port?.close();
 }
 
-/** A damaged part of a file that is only read does not keep the rest from being read. */
+/** Damage in a file that is only read does not keep the rest from being read. */
 const unforeseen = (error: unknown): Failure => {
   const failure = failureOf(error, false);
   return readOnly ? { ...failure, kind: 'unusable' } : failure;
 };
 
-/** A failure that ends no call is sent only when it is fatal. */
 function attempt(call: number, work: () => void): void {
   try {
     work();

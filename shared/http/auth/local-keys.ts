@@ -10,9 +10,8 @@ import {
   type JWK,
   SignJWT,
 } from 'jose';
-import { DataFolderRefused } from '../../runtime/data-folder.ts';
 import { LOCAL_KEY_ALGORITHM, type SECRET_ALGORITHM } from '../../runtime/key-algorithms.ts';
-import { addPrivateFile } from '../../runtime/private-files.ts';
+import { addPrivateFile, DataFolderRefused } from '../../runtime/private-files.ts';
 
 const FILE = 'signing-key.json';
 

@@ -1,8 +1,12 @@
 /** A span for each request, but not for those of monitors. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { receivedTraceparent } from '../../runtime/traceparent.ts';
-import { type OpenSpan, spanCounts, startSpan } from '../../runtime/tracing.ts';
+import {
+  type OpenSpan,
+  receivedTraceparent,
+  spanCounts,
+  startSpan,
+} from '../../runtime/tracing.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -3,7 +3,7 @@
  * pause (gaps §9). A new wait shortens the pause, unless the last wait to end was in vain: beside a
  * projector that is down the store would be searched each 5 ms.
  */
-import { type StartTimer, startTimer as startNodeTimer } from '../../runtime/timer.ts';
+import { type StartTimer, startTimer as startNodeTimer } from '../../runtime/back-off.ts';
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
 
 const PAUSE_MS_MIN = 5;

@@ -1,8 +1,7 @@
-/** Values that depend on the mode of the process or on more than one setting. */
 import { providerNameAt } from './provider-name.ts';
 import type { ParsedSettings } from './table.ts';
 
-/** `provider`: the simulated provider by itself. The last three: docs/several-processes.md. */
+/** `provider`: the simulated one alone. The last three: docs/several-processes.md. */
 export type Mode = 'embedded' | 'provider' | 'command-api' | 'query-api' | 'projector';
 
 export const isDistributed = (mode: Mode): boolean => mode !== 'embedded' && mode !== 'provider';
@@ -15,7 +14,7 @@ export const PORTS: Record<Mode, number> = {
   provider: 8090,
 };
 
-/** Rate limits are on for the several processes and off for one on its own (gaps §11). */
+/** On for several processes, off for one on its own (gaps §11). */
 export const ratesOf = (mode: Mode) =>
   isDistributed(mode)
     ? { merchant: 1_000, unauthenticated: 50 }
@@ -24,13 +23,15 @@ export const ratesOf = (mode: Mode) =>
 export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
   PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
 
-/** The first is for new events; the others are the same provider by `PROVIDER_SAME_AS` (ADR-0247). */
+/**
+ * The first is for new events; the others are the same provider by `PROVIDER_SAME_AS` (ADR-0247).
+ */
 export const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
   const { PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
   return [address === undefined ? providerKindOf(parsed) : providerNameAt(address), ...sameAs];
 };
 
-/** Time limits in milliseconds. A connection never takes longer than a call. */
+/** Milliseconds. A connection never takes longer than a call. */
 export const timesOf = (parsed: ParsedSettings) => {
   // A call to Stripe is two round trips, the second one to the issuer.
   const isStripe = providerKindOf(parsed) === 'stripe';
@@ -42,5 +43,4 @@ export const timesOf = (parsed: ParsedSettings) => {
   };
 };
 
-/** Whether a key of Stripe moves money, in place of its test mode. */
 export const isLiveKey = (key: string): boolean => /^(sk|rk)_live_/.test(key);

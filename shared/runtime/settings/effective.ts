@@ -1,4 +1,4 @@
-/** The values in effect and their origin, for operators (`GET /ops/v1/settings`, `payments doctor`). */
+/** For operators (`GET /ops/v1/settings`, `payments doctor`). */
 import { join } from 'node:path';
 import type { Config, EffectiveSetting } from '../config.ts';
 import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
@@ -11,7 +11,7 @@ const SECRET_PARAMETER = /([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*/
 export const withoutSecrets = (address: string): string =>
   address.replace(CREDENTIALS, '$1***@').replace(SECRET_PARAMETER, '$1***');
 
-/** A value as it may be shown: an address without its secrets, a secret by its length alone. */
+/** An address without its secrets, a secret by its length alone. */
 export const shownSetting = (name: string, value: string, isSecret: boolean): string => {
   if (/^[a-z+]+:\/\//i.test(value) && /_(URL|ENDPOINT)$/.test(name)) return withoutSecrets(value);
   return isSecret ? `hidden (${Buffer.byteLength(value)} bytes)` : value;
@@ -24,7 +24,6 @@ const secretPlace =
   ({ mode, dataDir }: Known): string =>
     mode === 'embedded' ? `hidden (in ${join(dataDir, file)})` : NOT_SET;
 
-/** The settings whose default the table tells in words. */
 const DEFAULTS: { [Name in keyof typeof settings]?: (config: Known) => string | number } = {
   PORT: ({ port }) => port,
   DATA_DIR: ({ dataDir }) => dataDir,

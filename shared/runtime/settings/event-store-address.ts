@@ -1,6 +1,6 @@
 /**
- * Problems of EVENTSTOREDB_URL, of which the client reports some as an exception without the
- * setting's name. None repeats a part of the address that may hold a password.
+ * The client's exceptions do not name the setting. No problem repeats a part that may hold a
+ * password.
  */
 import { X509Certificate } from 'node:crypto';
 import { type Report, readText } from './files.ts';
@@ -82,7 +82,7 @@ const optionProblems = (pair: string): string | string[] => {
   return kind === 'file' ? fileProblems(name, decodeURIComponent(value)) : [];
 };
 
-/** Each lacks the name of the setting. A relative path counts from the folder of the process. */
+/** Without the setting's name. A relative path counts from the process's folder. */
 export const eventStoreAddressProblems = (url: string): string[] => {
   const { hosts, user, query } = ADDRESS.exec(url)?.groups ?? {};
   if (hosts === undefined) return ['must be an address such as esdb://localhost:2113?tls=false'];

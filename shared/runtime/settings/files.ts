@@ -1,4 +1,4 @@
-/** Reads the files that settings name; nothing throws. A problem lacks the name of its setting. */
+/** Nothing throws. A problem lacks the name of its setting. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -23,7 +23,7 @@ export const readText = (file: string, report: Report): string | undefined => {
   }
 };
 
-/** No problem quotes the content or the parser's message, which may show a secret. */
+/** Neither the content nor the parser's message, which may show a secret. */
 export const readJson = (
   file: string,
   report: Report,
@@ -46,7 +46,6 @@ const readableProblem = (mode: number): string | undefined => {
   return `names a file that others can read (mode ${octal}); it must be 0600`;
 };
 
-/** Undefined for a file that is not there. */
 export const readableByOthers = (file: string): string | undefined => {
   try {
     return readableProblem(statSync(file).mode);
@@ -55,7 +54,7 @@ export const readableByOthers = (file: string): string | undefined => {
   }
 };
 
-/** The content of a secret's file, without one line break at its end. */
+/** Without one line break at its end. */
 export const readSecret = (file: string, report: Report): string | undefined => {
   try {
     const { mode, size } = statSync(file);
@@ -64,7 +63,7 @@ export const readSecret = (file: string, report: Report): string | undefined => 
     if (size > SECRET_BYTES_MAX)
       return report(`names a file of more than ${SECRET_BYTES_MAX} bytes`);
     const bytes = readFileSync(file);
-    // Decoding replaces each wrong byte by the same sign, which would make different secrets equal.
+    // Decoding would make different secrets equal.
     if (!isUtf8(bytes)) return report('names a file that is not UTF-8 text');
     const value = bytes.toString().replace(/\r?\n$/, '');
     return value.trim() === '' ? report('names an empty file') : value;
@@ -73,7 +72,7 @@ export const readSecret = (file: string, report: Report): string | undefined => 
   }
 };
 
-/** Puts the content of the file `X_FILE` in place of each secret `X`; `failed` have a problem. */
+/** Puts the content of `X_FILE` in place of each secret `X`; `failed` have a problem. */
 export const withSecretFiles = (
   env: NodeJS.ProcessEnv,
 ): { env: NodeJS.ProcessEnv; problems: string[]; failed: string[] } => {

@@ -27,7 +27,6 @@ const merchantSettings = z.strictObject({
   stripeSecretKeyFile: fileName,
   stripeWebhookSecretFile: fileName,
 });
-/** For a field left out the installation's setting applies. */
 type MerchantSettings = z.infer<typeof merchantSettings>;
 export type Merchants = ReadonlyMap<string, MerchantSettings>;
 const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
@@ -49,16 +48,16 @@ const zeroBurstProblems = (merchants: readonly Entry[]): string[] =>
     .filter(([, own]) => own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
     .map(([id]) => `${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
 
-/** Two spellings of one id are the same merchant, because a name counts in one form (gaps §10). */
+/** One merchant: a name counts in one form (gaps §10). */
 const repeatedProblems = (merchants: readonly Entry[]): string[] =>
   merchants
     .filter(([id], at) => merchants.findIndex(([other]) => other === id) < at)
     .map(([id]) => `${id} stands there twice, composed and decomposed`);
 
-/** A name of an object, or where an object or a list begins or ends, in a text that is JSON. */
+/** A name, or where an object or a list begins or ends, in valid JSON. */
 const MARKS = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
 
-/** What the parser accepts silently: of a name that stands there twice it takes the later. */
+/** Of a name that stands twice the parser silently takes the later. */
 const unseenProblems = (json: string): string[] => {
   const problems: string[] = [];
   const open: Set<string>[] = [];
@@ -95,7 +94,6 @@ const readEntries = (file: string, report: Report): Entry[] => {
   return [];
 };
 
-/** Empty where the file is not set or has a problem. */
 export const readMerchants = (file: string | undefined, report: Report): Merchants => {
   const entries = file === undefined ? [] : readEntries(pathOf(file), report);
   for (const problem of [...zeroBurstProblems(entries), ...repeatedProblems(entries)])
@@ -103,7 +101,7 @@ export const readMerchants = (file: string | undefined, report: Report): Merchan
   return new Map(entries);
 };
 
-/** One merchant's own account of Stripe. Holds secrets: never log it. */
+/** A merchant's own account. Holds secrets: never log it. */
 export type MerchantAccount = {
   secretKey: string;
   /** A connected account, with the installation's key alone. */
@@ -134,7 +132,7 @@ const readAccount = (
     'must hold a secret or restricted key of Stripe',
     report,
   );
-  // A test key among live ones gives goods away, a live key among test keys sells them.
+  // A test key among live ones gives goods away, a live one among test keys sells them.
   if (ownKey !== undefined && isLiveKey(ownKey) !== isLiveKey(installationKey))
     report('must hold a key of the mode of STRIPE_SECRET_KEY, test or live');
   const webhookSecrets = readOwn(

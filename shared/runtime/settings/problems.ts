@@ -20,14 +20,14 @@ const isShort = (secret: string | undefined): boolean =>
   secret !== undefined && Buffer.byteLength(secret) < SECRET_BYTES_MIN;
 
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
-/** Whether an address is plain http to another machine (docs/provider.md). */
+/** Plain http to another machine (docs/provider.md). */
 const isPlainHttp = (url: string | undefined): boolean => {
   if (url === undefined) return false;
   const { protocol, hostname } = new URL(url);
   return protocol !== 'https:' && !LOOPBACK.test(hostname);
 };
 
-/** The timeout must fit the request budget, and card numbers must not travel in the clear. */
+/** Card numbers must not travel in the clear. */
 const providerRules = (parsed: ParsedSettings): Rule[] => {
   const { PROVIDER: provider, PROVIDER_URL: url, PROVIDER_ALLOW_HTTP: allowsHttp } = parsed;
   const { timeoutMs, requestBudgetMs } = timesOf(parsed);
@@ -66,7 +66,7 @@ const stripeRules = (parsed: ParsedSettings): Rule[] => {
   ];
 };
 
-/** Whether one of these hosts is another machine; `%2F` begins the path of a socket file. */
+/** `%2F` begins the path of a socket file. */
 const isElsewhere = (hosts: readonly string[]): boolean =>
   !hosts
     .map((host) => host.replace(/:\d+$/, ''))
@@ -88,7 +88,7 @@ const isMongoPlain = (url: string): boolean => {
   );
 };
 
-/** What travels in plain text to another host can be read and changed on its way. */
+/** Plain text can be read and changed on its way. */
 const plaintextRules = (parsed: ParsedSettings): Rule[] => {
   const { EVENTSTOREDB_URL: esdb, MONGODB_URL: mongo, KAFKA_BROKERS: brokers = [] } = parsed;
   const engines: Record<(typeof PLAINTEXT_ENGINES)[number], readonly [boolean, string, string]> = {
@@ -152,7 +152,7 @@ const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
 export const tokenProblems = (parsed: ParsedSettings): string[] => {
   const sources = KEY_SOURCES.filter((name) => parsed[name] !== undefined);
   const allowed = algorithmsAllowed(parsed);
-  // A public key must never serve as an HMAC secret, so the lists do not mix.
+  // A public key must never serve as an HMAC secret.
   const hasForeign = parsed.JWT_ALGORITHMS?.some((name) => !allowed.includes(name)) === true;
   const isByUrl = parsed.JWT_JWKS_URL !== undefined;
   return problemsOf([
@@ -166,7 +166,7 @@ export const tokenProblems = (parsed: ParsedSettings): string[] => {
   ]);
 };
 
-/** Settings that the embedded mode has defaults for, and each of several processes must be given. */
+/** The embedded mode has defaults for these; several processes must be given each. */
 const distributedRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
   if (!isDistributed(mode)) return [];
   return [
@@ -188,8 +188,7 @@ const distributedRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
 };
 
 /**
- * Another secret would not recognise the key of a repeated request and charge it again (gaps §8), and
- * would sign webhooks by keys that merchants do not have.
+ * Another secret would charge a repeated request again (gaps §8), and sign webhooks by other keys.
  */
 const secretRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);

@@ -1,4 +1,4 @@
-/** The one table of settings; test/config/settings-page.test.ts compares it with docs/settings.md. */
+/** test/config/settings-page.test.ts compares the table with docs/settings.md. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
@@ -9,14 +9,14 @@ export const STRIPE_API_URL_DEFAULT = 'https://api.stripe.com';
 export const STRIPE_API_VERSION_DEFAULT = '2026-10-28.endive';
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
-// A timer of Node holds 24.8 days, and the wait is made a tenth longer at random.
+// A timer of Node holds 24.8 days, and waits get a random tenth more.
 const INTERVAL_MS_HIGHEST = 20 * DAY_MS;
-// With more operations a payment's document and messages come near what engines take.
+// More operations bring a payment's document near what engines take.
 const MAX_OPERATIONS_HIGHEST = 5_000;
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
 export const PLAINTEXT_ENGINES = ['eventstoredb', 'mongodb', 'kafka', 'jwks'] as const;
 
-// Messages are our own texts and never hold the value, which may be a secret.
+// Messages never hold the value, which may be a secret.
 const checked = (holds: (value: string) => boolean, error: string) =>
   z.string().refine(holds, { error, abort: true });
 
@@ -74,13 +74,13 @@ const setting = <S extends z.ZodType>(defaultText: string, meaning: string, sche
   isSecret: false,
 });
 
-/** A setting that is undefined where it is not set; `defaultText` says what holds then. */
+/** `defaultText` says what holds where it is not set. */
 const optional = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
   ...setting(defaultText, meaning, schema.optional()),
   hasDefault: false,
 });
 
-/** A setting that is a secret, or may hold one: `X_FILE` can give it as a file. */
+/** It may hold a secret: `X_FILE` can give it as a file. */
 const secret = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
   ...optional(defaultText, meaning, schema),
   isSecret: true,
@@ -396,7 +396,6 @@ const defaults = Object.fromEntries(
   rows.flatMap(([name, { hasDefault, defaultText }]) => (hasDefault ? [[name, defaultText]] : [])),
 );
 
-/** A setting that is not set has its default, or is undefined. */
 export const parseSettings = (env: NodeJS.ProcessEnv) => schema.safeParse({ ...defaults, ...env });
 
 export type ParsedSettings = z.infer<typeof schema>;

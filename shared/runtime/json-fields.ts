@@ -1,8 +1,0 @@
-/** The fields of the object in a text; none when the text is no JSON object. */
-export const jsonFieldsOf = (text: string): Record<string, unknown> => {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
-  }
-};
