@@ -161,9 +161,7 @@ const equalOperation = (
   return isOfSameRequest(last, request) ? last : 'reused';
 };
 
-/**
- * The operation under the request's key that has no outcome yet, as far as memory tells (gaps §8).
- */
+/** The unresolved operation under the request's key, as far as memory tells (gaps §8). */
 export const earlierChange = (
   deps: Pick<CommandDeps, 'identities' | 'inFlight' | 'paymentLog'>,
   sender: Sender,

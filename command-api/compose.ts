@@ -146,10 +146,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     inFlight,
     unresolved,
     providerAhead,
-    /**
-     * Before the first request: starts all that works without one. The first sweep waits for `ready`;
-     * the comparison with the provider's ledger is waited for a moment.
-     */
+    /** Before the first request. The first sweep waits for `ready`. */
     start: async (ready?: Promise<unknown>): Promise<void> => {
       watchMetrics(metrics, { provider, providerAhead, unresolved, tail: followTail() });
       reconciling.start();
@@ -157,7 +154,6 @@ export const openCommandSide = (options: CommandSideOptions) => {
       startSweeping(ready);
       await providerAhead.start();
     },
-    // Parts of `start`, which tests start alone.
     startSweep: startSweeping,
     followTail,
     watchAuthorizations,
@@ -200,10 +196,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
         for (const { spend } of waiting) spend?.();
       }, RESPONSES_MS_MAX).unref();
     },
-    /**
-     * After the server is closed. What takes longer than the process has left has its intent, and is
-     * found again at the next start.
-     */
+    /** After the server is closed. The next start finds what takes longer: it has its intent. */
     stop: async (): Promise<void> => {
       const passedMs = performance.now() - (stoppingSinceMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);

@@ -135,7 +135,6 @@ const createUnderKey = (
   const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
   const { previous } = identities;
   const idsUnder = (by: Identities, n: number) => createIdsUnder(by, sender.merchantId, key, n);
-  // One repeat at a time: the first finds or makes the payment, the others find it.
   return queues.run(`create ${idsUnder(identities, 1).paymentId}`, async () => {
     let before: LoadedPayment | undefined;
     // The older secret's ids are for payments from before the rotation; it makes no new ones.

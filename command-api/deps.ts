@@ -10,7 +10,6 @@ export type CommandDeps = AskDeps & {
   unresolved: Unresolved;
   /** For the claims of merchant references alone: payments are `paymentLog`'s. */
   store: Pick<EventStore, 'append' | 'readStream'>;
-  /** See ProviderAhead (gaps §17). */
   isLevel(): boolean;
   identities: Identities;
   /** Other processes append to it: what this process last saw of a payment may be old. */

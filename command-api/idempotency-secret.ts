@@ -28,10 +28,7 @@ const knownTo = async (store: SecretStore, own: string) => {
   return { check: older.pop(), older, last: changes.at(-1) };
 };
 
-/**
- * With another text in the older one's place, repeats of what was sent before would be charged
- * again. None at all is the operator's choice.
- */
+/** Another text in the older one's place would charge repeats again. */
 const refuseForeign = (own: string, older: readonly string[], previous?: string): void => {
   if (previous === undefined || older.length === 0) return;
   if (previous !== own && older.includes(previous)) return;

@@ -1,6 +1,5 @@
 /**
- * Recognises a repeated request (gaps §8) by keyed hashes, which cannot be turned back into what
- * they were made from. A process with another secret would charge repeats again.
+ * Recognises a repeated request (gaps §8) by keyed hashes; another secret would charge it again.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
 import type { RequestIdentity } from '../shared/payment/event-fields.ts';
@@ -10,10 +9,7 @@ import { crockford } from '../shared/runtime/ids.ts';
 
 export type Identities = {
   paymentIdOf(merchantId: string, key: string, attempt: number): string;
-  /**
-   * Derived (gaps §17): a log that was put back to an older state gives a repeat the id that the
-   * provider knows already. `attempt` counts from 1.
-   */
+  /** Derived (gaps §17): after a restore a repeat gets the id that the provider knows. */
   operationIdOf(
     merchantId: string,
     route: string,

@@ -34,12 +34,8 @@ export const createInFlight = (options: {
   const { sharedStore, nowMs } = options;
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
-  /** By payment: operations whose call ended here without an outcome. */
   const ended = new Map<string, Set<string>>();
-  /**
-   * Times of a clock that only goes forward, for intents that came while this process followed the
-   * log or that lie in the future of its wall clock.
-   */
+  /** By a clock that only goes forward: another process's wall clock may be wrong. */
   const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
   const see = (operationId: string): number => {
@@ -100,8 +96,7 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
 };
 
 /**
- * Waits until no other process's call can run on the payment: an operation without an outcome is
- * unresolved then. Call it in the payment's queue. Throws BudgetSpent.
+ * Waits until no other process's call can run. Call it in the payment's queue. Throws BudgetSpent.
  */
 export const waitForInFlight = async (
   { paymentLog, inFlight }: { paymentLog: Pick<PaymentLog, 'load'>; inFlight: InFlight },

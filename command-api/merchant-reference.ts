@@ -62,7 +62,6 @@ const readClaims = async (
   return { stream, events, paymentIds: all.map(claimantOf), lastId: all.at(-1)?.id, lastAgeMs };
 };
 
-/** Unless another create was faster: read the claims again either way. Returns the claim's id. */
 const claim = async (
   { store, nowMs }: CommandDeps,
   { stream, events }: Claims,

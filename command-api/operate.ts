@@ -30,7 +30,6 @@ export type OperationRequest = {
   mayGoOn?: () => Promise<boolean>;
 };
 
-/** How far an operation has come: what recovery has to know where the road ends early. */
 type Progress = {
   intentUnknown?: boolean;
   /** With the intent, later with what the provider opened, and with the outcome. */

@@ -44,7 +44,6 @@ import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
 type AnyCommand = Command | ResolutionCommand | LaterCommand;
 
 export type Executed =
-  /** Appended; or nothing to append, for the operation was known already. */
   | { kind: 'done'; payment: LoadedPayment }
   | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment | undefined });
 

@@ -1,7 +1,4 @@
-/**
- * The responses to commands, made from the events alone, so that a repeat gets the same bytes
- * (gaps §8): the payment as it was at the operation's outcome.
- */
+/** Made from the events alone, so that a repeat gets the same bytes (gaps §8). */
 import type { FastifyReply } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import {
@@ -24,7 +21,6 @@ export type CommandResponse = {
   status: number;
   body: string;
   headers?: Record<string, string>;
-  /** Absent when nothing is stored. */
   seen?: { paymentId: string; revision: number };
   outcome: 'approved' | 'declined' | 'refused' | 'unknown' | 'not_sent' | 'unavailable';
 };
@@ -177,10 +173,7 @@ type Running = {
   earlier(): EarlierOperation | undefined;
 };
 
-/**
- * Once the read models show it, or with why it is not known when the budget is spent. Throws what
- * the command throws otherwise.
- */
+/** Once the read models show it, or the budget is spent. Throws what the command throws. */
 export const respondInBudget = async (
   api: RespondDeps,
   reply: FastifyReply,

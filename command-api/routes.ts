@@ -1,8 +1,4 @@
-/**
- * The four POST routes for merchants. The order of checks is gaps §1: token, scope, rate, shape,
- * existence, state and amounts, provider. Up to existence nothing is stored and no provider is
- * called.
- */
+/** The order of checks is gaps §1. Up to existence nothing is stored and no provider is called. */
 import type { FastifyReply } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../shared/event-store/fold-stream.ts';
@@ -210,10 +206,7 @@ const changeFor = async (
   });
 };
 
-/**
- * Another merchant's payment does not exist, in the same words. Throws StreamNotWhole where the
- * read models know the payment and the log does not have it whole.
- */
+/** Another merchant's payment does not exist. Throws StreamNotWhole where the log lacks a part. */
 const ownPayment = async (
   { commands, readModels }: CommandApi,
   { merchantId }: Sender,

@@ -1,7 +1,4 @@
-/**
- * Around every provider (gaps §7): circuit breaker, bulkhead, metrics, spans, and a gate to what
- * another provider was sent. No call is sent twice; one that is held back is NOT_SENT.
- */
+/** Breaker, bulkhead, metrics and spans around every provider (gaps §7). No call is sent twice. */
 import {
   bulkhead,
   CircuitState,
@@ -27,7 +24,6 @@ import {
 } from './port.ts';
 
 type ResilienceOptions = {
-  /** The provider's host, for spans. */
   address?: string | undefined;
   onCall?: (operation: string, outcome: string, seconds: number) => void;
   onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
@@ -99,7 +95,6 @@ export const resilient = (
     return response;
   };
 
-  /** A call that moves money or asks about it has a span. */
   const traced = <T extends Said>(operation: string, call: () => Promise<T>): Promise<T> => {
     const name = `provider ${SPANS[operation] ?? operation.toLowerCase()}`;
     const attributes = { 'server.address': options.address };
@@ -176,10 +171,7 @@ export const REJECTIONS = Object.keys(LINES) as readonly Rejection[];
 const LOGGED_EVERY_MS = 60_000;
 const ACCOUNTS_MAX = 10_000;
 
-/**
- * An operator has to act on a rejection of this installation or its account. Each is counted, and
- * logged for each account at most once a minute.
- */
+/** Counts each rejection, and logs it for each account at most once a minute. */
 export const noteRejections = (options: {
   onRejection: (reason: Rejection) => void;
   logger: Pick<Logger, 'error'>;

@@ -1,7 +1,4 @@
-/**
- * Both sides of a reconciliation as far as they have been read. A compared operation is forgotten:
- * memory holds what waits for a counterpart, which is bounded (A5).
- */
+/** Memory holds only what waits for a counterpart, which is bounded (A5). */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';

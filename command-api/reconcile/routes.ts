@@ -1,7 +1,4 @@
-/**
- * The whole comparison is on the command side, which knows the provider, and a POST because it sets
- * the provider to work.
- */
+/** On the command side, which knows the provider; a POST, because it sets the provider to work. */
 import { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';

@@ -52,7 +52,6 @@ export const questionAbout = (
 /** A provider that says "at work" for longer than a day will never give an outcome. */
 const AT_WORK_MS_MAX = 86_400_000;
 
-/** The provider's final word; undefined while the outcome is unknown. */
 export const ask = async (
   { provider, nowMs }: Pick<AskDeps, 'provider' | 'nowMs'>,
   payment: LoadedPayment,
@@ -88,10 +87,7 @@ const askAndRecord = async (
   return recorded;
 };
 
-/**
- * Call it in the payment's queue: asks about each operation whose call must have ended. A false
- * `goOn` stops it between two questions.
- */
+/** Call it in the payment's queue. A false `goOn` stops it between two questions. */
 export const resolveByAsking = async (
   deps: AskDeps,
   paymentId: string,

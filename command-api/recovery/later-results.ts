@@ -1,8 +1,4 @@
-/**
- * Asks the provider what became of a payment after its outcome (gaps §15). A notice is a reason to
- * ask, never the truth; authorizations past the provider's hold period are polled too, in case no
- * notice arrives.
- */
+/** A notice is a reason to ask, never the truth (gaps §15). Old authorizations are polled too. */
 
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import {

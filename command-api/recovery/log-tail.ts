@@ -1,7 +1,4 @@
-/**
- * Follows the intents of other processes. One that comes now was stored just now, whatever the
- * clock of its process says (gaps §7, ADR-0068): its call is waited for by a monotonic clock.
- */
+/** An intent that comes now was stored just now, whatever its process's clock says (ADR-0068). */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
@@ -31,7 +28,6 @@ const createWindowedMax = (windowMs: number) => {
     sinceMs += passed * windowMs;
   };
   return {
-    /** True for the first value above `limit` in a window. */
     add: (value: number, limit: number): boolean => {
       turn();
       const isFirst = value > limit && current <= limit;

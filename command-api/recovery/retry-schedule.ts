@@ -1,7 +1,4 @@
-/**
- * When the provider is asked again about an unresolved payment (gaps §7): at once, after each wait
- * of the schedule, then hourly. A jitter of 10 % parts payments that became unresolved together.
- */
+/** At once, after each wait, then hourly (gaps §7). Jitter parts payments that began together. */
 import {
   jittered,
   NARROW_JITTER,

@@ -57,10 +57,7 @@ const entriesOf = (
       : { value, path: undefined, unknownKey: key },
   );
 
-/**
- * Every text, long number (also one below zero) and unknown key, in the order of the sender. A
- * loop, for a body may be nested deeper than the stack.
- */
+/** In the sender's order. A loop, for a body may be nested deeper than the stack. */
 export const eachText = (
   body: unknown,
   bodyPath: string | undefined,

@@ -186,10 +186,7 @@ const plain = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
 const FIELDS = Object.keys(PaymentRequest.shape);
 const FIELD_BY_PLAIN_NAME = new Map(FIELDS.map((field) => [plain(field), field]));
 
-/**
- * Fields that a body names but for upper and lower case, `_` or `-` (gaps §3). Ignored as unknown,
- * `capturenow` would make an authorization of a sale without a word.
- */
+/** Ignored as unknown, `capturenow` would make an authorization of a sale (gaps §3). */
 const misspelledIn = (body: JsonObject): string[] => {
   const unknown = Object.keys(body).filter((name) => !FIELDS.includes(name));
   const meant = new Set(unknown.map((name) => FIELD_BY_PLAIN_NAME.get(plain(name))));
@@ -205,10 +202,7 @@ const asMisspelled = (fields: readonly string[], others: readonly string[]): Inv
   return invalid(...details.slice(0, DETAILS_MAX));
 };
 
-/**
- * Reads the body of a create. The key is looked at for the card number alone. `text` is the body as it
- * arrived: the value has lost what stood under the first of two equal keys.
- */
+/** `text` is the body as it arrived: the value lacks the first of two equal keys. */
 export const parseCreate = (value: unknown, idempotencyKey?: string, text = ''): ParsedCreate => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);

@@ -1,7 +1,4 @@
-/**
- * Reads a request: key, JSON, fields; with the bodies of capture and refund (gaps §3). `details` are
- * about the first that is wrong (gaps §1).
- */
+/** Reads key, JSON and fields (gaps §3). `details` are about the first that is wrong (gaps §1). */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
@@ -25,10 +22,7 @@ import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
-/**
- * In JSON Schema: without an amount only the reason may be given. With `anyOf` at the top,
- * generators of clients would lose the fields beside it.
- */
+/** With `anyOf` at the top, generators of clients would lose the fields beside it. */
 const amountOrReason = (name: AmountName) => ({
   if: { propertyNames: { const: 'reason' } },
   else: { anyOf: [{ required: [name] }, { required: ['amount'] }] },

@@ -1,7 +1,6 @@
 /**
- * A notice is a reason to ask now and never the truth: notices repeat, come late and in any order.
- * It is accepted once what Stripe then says is recorded; before that, Stripe delivers it again, for
- * days.
+ * A notice is a reason to ask, never the truth. Stripe delivers it again until it is accepted: once
+ * what Stripe then says is recorded.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';

@@ -5,9 +5,7 @@ import { decode } from './codec.ts';
 import type { Position, StoredForm } from './port.ts';
 import { breakAt } from './verify-chain.ts';
 
-/**
- * `position` is empty where no event is there; `digest` is the hash of the text that stands there.
- */
+/** `position`: empty where no event is there; `digest`: the hash of the text that stands there. */
 export type LogBreak = {
   position: Position;
   stream: string;

@@ -1,7 +1,6 @@
 /**
- * The two hash chains. They show an event that was changed, moved, swapped or taken out of the
- * middle, but neither a cut tail nor a log rewritten to its end: against both, a head is kept
- * outside.
+ * The hash chains show a changed, moved or missing event, but neither a cut tail nor a log
+ * rewritten to its end: a head kept outside shows those.
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { EventStore } from './port.ts';
@@ -15,10 +14,7 @@ export const linkLog = (logHashBefore: string, eventHash: string): string =>
 
 type Hashed = { hash?: string; logHash?: string };
 
-/**
- * Adds log hashes where the store keeps none; events come in the log's order, after
- * `logHashBefore`.
- */
+/** Adds log hashes where the store keeps none, to events in the log's order. */
 export const logHashes = (logHashBefore = GENESIS_HASH) => {
   let end = logHashBefore;
   return <E extends Hashed>(event: E): E & { logHash: string } => {
@@ -33,9 +29,6 @@ export const LOG_START: LogEnd = { position: 0, logHash: GENESIS_HASH };
 
 const KEY = 'log-id';
 
-/**
- * The UUID by which a kept manifest names a log; the same in a copy, and after a rewrite from the
- * first event, because no event gives it. Throws StoreUnavailable.
- */
+/** The UUID by which a kept manifest names a log, the same in a copy. Throws StoreUnavailable. */
 export const logIdOf = (store: Pick<EventStore, 'claimMeta'>): Promise<string> =>
   store.claimMeta(KEY, randomUUID());

@@ -60,9 +60,7 @@ const storedEnvelope = z.object({
   data: z.unknown(),
 });
 
-/**
- * The schema with fields in canonical order. Not strict: it leaves out a later version's fields.
- */
+/** In canonical order. Not strict: it leaves out a later version's fields. */
 function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
   if (schema instanceof z.ZodOptional) return z.optional(inCanonicalOrder(schema.unwrap(), strict));
   if (schema instanceof z.ZodArray)
@@ -77,7 +75,6 @@ function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$Zod
 
 type ParseOfType = (type: EventType) => SafeParse<unknown>;
 
-/** Makes each parser at its first use: a thread meets few of all types. */
 function parsersOf(strict: boolean): ParseOfType {
   const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
   return (type) => {
@@ -104,10 +101,7 @@ function eventOf(parseOfType: ParseOfType, type: EventType, data: unknown): Doma
   return { type, data: conform(parseOfType(type), data) } as DomainEvent;
 }
 
-/**
- * Encodes a batch that follows `expected`. Throws TypeError for a bug of the caller (stream name,
- * empty batch, place, schema), and Error for text with half a surrogate pair.
- */
+/** Throws TypeError for the caller's bug, and Error for text with half a surrogate pair. */
 export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {
   if (!STREAM_NAME.test(stream)) throw new TypeError('not a name for a stream');
   if (events.length === 0) throw new TypeError('an append needs at least one event');
@@ -160,7 +154,6 @@ export function decodeParsed(
   return attempt(stored, () => read(stored, hashed, upcast));
 }
 
-/** Makes the hashed text again from its parsed object. */
 export const hashedText = (hashed: unknown): string => canonicalJson(hashed);
 
 function attempt(stored: StoredPlace, reading: () => RecordedEvent) {

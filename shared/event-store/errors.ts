@@ -1,7 +1,4 @@
-/**
- * The errors of the port, which every driver throws. Code branches on class or `code`, never on
- * `message`, which is one line for a person.
- */
+/** The port's errors. Code branches on class or `code`, never on `message`, which people read. */
 import type { RecordedEvent } from './port.ts';
 
 /** Nothing was stored: load, decide and append again. */
@@ -10,10 +7,7 @@ export class RevisionConflict extends Error {
   override name = 'RevisionConflict';
 }
 
-/**
- * The store is out of reach, closed, or its disk is full. Nothing was stored; the call may succeed
- * later.
- */
+/** Out of reach, closed, or its disk is full. Nothing was stored; the call may succeed later. */
 export class StoreUnavailable extends Error {
   readonly code: 'EVENT_STORE_UNAVAILABLE' | 'EVENT_STORE_FILE_UNUSABLE' =
     'EVENT_STORE_UNAVAILABLE';
@@ -25,10 +19,7 @@ export class StoreFileUnusable extends StoreUnavailable {
   override readonly code = 'EVENT_STORE_FILE_UNUSABLE';
 }
 
-/**
- * The batch may be stored. Repeat the very same append (same ids, same revision) or read the
- * stream; never decide again before.
- */
+/** May be stored: repeat the very same append or read the stream, before you decide again. */
 export class AppendOutcomeUnknown extends Error {
   readonly code = 'APPEND_OUTCOME_UNKNOWN';
   override name = 'AppendOutcomeUnknown';
@@ -46,10 +37,7 @@ export class UnreadableStream extends Error {
   }
 }
 
-/**
- * An administrator deleted the stream or cut its beginning. Nothing was stored; decide no command
- * on the rest.
- */
+/** An administrator deleted the stream or cut its beginning. Nothing was stored. */
 export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';

@@ -8,10 +8,7 @@ import { asPaymentEvent, type RecordedPaymentEvent } from './fold-stream.ts';
 import type { EventStore, RecordedEvent } from './port.ts';
 
 export type PaymentStates = {
-  /**
-   * Folded from the log. Throws UnreadableStream, StoreUnavailable, and Error where an event cannot
-   * be applied.
-   */
+  /** Throws UnreadableStream, StoreUnavailable, and Error where an event cannot be applied. */
   after(event: RecordedPaymentEvent): Promise<PaymentReadModel>;
 };
 

@@ -51,10 +51,7 @@ const oneByOne = async (
   return forms;
 };
 
-/**
- * As `readPatiently`. Where the file cannot be read on: the events before, and the break as
- * `unreadable`, for a reader whose event before this page was `last`.
- */
+/** As `readPatiently`; the events before a break, and the break as `unreadable`. */
 export const readPage = async (
   stored: ReadAll,
   signal: AbortSignal,

@@ -21,10 +21,7 @@ async function* scanHere<Y, R>(
   return yield* stepsOf<Y, R>(order, log, order.args, { signal, call });
 }
 
-/**
- * In a thread over the log where the store has one, else here. Throws what the scan throws; from a
- * thread an Error with its name, message and codes.
- */
+/** In a thread where the store has one. Throws what the scan throws, from a thread as an Error. */
 export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncGenerator<Y, R> {
   const { scan } = store.stored;
   try {
@@ -39,10 +36,7 @@ export const numberOf = (position: Position | null): number => Number.parseInt(p
 
 export type EventTotal = { total: number; isExact: boolean };
 
-/**
- * Exact where the store numbers its events and at the end itself; else estimated by the length
- * passed.
- */
+/** Exact where the store numbers its events and at the end; else an estimate. */
 export const totalUpTo = (
   end: Position | null,
   { read, at }: { read: number; at: Position | null },

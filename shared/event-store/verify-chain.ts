@@ -6,7 +6,6 @@ import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.t
 import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 
-/** `P` is how its position is written. */
 export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
   position: P;
   /** Of the event before it in its stream, null for none. */
@@ -15,10 +14,7 @@ export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
 
 type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
 
-/**
- * Why a link does not follow those before it. `named` (its text's fields) and `hashBefore` spare a
- * look.
- */
+/** Why a link does not follow those before it; `named` and `hashBefore` spare a look. */
 export type Check = (
   link: Link,
   named?: Record<string, unknown>,
@@ -65,7 +61,6 @@ const placeReason = (link: Link, named: Record<string, unknown>): string | undef
 };
 
 export type StreamEnd = { revision: number; hash: string };
-/** The event after it is not compared. */
 const NOT_COMPARED = '';
 
 export const revisionReason = (
@@ -101,9 +96,7 @@ export const formReason = (
   form: Pick<Link, 'text' | 'hash' | 'logHash' | 'logHashBefore'>,
 ): string | undefined => hashReason(form) ?? linkReason(form);
 
-/**
- * From the first event or a known end. After a break the next link is compared with what is stored.
- */
+/** After a break the next link is compared with what is stored. */
 export const logCheck = (from: LogEnd = LOG_START): { check: Check; end(): LogEnd } => {
   let end = from;
   const missingBefore = ({ position }: Pick<Link, 'position'>): string | undefined =>
@@ -124,7 +117,6 @@ export const logCheck = (from: LogEnd = LOG_START): { check: Check; end(): LogEn
   return { check, end: () => end };
 };
 
-/** The first link must follow `from`. */
 export const verifyLog = <P>(
   links: Iterable<Link<P>>,
   from: LogEnd = LOG_START,
@@ -165,7 +157,6 @@ export const streamsCheck =
 export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   verifyLinks(links, streamsCheck());
 
-/** Without the events before the part. */
 export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined => {
   const [first] = links;
   if (first === undefined || first.revision === 0) return verifyStream(links);
@@ -174,10 +165,7 @@ export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   return verifyLinks(links, streamsCheck(new Map([[first.stream, end]])));
 };
 
-/**
- * To show or check them, never to decide on. Empty also for a stream that was deleted or cut whole
- * (docs/eventstoredb.md). Throws StoreUnavailable.
- */
+/** To show or check, never to decide on; empty for a removed stream. Throws StoreUnavailable. */
 export const formsLeft = async (
   { readStream }: Pick<StoredForms, 'readStream'>,
   stream: string,
@@ -193,10 +181,7 @@ export const formsLeft = async (
 /** Any other end is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
-/**
- * Checks a whole log in its order by the chain of `guarantee`; throws what the store throws. Reads
- * a stream only where the event before a form is no longer known.
- */
+/** Checks a whole log in order by the chain of `guarantee`; throws what the store throws. */
 export const storedCheck = (
   stored: Pick<StoredForms, 'readStream'>,
   guarantee: StoredForms['guarantee'],
@@ -209,7 +194,6 @@ export const storedCheck = (
     // A removed stream is a break, not a fault.
     const forms = await formsLeft(stored, stream);
     const found = forms.find((one) => one.revision === revision - 1);
-    // The form itself would keep its text in memory.
     if (found) ends.set(stream, { revision: found.revision, hash: found.hash || FOREIGN });
   };
 

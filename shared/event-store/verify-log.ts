@@ -26,7 +26,6 @@ export const logBreak = (
     'the event log is not as it was written: change nothing, and see docs/runbook.md, PaymentsLogBroken',
   );
 
-/** Each function may throw what the store throws. */
 export type LogWalk = {
   stored: StoredForms;
   guarantee: StoredForms['guarantee'];
@@ -35,7 +34,6 @@ export type LogWalk = {
   /** Another reason; called with every event in order. */
   also?: (form: StoredForm) => string | undefined;
   atEnd?: () => LogBreak | undefined;
-  /** `end` of the store as this was asked for: so far it is verified. */
   end: Position | null;
   signal: AbortSignal;
 };
@@ -49,9 +47,7 @@ const endIsGone = (position: Position): LogBreak => ({
 
 export type LogProgress = EventTotal & { read: number };
 
-/**
- * `events` fit, `last` is the last of them; `broken` is the first break that is not acknowledged.
- */
+/** `broken`: the first break that is not acknowledged. */
 export type LogWalked = {
   events: number;
   last?: StoredForm;
@@ -74,10 +70,7 @@ const formCheck = ({ stored, guarantee }: LogWalk) => {
   };
 };
 
-/**
- * Past every break up to the end, with turns for other work; undefined when `signal` is aborted.
- * Throws StoreUnavailable.
- */
+/** Goes on past every break; undefined when `signal` is aborted. Throws StoreUnavailable. */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
   const { stored, includes, also, atEnd, end, signal } = walk;
   const check = formCheck(walk);
@@ -142,7 +135,6 @@ export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
   { signal },
 ) => walkLog({ stored, guarantee: stored.guarantee, ...args, signal });
 
-/** As a scan. Throws StoreUnavailable. */
 export const verifyWhole = (
   store: LogReader,
   args: VerifyArgs,

@@ -17,11 +17,9 @@ import {
 } from './seals.ts';
 import { breakAt } from './verify-chain.ts';
 
-/** `eventsAfter` events follow the last seal. */
 export type SealsFound = {
   seals: number;
   eventsAfter: number;
-  /** Up to which the last seal covers the log. */
   position?: string;
   keyId?: string;
   /** The seals were checked from this key, where one was known. */
@@ -53,9 +51,8 @@ const breakOfSeals = ({ position }: SealedHead, reason: string) => ({
 });
 
 /**
- * Takes every event in order, also those that do not fit. Each seal covers a place after the seal
- * before it and at most SEAL_SLACK_EVENTS back (ADR-0114): a copy would hide that later ones were
- * taken out.
+ * Takes every event in order. Each seal covers a place after the seal before it and at most
+ * SEAL_SLACK_EVENTS back (ADR-0114): a copy would hide that later ones were taken out.
  */
 export const sealsCheck = (against: SealsAgainst) => {
   /** `nth` of the log, from 1. */
@@ -63,10 +60,7 @@ export const sealsCheck = (against: SealsAgainst) => {
   let read = 0;
   let seals = 0;
   let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
-  /**
-   * The gap to the next seal counts from here, also from a seal that does not fit; undefined once
-   * named.
-   */
+  /** The gap to the next seal counts from here, also from a misfit; undefined once named. */
   let gapFrom: number | undefined;
   const { publicKey: trusted } = against;
   const { sealed: kept, last: keptLast } = against.kept ?? {};
@@ -132,7 +126,6 @@ export const sealsCheck = (against: SealsAgainst) => {
       const otherThanKept = keptReason(form);
       return reason ?? gapReason() ?? otherThanKept;
     },
-    /** At the end of the log: the trusted key, or what was kept, did not come. */
     missing: () => {
       if (!keptIsThere && kept !== undefined) return breakOfSeals(kept, STRIPPED);
       if (!lastIsThere && keptLast !== undefined) return breakOfSeals(keptLast, CUT);

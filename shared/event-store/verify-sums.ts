@@ -55,10 +55,7 @@ export const sumsEventOf = (form: StoredForm, named: Record<string, unknown>): S
   return { stream, revision, event: { type, data } as PaymentEvent };
 };
 
-/**
- * In the log's order; one reason for each payment. The sums of a removed stream are not known.
- * Throws StoreUnavailable.
- */
+/** In the log's order; one reason for each payment. Throws StoreUnavailable. */
 export const sumsCheck = (
   stored: Pick<StoredForms, 'readStream'>,
 ): ((event: SumsEvent) => string | undefined | Promise<string | undefined>) => {

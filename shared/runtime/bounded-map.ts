@@ -12,10 +12,7 @@ type BytesBound<V> = {
   bytesOf(value: V): number;
 };
 
-/**
- * A value over `bytesMax` is not kept. The library's `max` would allocate all entries at once (16
- * ms for 100,000).
- */
+/** A value over `bytesMax` is not kept. The library's `max` would allocate all entries at once. */
 export const createBoundedMap = <V extends NonNullable<unknown>>(
   max: number,
   bytes?: BytesBound<V>,

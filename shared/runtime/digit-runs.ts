@@ -40,7 +40,6 @@ const asciiDigitOf = (digit: string): string => {
   return String((code - zero) % 10);
 };
 
-/** LETTER, the digits in ASCII, or an empty text for a gap. */
 const meaningOf = (character: string): string => {
   const code = character.charCodeAt(0);
   if (isAsciiDigit(code)) return character;

@@ -17,10 +17,7 @@ import { currentPlace } from './tracing.ts';
 
 const kept: object[] = [];
 
-/**
- * Keeps one of Node's `process.nextTick` objects: after a collection that finds none, later ones
- * cost more.
- */
+/** Keeps one `process.nextTick` object: after a collection without one, later ones cost more. */
 export const keepTickObject = (): Promise<object> =>
   new Promise((resolve) => {
     process.nextTick(() => {
@@ -98,7 +95,6 @@ const tracesOf = async (config: Config, log: Log): Promise<Traces | undefined> =
   return openTraces({ ...traces, mode, log });
 };
 
-/** The logger adds the line's fields to it. */
 const traceOfLine = (): object => {
   const place = currentPlace();
   return place === undefined ? {} : { trace_id: place.traceId };

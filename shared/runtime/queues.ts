@@ -1,7 +1,4 @@
-/**
- * Tasks of one name, such as a payment (gaps §7), run in order; a started task ends, also without
- * its request.
- */
+/** Tasks of one name run in order (gaps §7); a started task ends, also without its request. */
 export type Queues = {
   run<T>(name: string, task: () => Promise<T>): Promise<T>;
   idle(): Promise<void>;

@@ -15,10 +15,7 @@ import {
 /** A scan may be so many values ahead, so that it does not wait for a busy event loop. */
 export const AHEAD = 4;
 const IDLE_MS = 60_000;
-/**
- * A scan that takes more ends its thread alone. With half the young generation a verification takes
- * 1.7 times the CPU.
- */
+/** Half the young generation would make a verification take 1.7 times the CPU. */
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 };
 
 type Started = { worker: Worker; ended: Promise<string> };
@@ -36,10 +33,7 @@ const start = (priorityLoweredBy: number): Started => {
   return { worker, ended };
 };
 
-/**
- * Starts with a first scan and ends after an idle while. With `priorityLoweredBy` requests have the
- * CPU first: where they fill it, 10 leaves the thread a tenth, 15 a thirtieth.
- */
+/** `priorityLoweredBy`: under full load 10 leaves the thread a tenth of the CPU, 15 a thirtieth. */
 export const createScanThread = ({ priorityLoweredBy = 0 } = {}) => {
   let started: Started | undefined;
   let idle: NodeJS.Timeout | undefined;

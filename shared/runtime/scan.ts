@@ -10,7 +10,6 @@ export type ScanTools = {
 /** Plain data, because threads copy it. */
 export type Scanned<Y, R> = AsyncGenerator<Y, R> | Promise<R>;
 
-/** A module exports it by the name of its job. */
 export type Scan<A, Y, R> = (args: A, tools: ScanTools) => Scanned<Y, R>;
 
 type Job = {
@@ -55,7 +54,6 @@ export const failureOf = (error: unknown): Failure => {
 export const errorFrom = (failure: Failure): Error =>
   Object.assign(new Error(failure.message), failure);
 
-/** To the thread: one more value, the end, or the reply to its call. */
 export type ToThread =
   | 'next'
   | 'stop'

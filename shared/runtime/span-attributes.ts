@@ -3,7 +3,6 @@ import { withoutLongNumbers } from './card-numbers.ts';
 
 export const SPAN_ATTRIBUTES = {
   'http.request.method': 'string',
-  /** The template, never the address. */
   'http.route': 'string',
   'http.response.status_code': 'number',
   /** A code of our error body or a failed connection, or an error's name. */

@@ -1,7 +1,4 @@
-/**
- * The end of a ledger that is read oldest first (provider.md): in steps that double until nothing
- * comes after, then by halves. Numbers may have gaps, and the last page may name a next one.
- */
+/** The end of a ledger that is read oldest first (provider.md): by doubling, then by halves. */
 import type { LedgerEntry, Provider } from '../port.ts';
 
 /** Stays within the cap on a body's size, whatever the codes' lengths. */

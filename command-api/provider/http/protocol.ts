@@ -1,4 +1,3 @@
-/** The protocol of provider.md, for its client and its server. */
 import { z } from 'zod';
 import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
 

@@ -1,6 +1,5 @@
 /**
- * Carries an operation out, each request once. Of a create's requests only the confirm moves money:
- * what goes wrong before it is NOT_SENT, a card or amount that Stripe rejects is DECLINED.
+ * Each request goes once. Only a create's confirm moves money: before it, what fails is NOT_SENT.
  */
 import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
 import { within } from '../../../shared/runtime/back-off.ts';
@@ -99,10 +98,7 @@ const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuest
   return { ...question, authorizationId, authorizationReference };
 };
 
-/**
- * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
- * follow-up's key may be taken by its fence.
- */
+/** The earlier request may still run, so only Stripe's objects decide. */
 const afterKeyTaken = async (
   { call, nowMs }: Execution,
   question: OperationQuestion,

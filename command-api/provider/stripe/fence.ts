@@ -48,10 +48,7 @@ const definite = (reading: Reading): FenceOutcome | undefined => {
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
-/**
- * The confirm comes after the reference is kept. A restored log may have lost it, so search is
- * asked first.
- */
+/** A restored log may have lost the reference, so search is asked first. */
 const fenceUnopened = async (
   call: StripeCall,
   question: OperationQuestion,

@@ -1,7 +1,4 @@
-/**
- * Stripe's accounts as one ledger, oldest first. Stripe lists newest first, so it is read in
- * windows of creation time that are halved until one fits in memory.
- */
+/** Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. */
 import type { LedgerEntry, LedgerPage } from '../port.ts';
 import type { StripeResponse } from './client.ts';
 import {

@@ -1,6 +1,4 @@
-/**
- * By reads that Stripe keeps consistent. Search is up to an hour behind: it only finds a lost id.
- */
+/** By consistent reads. Search is up to an hour behind: it only finds a lost id. */
 import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';

@@ -34,7 +34,6 @@ const accountOfNotice = (
   return allAccounts(accounts).find((one) => one.account === account);
 };
 
-/** Each once, the installation's first. */
 const allAccounts = ({ installation, merchants }: StripeAccounts): StripeAccount[] => {
   const all = [installation, ...(merchants?.values() ?? [])];
   const nameOf = ({ secretKey, account }: StripeAccount) => `${secretKey} ${account ?? ''}`;

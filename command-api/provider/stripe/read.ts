@@ -1,7 +1,4 @@
-/**
- * Reads Stripe's objects and errors. An error's text is never passed on: it can hold a card's
- * digits.
- */
+/** An error's text is never passed on: it can hold a card's digits. */
 import {
   type Approved,
   AT_WORK,

@@ -1,7 +1,4 @@
-/**
- * A key works at one endpoint only, hence the suffixes; the operation id alone is the key of the
- * one request that moves money.
- */
+/** A key works at one endpoint only, hence the suffixes; the money request has the bare id. */
 import type { CardInput } from '../../../shared/payment/card.ts';
 import type { OperationQuestion, ProviderOperation } from '../port.ts';
 

@@ -90,10 +90,7 @@ function createAppendCall(credentials: Credentials) {
 
 type Sent = Stored | { conflict: number };
 
-/**
- * Sends a batch until its outcome is known or its time is over, always with the same ids at the
- * same revision: at a newer one the server would store it twice.
- */
+/** Always the same ids at the same revision: at a newer one the server would store it twice. */
 export function createSender(connection: Connection) {
   const { once, isClosed, credentials, callTimeoutMs, stats } = connection;
   const call = createAppendCall(credentials);
@@ -114,7 +111,6 @@ export function createSender(connection: Connection) {
         if (outcome === 'conflict') return { conflict: actualRevision(error) };
         mayBeStored ||= outcome === 'unknown' || outcome === 'overdue';
         const waitMs = backOffMs(RETRY_MS, outcome === 'overdue' ? 0 : attempts);
-        // A try with too little time left could only make a known outcome unknown.
         const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
         const isFinal = outcome === 'refused' || outcome === 'deleted' || isClosed();
         if (attempts >= APPEND_TRIES_MAX || late || isFinal) {
@@ -169,7 +165,6 @@ export function createAppender(
     const conflict = new RevisionConflict(`${stream} ends at revision ${last}`);
     if (last < first + encoded.length - 1) throw conflict;
     const found = await storedBatch(stream, first, encoded).catch((error: Error) => {
-      // They may be this append, from a try whose response was lost.
       throw new AppendOutcomeUnknown(error.message);
     });
     if (found === undefined) throw conflict;

@@ -1,7 +1,4 @@
-/**
- * The messages of a BatchAppend stream: common ones as bytes, rejections by generated classes
- * (ADR-0007).
- */
+/** BatchAppend messages: common ones as bytes, rejections by generated classes (ADR-0007). */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { LogPosition, Proposed } from './records.ts';
@@ -19,7 +16,6 @@ export type AppendResponse = { id: string; outcome: Stored | Error };
 
 type ServerStatus = NonNullable<ReturnType<InstanceType<typeof BatchAppendResp>['getError']>>;
 
-/** Upper bounds of the bytes beside the texts. */
 const REQUEST_BYTES = 160;
 const EVENT_BYTES = 160;
 const bytesMaxOf = ({ stream, batch }: AppendRequest): number =>
@@ -88,9 +84,7 @@ function storedIn(bytes: Buffer): Stored | undefined {
   };
 }
 
-/**
- * An Error has the client's `type` of that rejection. Throws RangeError or Error for other bytes.
- */
+/** An Error has the client's `type`. Throws RangeError or Error for other bytes. */
 export const responseOf = (bytes: Buffer): AppendResponse => ({
   id: idAt(bytes, partOf(bytes, 1)),
   outcome: storedIn(bytes) ?? rejectionIn(bytes),

@@ -84,7 +84,6 @@ function follow(duplex: AppendStream, left: () => void) {
       waiting.set(id, { resolve, reject });
       return promise;
     },
-    /** The others may still get answers; new appends go to another stream. */
     giveUp(id: string): void {
       isSuspect = true;
       left();

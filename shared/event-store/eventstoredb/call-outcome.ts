@@ -30,8 +30,7 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
 };
 // gRPC's codes: some paths of the client give no type.
 const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
-// The code of these does not tell "no connection" from one lost after the call had arrived, so here
-// alone a library's text decides.
+// The code does not tell "no connection" from a lost one, so here alone a library's text decides.
 const NO_CONNECTION =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel closed before call started|Failed to discover/;
 

@@ -6,8 +6,7 @@ import type { ServerEvent } from './records.ts';
 const CALL_TIMEOUT_MS = 5000;
 const READ_TRIES_MAX = 2;
 const RETRY_MS = { minMs: 100, maxMs: 100 };
-// Clients with equal options share a connection, so each has others; the limit bounds connections
-// to a store that is down for days.
+// Clients with equal options share a connection, so each has others.
 const CLIENTS_MAX = 8;
 
 type EventStoreDbLogger = {
@@ -15,7 +14,6 @@ type EventStoreDbLogger = {
   warn(details: object, message: string): void;
 };
 
-/** Durations in milliseconds. */
 export type EventStoreDbOptions = {
   /** `esdb://[user:password@]host:port[,host:port…][?tls=false&…]`, or `esdb+discover://…`. */
   url: string;
@@ -121,7 +119,6 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     );
   };
 
-  /** Throws the client's error, or Overdue. */
   async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
     if (isClosed) throw closedFirst();
     const during = turn;
@@ -136,9 +133,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     }
   }
 
-  /**
-   * Retries within `ms`; undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole.
-   */
+  /** Undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole. */
   async function read(
     start: (client: Client) => Reading,
     { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
@@ -168,7 +163,6 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     once,
     read,
     isClosed: () => isClosed,
-    /** Gives up calls under way: an append may have been carried out. */
     async close(): Promise<void> {
       isClosed = true;
       for (const giveUp of underWay) giveUp(closedFirst());

@@ -35,10 +35,7 @@ const SILENCE_MS_MAX = 10_000;
 const CLOSE_MS_MAX = 500;
 
 export type EventStoreDb = EventStore & {
-  /**
-   * Reads within 2 s, shared by calls within a second. Throws StoreUnavailable, also while the
-   * store refuses the log to a subscription.
-   */
+  /** Shared by calls within a second. Throws StoreUnavailable, also while the log is refused. */
   ping(): Promise<void>;
   stats(): EventStoreDbStats;
 };

@@ -54,9 +54,7 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutResponse();
   }
 
-  /**
-   * The server cannot filter this read. Throws StoreUnavailable where its pages end before `upTo`.
-   */
+  /** The server cannot filter this read. Throws StoreUnavailable where it ends before `upTo`. */
   async function* ownPages({ after, limit, upTo }: LogRange) {
     let from = after;
     let left = limit;
@@ -74,7 +72,6 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
       yield own;
       if ((page.length < count && upTo === undefined) || fresh.length === 0) return;
       left -= own.length;
-      // A page without ours: the server may have written much there.
       size = own.length === 0 ? 2 * size : Math.max(2 * left, PAGE_EVENTS_MIN);
       from = fresh.at(-1)?.position;
     }
@@ -86,7 +83,6 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     return own;
   }
 
-  /** No event of ours lies between `end` and `upTo`. */
   let seen: { end: LogPosition | undefined; upTo: LogPosition | undefined } | undefined;
 
   async function end(): Promise<LogPosition | undefined> {

@@ -1,6 +1,4 @@
-/**
- * The client's classes write a subscription's request; events are read here as bytes (ADR-0007).
- */
+/** The client's classes write a subscription's request; we read events as bytes (ADR-0007). */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
@@ -37,10 +35,7 @@ function filterOf(types: readonly EventType[] | undefined) {
   return filter;
 }
 
-/**
- * To all our streams, or to types of events by the beginnings of their names: the server filters by
- * one of the two alone.
- */
+/** All our streams, or types of events: the server filters by one of the two alone. */
 export function subscriptionOf(
   from: LogPosition | undefined,
   types: readonly EventType[] | undefined,
@@ -66,7 +61,6 @@ export function subscriptionOf(
   return request;
 }
 
-/** Its reader then finds that it is no event of ours. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -72,14 +72,12 @@ export function parsePosition(position: Position | null): LogPosition | undefine
   return { commit: BigInt(match[1] as string), prepare: BigInt(match[2] as string) };
 }
 
-/** Undefined is the start. */
 export function comparePositions(a: LogPosition | undefined, b: LogPosition | undefined): number {
   const [left, right] = [a ?? { commit: -1n, prepare: -1n }, b ?? { commit: -1n, prepare: -1n }];
   const difference = left.commit - right.commit || left.prepare - right.prepare;
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Bytes of JSON. */
 export type Proposed = { id: string; type: string; data: Uint8Array; metadata: Uint8Array };
 
 const utf8 = new TextEncoder();

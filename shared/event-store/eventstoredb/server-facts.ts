@@ -15,7 +15,6 @@ import { overdueAfter, swallow } from './connection.ts';
 
 export type ClusterMember = { address: string; state: string; isAlive: boolean };
 
-/** `unknown`: another answer, or none. */
 export type Right = 'allowed' | 'refused' | 'unknown';
 
 /** `version` is null, and `members` empty, where the server does not say. */
@@ -71,7 +70,6 @@ const membersOf = async (client: Client): Promise<ClusterMember[]> => {
   }));
 };
 
-/** An unanswered question makes its own fact unknown alone. */
 const rightTo = async (ms: number, work: () => Promise<unknown>): Promise<Right> => {
   try {
     await within(ms, work(), overdueAfter(ms));
@@ -86,9 +84,7 @@ const readOne = async (client: EventStoreDBClient): Promise<void> => {
   for await (const _ of events);
 };
 
-/**
- * Tries each right on a new stream, which stays where the user is refused. Throws as `addressOf`.
- */
+/** Tries each right on a new stream, which may stay. Throws as `addressOf`. */
 export const askServer = async (url: string, questionMsMax = 2_000): Promise<ServerFacts> => {
   const address = addressOf(url);
   const client = firstClient(address);

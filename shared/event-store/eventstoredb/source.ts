@@ -117,7 +117,6 @@ export function createOwnEvents() {
         }
       }
     },
-    /** True once for the id of each own event. */
     follow(types: readonly EventType[] | undefined, signal: AbortSignal): (id: string) => boolean {
       const follower: Follower = { ids: new Set(), types };
       if (!signal.aborted) {

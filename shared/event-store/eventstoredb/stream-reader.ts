@@ -14,7 +14,6 @@ const REMOVALS_MAX = 10_000;
 // The stream of `logIdOf`, one event: reads of the whole log stall a small server.
 const PINGED = 'meta-log-id';
 
-/** They spare a read. */
 export function knownEnds() {
   const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
   return {
@@ -56,10 +55,7 @@ const LAST_EVENT = {
   requiresLeader: true,
 } as const;
 
-/**
- * Reads throw StoreUnavailable, and StreamNotWhole for a deleted stream; `readStream`
- * UnreadableStream too.
- */
+/** Throws StoreUnavailable, and StreamNotWhole; `readStream` UnreadableStream too. */
 export function createStreamReader({ read }: Connection, ends: KnownEnds, removals: Removals) {
   const last = (stream: string) => read((client) => client.readStream(stream, LAST_EVENT));
 

@@ -30,14 +30,12 @@ const BACK_OFF: BackOff = { minMs: 100, maxMs: 5000 };
 // A sooner end without an event is a failure, so that the back-off grows.
 const LASTED_MS = 5000;
 
-/** Never throws. */
 export type Source = {
   pause(): void;
   resume(): void;
   cancel(): void;
 };
 
-/** Nothing counts after `ended`. */
 export type SourceListener = {
   sign(): void;
   event(event: ServerEvent): void;
@@ -54,7 +52,6 @@ type Subscribing = {
   /** Throws when the store does not answer. */
   lags(after: LogPosition | undefined): Promise<boolean>;
   confirmMsMax: number;
-  /** A subscription silent for so long is compared with the log. */
   silenceMsMax: number;
   backOff?: BackOff | undefined;
   logger: {
@@ -212,9 +209,7 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
   }
 }
 
-/**
- * Subscribes again after a failure of the store. Throws RangeError for a text that is no position.
- */
+/** Resumes after a failure. Throws RangeError for a text that is no position. */
 export async function* subscribeAndResume(
   options: Subscribing,
   after: Position | null,

@@ -11,10 +11,7 @@ export type Writer = {
   message(field: number, write: () => void): void;
 };
 
-/**
- * Writes from the end, last field first, so that a part's length is known. Throws RangeError beyond
- * `bytesMax`.
- */
+/** From the end, last field first. Throws RangeError beyond `bytesMax`. */
 export function messageOf(bytesMax: number, write: (writer: Writer) => void): Buffer {
   const buffer = Buffer.allocUnsafe(bytesMax);
   let start = bytesMax;
@@ -105,7 +102,6 @@ export function eachField(
   }
 }
 
-/** Throws as `eachField`. */
 export function partOf(bytes: Uint8Array, field: number, within?: Part): Part | undefined {
   let found: Part | undefined;
   eachField(bytes, within ?? { from: 0, to: bytes.length }, (number, part) => {

@@ -7,10 +7,7 @@ type StreamHead = { id: number; revision: number; hash: string };
 
 type Appended = { outcome: AppendOutcome; end: LogEnd };
 
-/**
- * One transaction and fsync for a group. A job that conflicts leaves the others alone; where the
- * file fails, none is stored and Failed is thrown.
- */
+/** A job that conflicts leaves the others alone; where the file fails, none is stored: Failed. */
 export function appender(database: DatabaseSync, statements: Statements) {
   /** SQLite rolls back by itself after some errors. Throws Failed where it cannot. */
   function rollBack(unknown: boolean): void {

@@ -56,10 +56,7 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
   return database;
 }
 
-/**
- * By its address (`file:///…?immutable=1`), or a copy by its path, which is brought to the newest
- * form. Throws as `openDatabase`.
- */
+/** By its address (`file:///…?immutable=1`), or a copy's path. Throws as `openDatabase`. */
 export function openForReading(file: string): DatabaseSync {
   const isCopy = !file.startsWith('file:');
   const database = new DatabaseSync(file, { readOnly: !isCopy });
@@ -122,7 +119,6 @@ export function prepareAll(database: DatabaseSync) {
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
-    /** Links (verify-chain.ts). */
     chain: database.prepare(
       `SELECT ${POSITION} AS position, s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
          e.log_hash AS logHash, e.text,

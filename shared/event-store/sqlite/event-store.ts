@@ -1,6 +1,5 @@
 /**
- * The main-thread half of the store in one SQLite file. A worker thread owns the file (worker.ts),
- * so that a slow disk never stalls the event loop; no other process may write it.
+ * A worker thread owns the file, so that a slow disk never stalls; no other process may write it.
  */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { createScanThread } from '../../runtime/scan-thread.ts';
@@ -15,7 +14,6 @@ import { rethrow, startThread, type Thread } from './thread.ts';
 export type SqliteEventStoreOptions = {
   /** Made with mode 0600. */
   file: string;
-  /** A line when the file takes no events, and when it takes them again. */
   logger?: { warn(details: object, message: string): void };
   /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
@@ -28,10 +26,7 @@ const SCANS_LOWERED_BY = 10;
 export type SqliteEventStore = EventStore & {
   lastPosition(): Position | null;
   stats(): SqliteEventStoreStats;
-  /**
-   * Throws StoreUnavailable where the store takes no events. After a failed append it tries a
-   * write: a process that reports itself not ready may get no append.
-   */
+  /** Throws StoreUnavailable where the store takes no events; after a failed append it writes. */
   ping(): Promise<void>;
 };
 
@@ -70,9 +65,8 @@ export async function openSqliteEventStore(
 }
 
 /**
- * Opens a file that no process writes, damaged or not: SQLite's address (`file:///…?immutable=1`)
- * or a copy's path. An append throws StoreUnavailable, a damaged part StoreFileUnusable;
- * `claimMeta` stores nothing.
+ * For a file that no process writes: `file:///…?immutable=1` or a copy's path. An append throws
+ * StoreUnavailable, a damaged part StoreFileUnusable; `claimMeta` stores nothing.
  */
 export async function openSqliteForReading(file: string): Promise<EventStore> {
   const thread = await startThread({ file, readOnly: true }, () => undefined).catch(rethrow);

@@ -11,7 +11,6 @@ import type { Thread } from './thread.ts';
 const WAITING_APPENDS_MAX = 10_000;
 
 export type SqliteEventStoreStats = {
-  /** Without repeats. */
   appends: number;
   /** One fsync each. */
   commits: number;
@@ -40,10 +39,7 @@ function appendError({ message, unknown }: Failure): Error {
   return unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message);
 }
 
-/**
- * All appends of a turn, or since the thread got the last group, become one transaction with one
- * fsync.
- */
+/** All appends of a turn, or since the last group, become one transaction with one fsync. */
 export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | undefined) {
   const counters: SqliteEventStoreStats = { appends: 0, commits: 0, events: 0 };
   let waiting: Waiting[] = [];

@@ -2,14 +2,12 @@ import type { EventType } from '../../payment/events.ts';
 import { isReadable } from '../codec.ts';
 import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from '../port.ts';
 
-// A subscriber may lag so far before it reads the store: 0.8 MB. Many more would outlive two
-// garbage collections (ADR-0112).
+// A subscriber may lag so far before it reads the store: 0.8 MB (ADR-0112).
 const KEPT_EVENTS = 512;
 const BATCH_EVENTS_MAX = 1000;
 
 export type LiveTail = ReturnType<typeof liveTail>;
 
-/** The last events without a gap, in memory, so that a live subscription costs no read. */
 export function liveTail(last: number) {
   let kept: RecordedEvent[] = [];
   const listeners = new Set<() => void>();
@@ -30,7 +28,6 @@ export function liveTail(last: number) {
       const from = position - (end - kept.length);
       return from < 0 ? undefined : kept.slice(from, from + limit);
     },
-    /** Until its result is called. */
     listen(listener: () => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -51,10 +48,7 @@ export const positionNumber = (position: Position | null): number => {
 
 type ReadPage = (after: Position, limit: number) => Promise<(RecordedEvent | UnreadableEvent)[]>;
 
-/**
- * From the tail, or in pages from the store. Throws as `readPage`, and RangeError past the end of
- * the log: its reader has seen events that are gone, which waiting does not mend.
- */
+/** Throws as `readPage`, and RangeError past the end of the log: events its reader saw are gone. */
 export async function* follow(
   tail: LiveTail,
   readPage: ReadPage,

@@ -11,8 +11,7 @@ const appendOnly = (table: string): string =>
 
 /** Each runs once, in its own transaction. Add to the list; never change an entry. */
 const MIGRATIONS = [
-  // Payment ids can be random: numbered streams let only the small index of names grow at random
-  // places.
+  // Payment ids can be random: only the small index of names then grows at random places.
   `CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
    CREATE TABLE events (
      position INTEGER PRIMARY KEY,

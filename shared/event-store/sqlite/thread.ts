@@ -12,7 +12,6 @@ export type Thread = {
   ): Promise<ReturnType<Handlers[N]>>;
 };
 
-/** As the port's error, where it is the thread's failure. */
 export function rethrow(error: unknown): never {
   if (!(error instanceof Failed)) throw error;
   const { message, failure } = error;
@@ -26,10 +25,7 @@ type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) =>
 /** A group's leftovers are garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
-/**
- * Resolves once the file is open; rejects with Failed, as each call. `onFatal` is called at most
- * once, later. The thread keeps the process alive while a call waits.
- */
+/** Rejects with Failed, as each call; `onFatal` is called at most once, later. */
 export async function startThread(
   workerData: WorkerOptions,
   onFatal: (failure: Failure) => void,
@@ -64,7 +60,6 @@ export async function startThread(
     reportFatal = undefined;
   }
 
-  /** An append under way may or may not be stored. */
   function ended(message: string): void {
     gone ??= new Failed({ kind: 'fatal', message, unknown: true });
     fatal(gone.failure);

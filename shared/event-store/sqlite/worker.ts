@@ -78,10 +78,7 @@ const place = placeOf();
 let stopped: Failure | undefined;
 let diskFull = false;
 
-/**
- * SQLite goes on in a file that was moved away, and its commits are gone with the process. Throws
- * Failed where a start would open another file.
- */
+/** In a moved file SQLite goes on, and its commits are lost. Throws Failed. */
 function requireInPlace(): void {
   if (placeOf() === place) return;
   const message = `${file} or its -wal was moved, deleted or replaced while it was open`;
@@ -148,7 +145,6 @@ function handle({ call, name, args }: Request): void {
   if (name === 'close') port?.close();
 }
 
-/** Damage in a file that is only read does not keep the rest from being read. */
 const unforeseen = (error: unknown): Failure => {
   const failure = failureOf(error, false);
   return readOnly ? { ...failure, kind: 'unusable' } : failure;

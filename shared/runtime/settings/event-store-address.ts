@@ -1,7 +1,4 @@
-/**
- * The client's exceptions do not name the setting. No problem repeats a part that may hold a
- * password.
- */
+/** No problem repeats a part that may hold a password. */
 import { X509Certificate } from 'node:crypto';
 import { type Report, readText } from './files.ts';
 
