@@ -206,7 +206,10 @@ const changeFor = async (
   });
 };
 
-/** Another merchant's payment does not exist. Throws StreamNotWhole where the log lacks a part. */
+/**
+ * Another merchant's payment does not exist, in the same words. Throws StreamNotWhole where the log
+ * lacks a part.
+ */
 const ownPayment = async (
   { commands, readModels }: CommandApi,
   { merchantId }: Sender,

@@ -1,5 +1,6 @@
 /**
- * Each request goes once. Only a create's confirm moves money: before it, what fails is NOT_SENT.
+ * Each request goes once. Only a create's confirm moves money: a failure before it is NOT_SENT, a
+ * card or amount that Stripe rejects is DECLINED.
  */
 import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
 import { within } from '../../../shared/runtime/back-off.ts';
@@ -98,7 +99,10 @@ const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuest
   return { ...question, authorizationId, authorizationReference };
 };
 
-/** The earlier request may still run, so only Stripe's objects decide. */
+/**
+ * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
+ * follow-up's key may be taken by its fence.
+ */
 const afterKeyTaken = async (
   { call, nowMs }: Execution,
   question: OperationQuestion,

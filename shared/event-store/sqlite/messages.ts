@@ -21,7 +21,10 @@ export type AppendOutcome =
   | { repeated: Row[] }
   | { conflict: string };
 
-/** `busy`: try again later; `fatal`: this process can never write again and must exit. */
+/**
+ * `busy`: try again later; `fatal`: this process can never write again and must exit; `unusable`:
+ * the file cannot be opened.
+ */
 type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
 /** `unknown`: the failed commit may turn out to be stored after a restart. */
 export type Failure = { kind: FailureKind; message: string; unknown: boolean };
