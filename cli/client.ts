@@ -5,7 +5,7 @@
 import { userInfo } from 'node:os';
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
-import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
+import { CommandFailed, ServiceUnreachable } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
 
 /**

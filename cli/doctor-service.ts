@@ -13,9 +13,8 @@ import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { placeOf as breakText } from './breaks.ts';
 import { givenToken, jsonOf, openClient } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import type { EngineFinding } from './doctor-engines.ts';
-import { count } from './output.ts';
+import { CommandFailed, count } from './output.ts';
 
 /** `settings` are those in effect there; null where `reason` says why they could not be read. */
 export type ServiceFinding = {

@@ -4,7 +4,6 @@
  */
 import { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import {
   type EventStoreServerFinding,
@@ -20,7 +19,7 @@ import {
 } from './doctor-service.ts';
 import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, note, print, printJson, styled } from './output.ts';
+import { CommandFailed, columns, note, print, printJson, styled } from './output.ts';
 
 type Finding = {
   ok: boolean;

@@ -2,9 +2,8 @@
 import { Command } from 'commander';
 import type { ParkedList, ParkedRetry } from '../projector/contract.ts';
 import { jsonOf, openClient, postToFollowing } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, note, print, printJson } from './output.ts';
+import { CommandFailed, columns, note, print, printJson } from './output.ts';
 
 type Options = { format: Format };
 

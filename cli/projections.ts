@@ -3,9 +3,8 @@ import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { type Client, jsonOf, openClient, postToFollowing } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, counted, note, print, printJson, styled } from './output.ts';
+import { CommandFailed, columns, counted, note, print, printJson, styled } from './output.ts';
 import { resultOf } from './streams.ts';
 
 const ROUTE = '/ops/v1/projections';
