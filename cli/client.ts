@@ -176,6 +176,10 @@ export const jsonOf = async <T>(response: Promise<Response>): Promise<T> => {
   }
 };
 
+/** The JSON of an operators' route. Throws CommandFailed as openClient and jsonOf. */
+export const readOps = async <T>(path: string): Promise<T> =>
+  jsonOf<T>((await openClient({ scope: 'ops:admin' })).get(path));
+
 const ATTEMPTS_MAX = 8;
 
 /**

@@ -12,7 +12,7 @@ import type { DelivererStatus } from '../projector/webhooks/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { placeOf as breakText } from './breaks.ts';
-import { givenToken, jsonOf, openClient } from './client.ts';
+import { givenToken, openClient, readOps } from './client.ts';
 import type { EngineFinding } from './doctor-engines.ts';
 import { CommandFailed, count } from './output.ts';
 
@@ -61,9 +61,6 @@ const engineFinding = (
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
 };
 
-const read = async <T>(path: string): Promise<T> =>
-  jsonOf<T>((await openClient({ scope: 'ops:admin' })).get(path));
-
 /** `otherwise` gets the line of a CommandFailed. */
 const orReason = <T>(reading: Promise<T>, otherwise: (reason: string) => T): Promise<T> =>
   reading.catch((error: unknown) => {
@@ -81,8 +78,8 @@ const projectorPart = async (name: string, reading: Promise<State | undefined>) 
 
 /** The command API, whose health the gateway shows, knows neither the projector nor the relay. */
 const projectorFindings = (): Promise<EngineFinding[]> => {
-  const projector = read<{ projections: State[] }>('/ops/v1/projections');
-  const topics = read<{ relay: RelayStatus }>('/ops/v1/topics');
+  const projector = readOps<{ projections: State[] }>('/ops/v1/projections');
+  const topics = readOps<{ relay: RelayStatus }>('/ops/v1/topics');
   const relay = topics.then(({ relay: { state, error: reason } }) => ({ state, reason }));
   return Promise.all([
     projectorPart(
@@ -115,7 +112,7 @@ const NO_TOKEN =
 
 const settingsOf = async (config: Config): Promise<Pick<ServiceFinding, 'settings' | 'reason'>> => {
   if (!canSign(config)) return { settings: null, reason: NO_TOKEN };
-  const settings = read<ServiceSettings>('/ops/v1/settings');
+  const settings = readOps<ServiceSettings>('/ops/v1/settings');
   return orReason<Awaited<ReturnType<typeof settingsOf>>>(
     settings.then((found) => ({ settings: found })),
     (reason) => ({ settings: null, reason }),
@@ -163,8 +160,8 @@ const brokenItems = ({ verification: { broken, lastRunAt } }: LogStatus): Attent
 };
 
 export const lookForAttention = (): Promise<Attention> => {
-  const parked = read<ParkedList>('/ops/v1/parked').then(parkedItems);
-  const broken = read<LogStatus>('/ops/v1/log').then(brokenItems);
+  const parked = readOps<ParkedList>('/ops/v1/parked').then(parkedItems);
+  const broken = readOps<LogStatus>('/ops/v1/log').then(brokenItems);
   const items = Promise.all([parked, broken]).then((found) => ({ items: found.flat() }));
   return orReason<Attention>(items, (unknown) => ({ items: [], unknown }));
 };
