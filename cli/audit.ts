@@ -2,8 +2,7 @@
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Client, openClient } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
-import { money } from './output.ts';
+import { CommandFailed, money } from './output.ts';
 
 export type ShownEvent = AuditEvent | AuditUnreadableEvent;
 

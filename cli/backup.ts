@@ -13,9 +13,8 @@ import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import { Command } from 'commander';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import { makeDataDir, syncPath } from '../shared/runtime/private-files.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption } from './options.ts';
-import { counted, note, print, printJson } from './output.ts';
+import { CommandFailed, counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
 const EVENTS = 'events.sqlite';

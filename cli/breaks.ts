@@ -3,8 +3,7 @@ import type { AuditVerification } from '../audit/contract.ts';
 import type { LogBreak, LogBreaks } from '../shared/event-store/breaks.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { jsonOf, openClient } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
-import { columns, counted, note, print } from './output.ts';
+import { CommandFailed, columns, counted, note, print } from './output.ts';
 
 type Shown = LogBreak & { line?: number | undefined };
 

@@ -5,7 +5,7 @@
 import { userInfo } from 'node:os';
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
-import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
+import { CommandFailed, ServiceUnreachable } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
 
 /**
@@ -175,6 +175,10 @@ export const jsonOf = async <T>(response: Promise<Response>): Promise<T> => {
     throw new CommandFailed('the response is no JSON; is PAYMENTS_URL the address of the service?');
   }
 };
+
+/** The JSON of an operators' route. Throws CommandFailed as openClient and jsonOf. */
+export const readOps = async <T>(path: string): Promise<T> =>
+  jsonOf<T>((await openClient({ scope: 'ops:admin' })).get(path));
 
 const ATTEMPTS_MAX = 8;
 

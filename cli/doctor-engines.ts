@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Provider } from '../command-api/provider/port.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
@@ -60,14 +59,9 @@ const connectTo = async ({ host, port }: Address): Promise<string | undefined> =
   }
 };
 
-const connectToAny = async (addresses: readonly Address[]): Promise<string | undefined> => {
-  const causes = await Promise.all(addresses.map(connectTo));
-  return causes.some((cause) => cause === undefined) ? undefined : causes[0];
-};
-
 const addressOf = (text: string, byDefault: number): Address => {
-  const [, host = text, port] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(text) ?? [];
-  return { host, port: Number(port ?? byDefault) };
+  const [, host = text, port] = /^\[?(.*?)\]?(?::(\d*))?$/.exec(text) ?? [];
+  return { host, port: Number(port || byDefault) };
 };
 
 /** None for a scheme whose hosts come from DNS. */
@@ -85,15 +79,15 @@ type Probe = Pick<EngineFinding, 'engine' | 'place' | 'cause'> & {
 };
 
 const probe = async ({ addresses, call, hint, ...found }: Probe): Promise<EngineFinding> => {
-  const closed = await connectToAny(addresses);
-  if (closed !== undefined) return { ...found, state: 'down', fault: true, cause: closed };
+  const down = (cause: string) => ({ ...found, state: 'down', fault: true, cause });
+  const [closed, ...others] = await Promise.all(addresses.map(connectTo));
+  if (closed !== undefined && others.every((cause) => cause !== undefined)) return down(closed);
   try {
     const late = () => new Error(`no response within ${PROBE_MS_MAX} ms`);
     await within(PROBE_MS_MAX, call(), late);
     return { ...found, state: 'up', fault: false };
   } catch (error) {
-    const cause = `it listens, but: ${lineOf(error)}; ${hint}`;
-    return { ...found, state: 'down', fault: true, cause };
+    return down(`it listens, but: ${lineOf(error)}; ${hint}`);
   }
 };
 
@@ -118,90 +112,94 @@ const lookAtFile = (engine: string, folder: string, name: string): EngineFinding
   }
 };
 
-const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<EngineFinding> => {
-  if (url === undefined) return lookAtFile('event store', dataDir, 'events.sqlite');
-  return probe({
-    engine: 'event store',
-    place: withoutSecrets(url),
-    addresses: addressesOf(url, 2113),
-    call: async () => {
-      const { openEventStoreDb } = await import(
-        '../shared/event-store/eventstoredb/event-store.ts'
-      );
-      const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-      const store = await openEventStoreDb({ url, logger: log });
-      await store.ping().finally(() => void store.close());
-    },
-    hint: 'docs/eventstoredb.md shows the address for each kind of server',
-  });
+const openAndPing = async (
+  opening: Promise<{ ping(): Promise<unknown>; close(): unknown }>,
+): Promise<void> => {
+  const opened = await opening;
+  await opened.ping().finally(() => void opened.close());
 };
 
-const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFinding> => {
-  if (url === undefined) return lookAtFile('read models', dataDir, 'read-models.sqlite');
-  return probe({
-    engine: 'read models',
-    place: withoutSecrets(url),
-    addresses: addressesOf(url, 27017),
-    call: async () => {
-      const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
-      const readModels = await openMongoReadModels({ url, secrets: ['none: only a ping'] });
-      await readModels.ping().finally(() => void readModels.close());
-    },
-    hint: 'are user and password right, and is replicaSet in the address that of the server?',
-  });
-};
+const eventStore = ({ eventStoreDbUrl: url, dataDir }: Config): Probe | EngineFinding =>
+  url === undefined
+    ? lookAtFile('event store', dataDir, 'events.sqlite')
+    : {
+        engine: 'event store',
+        place: withoutSecrets(url),
+        addresses: addressesOf(url, 2113),
+        call: async () => {
+          const { openEventStoreDb } = await import(
+            '../shared/event-store/eventstoredb/event-store.ts'
+          );
+          const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+          await openAndPing(openEventStoreDb({ url, logger: log }));
+        },
+        hint: 'docs/eventstoredb.md shows the address for each kind of server',
+      };
 
-const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
+const readModels = ({ mongoUrl: url, dataDir }: Config): Probe | EngineFinding =>
+  url === undefined
+    ? lookAtFile('read models', dataDir, 'read-models.sqlite')
+    : {
+        engine: 'read models',
+        place: withoutSecrets(url),
+        addresses: addressesOf(url, 27017),
+        call: async () => {
+          const { openMongoReadModels } = await import(
+            '../shared/read-models/mongodb/read-models.ts'
+          );
+          await openAndPing(openMongoReadModels({ url, secrets: ['none: only a ping'] }));
+        },
+        hint: 'are user and password right, and is replicaSet in the address that of the server?',
+      };
+
+const kafka = ({ kafka: set }: Config): Probe | EngineFinding => {
   if (set === undefined) {
     const cause = 'nothing is published; set KAFKA_BROKERS to the brokers to publish';
     return withoutFault('Kafka', 'none', 'not set', cause);
   }
-  return probe({
+  return {
     engine: 'Kafka',
     place: set.brokers.join(','),
     addresses: set.brokers.map((broker) => addressOf(broker, 9092)),
-    call: async () => {
-      const { pingKafka } = await import('../projector/event-feed/kafka-connection.ts');
-      await pingKafka(set);
-    },
+    call: async () => (await import('../projector/event-feed/kafka-connection.ts')).pingKafka(set),
     hint: 'is this the listener that KAFKA_TLS and KAFKA_SASL_MECHANISM are for?',
-  });
+  };
 };
 
-const providerProbe = (config: Config, url: string): Probe => {
+const provider = (config: Config): Probe | EngineFinding => {
   const { stripe } = config;
-  const { hostname, port, protocol } = new URL(url);
-  const callOn = async <T>(call: (opened: Provider) => Promise<T>): Promise<T> => {
-    const { openOuterProvider } = await import('../command-api/open-provider.ts');
-    const opened = openOuterProvider(config);
-    return call(opened).finally(() => void opened.close());
-  };
-  const to = {
-    engine: 'provider',
-    place: withoutSecrets(url),
-    addresses: [addressOf(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`, 443)],
-  };
-  if (stripe === undefined) {
-    const hint = 'is PROVIDER_TOKEN its token, and does it speak docs/provider.md?';
-    return { ...to, hint, call: () => callOn((opened) => opened.ledger(null, 1)) };
-  }
-  return {
-    cause: stripe.live ? 'Stripe in live mode, moves money' : 'Stripe in test mode, moves no money',
-    ...to,
-    hint: 'is STRIPE_SECRET_KEY a key that is not rolled, and are the accounts of MERCHANTS_FILE its own?',
-    // The ledger from now on is short.
-    call: () => callOn((opened) => opened.ledgerEnd(`${Math.floor(Date.now() / 1_000)}.`)),
-  };
-};
-
-const provider = async (config: Config): Promise<EngineFinding> => {
-  const url = config.stripe?.url ?? config.provider.url;
+  const url = stripe?.url ?? config.provider.url;
   if (url === undefined) {
     const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
     return withoutFault('provider', 'none', 'in the service', cause);
   }
-  return probe(providerProbe(config, url));
+  const { hostname, port, protocol } = new URL(url);
+  return {
+    ...(stripe && {
+      cause: `Stripe in ${stripe.live ? 'live mode, moves money' : 'test mode, moves no money'}`,
+    }),
+    engine: 'provider',
+    place: withoutSecrets(url),
+    addresses: [addressOf(`${hostname}:${port}`, protocol === 'https:' ? 443 : 80)],
+    call: async () => {
+      const { openOuterProvider } = await import('../command-api/open-provider.ts');
+      const opened = openOuterProvider(config);
+      // Stripe's ledger from now on is short.
+      const reading = stripe
+        ? opened.ledgerEnd(`${Math.floor(Date.now() / 1_000)}.`)
+        : opened.ledger(null, 1);
+      await reading.finally(() => void opened.close());
+    },
+    hint: stripe
+      ? 'is STRIPE_SECRET_KEY a key that is not rolled, and are the accounts of MERCHANTS_FILE its own?'
+      : 'is PROVIDER_TOKEN its token, and does it speak docs/provider.md?',
+  };
 };
 
 export const lookAtEngines = (config: Config): Promise<EngineFinding[]> =>
-  Promise.all([eventStore(config), readModels(config), kafka(config), provider(config)]);
+  Promise.all(
+    [eventStore, readModels, kafka, provider].map(async (of) => {
+      const found = of(config);
+      return 'call' in found ? probe(found) : found;
+    }),
+  );

@@ -12,10 +12,9 @@ import type { DelivererStatus } from '../projector/webhooks/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { placeOf as breakText } from './breaks.ts';
-import { givenToken, jsonOf, openClient } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
+import { givenToken, openClient, readOps } from './client.ts';
 import type { EngineFinding } from './doctor-engines.ts';
-import { count } from './output.ts';
+import { CommandFailed, count } from './output.ts';
 
 /** `settings` are those in effect there; null where `reason` says why they could not be read. */
 export type ServiceFinding = {
@@ -28,13 +27,14 @@ export type ServiceFinding = {
 
 const RESPONSE_MS_MAX = 8_000;
 
-type State = { state: string; simulated?: boolean; stripe?: string; reason?: string };
+type State = { state: string; simulated?: boolean; stripe?: string; reason?: string | undefined };
 type Health = { engines?: Record<string, State> };
 
-const ENGINES: Record<string, string> = {
-  eventStore: 'event store',
-  readModels: 'read models',
-  relay: 'Kafka',
+/** Each with the setting that names its place, and the place without it. */
+const ENGINES: Record<string, readonly [engine: string, setting: string, byDefault: string]> = {
+  eventStore: ['event store', 'EVENTSTOREDB_URL', 'SQLite, events.sqlite'],
+  readModels: ['read models', 'MONGODB_URL', 'SQLite, read-models.sqlite'],
+  relay: ['Kafka', 'KAFKA_BROKERS', 'none'],
 };
 
 type Known = 'up' | ProjectorStatus['state'] | DelivererStatus['state'] | RelayState;
@@ -42,14 +42,10 @@ const WELL: Known[] = ['up', 'off', 'idle', 'starting', 'catching-up', 'running'
 
 const placeOf = (name: string, settings: ServiceSettings | null): string => {
   if (settings === null) return '';
-  const given = (setting: string, otherwise: string) => {
-    const { value = 'not set' } = settings.settings.find((one) => one.name === setting) ?? {};
-    return value === 'not set' ? otherwise : value;
-  };
-  if (name === 'eventStore') return given('EVENTSTOREDB_URL', 'SQLite, events.sqlite');
-  if (name === 'readModels') return given('MONGODB_URL', 'SQLite, read-models.sqlite');
   if (name === 'provider') return settings.provider.address ?? 'in the service';
-  return name === 'relay' ? given('KAFKA_BROKERS', 'none') : '';
+  const [, setting, byDefault = ''] = ENGINES[name] ?? [];
+  const found = settings.settings.find((one) => one.name === setting);
+  return found === undefined || found.value === 'not set' ? byDefault : found.value;
 };
 
 const engineFinding = (
@@ -59,34 +55,39 @@ const engineFinding = (
 ): EngineFinding => {
   const test = stripe === 'test' ? 'Stripe in test mode, moves no money' : undefined;
   const cause = reason ?? (simulated === true ? 'simulated, moves no money' : test);
-  const engine = ENGINES[name] ?? name;
+  const [engine = name] = ENGINES[name] ?? [];
   const place = placeOf(name, settings);
   const found = { engine, place, state, fault: !WELL.some((well) => well === state) };
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
 };
 
-const projectorPart = async (name: string, read: Promise<State | undefined>) => {
-  try {
-    return engineFinding(name, (await read) ?? { state: 'unknown' }, null);
-  } catch (error) {
-    if (!(error instanceof CommandFailed)) throw error;
-    const reason = `${error.message}; is the projector running, and is this the address of the gateway?`;
-    return engineFinding(name, { state: 'unknown', reason }, null);
-  }
+/** `otherwise` gets the line of a CommandFailed. */
+const orReason = <T>(reading: Promise<T>, otherwise: (reason: string) => T): Promise<T> =>
+  reading.catch((error: unknown) => {
+    if (error instanceof CommandFailed) return otherwise(error.message);
+    throw error;
+  });
+
+const projectorPart = async (name: string, reading: Promise<State | undefined>) => {
+  const found = await orReason(reading, (line) => ({
+    state: 'unknown',
+    reason: `${line}; is the projector running, and is this the address of the gateway?`,
+  }));
+  return engineFinding(name, found ?? { state: 'unknown' }, null);
 };
 
 /** The command API, whose health the gateway shows, knows neither the projector nor the relay. */
-const projectorFindings = async (): Promise<EngineFinding[]> => {
-  const client = await openClient({ scope: 'ops:admin' });
-  const projector = async () => {
-    const list = await jsonOf<{ projections: State[] }>(client.get('/ops/v1/projections'));
-    return list.projections[0];
-  };
-  const relay = async () => {
-    const { relay: own } = await jsonOf<{ relay: RelayStatus }>(client.get('/ops/v1/topics'));
-    return { state: own.state, ...(own.error !== undefined && { reason: own.error }) };
-  };
-  return Promise.all([projectorPart('projector', projector()), projectorPart('relay', relay())]);
+const projectorFindings = (): Promise<EngineFinding[]> => {
+  const projector = readOps<{ projections: State[] }>('/ops/v1/projections');
+  const topics = readOps<{ relay: RelayStatus }>('/ops/v1/topics');
+  const relay = topics.then(({ relay: { state, error: reason } }) => ({ state, reason }));
+  return Promise.all([
+    projectorPart(
+      'projector',
+      projector.then(({ projections }) => projections[0]),
+    ),
+    projectorPart('relay', relay),
+  ]);
 };
 
 /** Undefined where nothing responds. */
@@ -111,13 +112,11 @@ const NO_TOKEN =
 
 const settingsOf = async (config: Config): Promise<Pick<ServiceFinding, 'settings' | 'reason'>> => {
   if (!canSign(config)) return { settings: null, reason: NO_TOKEN };
-  try {
-    const client = await openClient({ scope: 'ops:admin' });
-    return { settings: await jsonOf<ServiceSettings>(client.get('/ops/v1/settings')) };
-  } catch (error) {
-    if (error instanceof CommandFailed) return { settings: null, reason: error.message };
-    throw error;
-  }
+  const settings = readOps<ServiceSettings>('/ops/v1/settings');
+  return orReason<Awaited<ReturnType<typeof settingsOf>>>(
+    settings.then((found) => ({ settings: found })),
+    (reason) => ({ settings: null, reason }),
+  );
 };
 
 /** Asks the service at the address of this shell. Throws CommandFailed where that is no address. */
@@ -126,12 +125,12 @@ export const lookAtService = async (config: Config): Promise<ServiceFinding> => 
   const shown = withoutSecrets(url);
   const health = await healthOf(url);
   if (health === undefined) return { url: shown, state: 'stopped', engines: [], settings: null };
-  const read = await settingsOf(config);
+  const found = await settingsOf(config);
   const engines = Object.entries(health.body.engines ?? {}).map(([name, state]) =>
-    engineFinding(name, state, read.settings),
+    engineFinding(name, state, found.settings),
   );
-  if (read.settings?.mode === 'command-api') engines.push(...(await projectorFindings()));
-  return { url: shown, state: health.isReady ? 'running' : 'not ready', engines, ...read };
+  if (found.settings?.mode === 'command-api') engines.push(...(await projectorFindings()));
+  return { url: shown, state: health.isReady ? 'running' : 'not ready', engines, ...found };
 };
 
 /** Waits for a person although settings and engines are well; `next` is the command that shows all of it. */
@@ -160,16 +159,9 @@ const brokenItems = ({ verification: { broken, lastRunAt } }: LogStatus): Attent
   return [{ reason: 'LOG_BROKEN', what, next: 'payments verify --all' }];
 };
 
-export const lookForAttention = async (): Promise<Attention> => {
-  try {
-    const client = await openClient({ scope: 'ops:admin' });
-    const [parked, log] = await Promise.all([
-      jsonOf<ParkedList>(client.get('/ops/v1/parked')),
-      jsonOf<LogStatus>(client.get('/ops/v1/log')),
-    ]);
-    return { items: [...parkedItems(parked), ...brokenItems(log)] };
-  } catch (error) {
-    if (!(error instanceof CommandFailed)) throw error;
-    return { items: [], unknown: error.message };
-  }
+export const lookForAttention = (): Promise<Attention> => {
+  const parked = readOps<ParkedList>('/ops/v1/parked').then(parkedItems);
+  const broken = readOps<LogStatus>('/ops/v1/log').then(brokenItems);
+  const items = Promise.all([parked, broken]).then((found) => ({ items: found.flat() }));
+  return orReason<Attention>(items, (unknown) => ({ items: [], unknown }));
 };

@@ -33,18 +33,8 @@ const orElse = <T>(otherwise: T, read: () => T): T => {
   }
 };
 
-const isWritableFolder = (path: string): boolean => {
-  accessSync(path, constants.W_OK | constants.X_OK);
-  return statSync(path).isDirectory();
-};
-
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
-
-const freeIn = (path: string): number => {
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize;
-};
 
 const filesIn = (path: string) =>
   readdirSync(path, { withFileTypes: true })
@@ -64,8 +54,14 @@ const problemOf = (path: string, writable: boolean, freeBytes: number | null) =>
 export const lookAtDataFolder = (path: string) => {
   const exists = existsSync(path);
   const at = nearestExisting(path);
-  const writable = orElse(false, () => isWritableFolder(at));
-  const freeBytes = orElse(null, () => freeIn(at));
+  const writable = orElse(false, () => {
+    accessSync(at, constants.W_OK | constants.X_OK);
+    return statSync(at).isDirectory();
+  });
+  const freeBytes = orElse(null, () => {
+    const { bavail, bsize } = statfsSync(at);
+    return bavail * bsize;
+  });
   const problem = problemOf(path, writable, freeBytes);
   return {
     path,

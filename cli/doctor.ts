@@ -4,7 +4,6 @@
  */
 import { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import {
   type EventStoreServerFinding,
@@ -20,10 +19,9 @@ import {
 } from './doctor-service.ts';
 import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, note, print, printJson, styled } from './output.ts';
+import { CommandFailed, columns, note, print, printJson, styled } from './output.ts';
 
 type Finding = {
-  ok: boolean;
   /** Of this shell's settings; with any of them no process starts. */
   problems: string[];
   warnings: readonly string[];
@@ -82,18 +80,11 @@ const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Atten
 const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
   const service = await lookAtService(config);
   const { url, state, reason, settings } = service;
-  const isStopped = state === 'stopped';
-  const engines = isStopped ? await lookAtEngines(config) : service.engines;
+  const engines = state === 'stopped' ? await lookAtEngines(config) : service.engines;
   const dataFolder = folderOf(config, service);
   const eventStoreServer = await serverOf(config, engines);
   const attention = settings === null ? { items: [] } : await lookForAttention();
-  const isWell =
-    attention.unknown === undefined &&
-    dataFolder?.problem === undefined &&
-    engines.every(({ fault }) => !fault) &&
-    (eventStoreServer?.faults ?? []).length === 0;
   return {
-    ok: isWell && state === 'running' && settings !== null,
     problems: [],
     warnings: settings?.warnings ?? config.warnings,
     service: { url, state, ...(reason === undefined ? {} : { reason }) },
@@ -175,6 +166,7 @@ const whyStopped = ({ service, dataFolder }: Finding): string =>
     ? `no service answers at ${service?.url}, and one holds the data folder: are HOST and PORT here its own?`
     : `the service is stopped: nothing answers at ${service?.url}; start it with npm start, or set PAYMENTS_URL`;
 
+/** Each is a line on stderr; with any of them the exit code is 1. */
 const failures = (finding: Finding): string[] => {
   const { problems, service, dataFolder, engines, eventStoreServer } = finding;
   if (problems.length > 0)
@@ -189,24 +181,22 @@ const failures = (finding: Finding): string[] => {
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
     dataFolder?.problem,
     ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
-    ...attentionLines(finding),
   ];
   return lines.filter((line) => typeof line === 'string');
 };
-
-const attentionLines = ({ attention }: Finding): string[] =>
-  attention.map(({ what, next }) => `${what}; next: ${next}`);
 
 const doctor = async ({ format }: { format: Format }): Promise<void> => {
   const { settings, problems, config } = lookAtSettings(process.env);
   const finding: Finding =
     config === undefined
-      ? { ok: false, problems, settingsOf: 'shell', settings, ...NOTHING }
+      ? { problems, settingsOf: 'shell', settings, ...NOTHING }
       : await examineWith(config, settings);
-  if (format === 'json') printJson(finding);
+  const failed = failures(finding);
+  const ok = failed.length === 0;
+  if (format === 'json') printJson({ ok, ...finding });
   else show(finding);
-  const lines = finding.ok ? attentionLines(finding) : failures(finding);
-  if (lines.length > 0) throw new CommandFailed(lines.join('\npayments: '), finding.ok ? 3 : 1);
+  const lines = [...failed, ...finding.attention.map(({ what, next }) => `${what}; next: ${next}`)];
+  if (lines.length > 0) throw new CommandFailed(lines.join('\npayments: '), ok ? 3 : 1);
   if (format === 'pretty')
     note('', 'Nothing is wrong. Next: payments projections status says how far read models are');
 };

@@ -9,7 +9,6 @@ import { decode } from '../shared/event-store/codec.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyPart, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
-import { CommandFailed, noteMisfit } from './command-failed.ts';
 import {
   exportLines,
   type Manifest,
@@ -21,7 +20,8 @@ import {
   requireWholeLog,
   wholeLogCheck,
 } from './export-file.ts';
-import { publicKeyIn } from './sealing-key.ts';
+import { CommandFailed, noteMisfit } from './output.ts';
+import { publicKeyIn } from './settings.ts';
 
 /** A moment of a payment; with neither field the present. */
 export type At = { revision?: string; at?: string };

@@ -20,7 +20,7 @@ import {
 } from '../shared/event-store/verify-chain.ts';
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
-import { CommandFailed } from './command-failed.ts';
+import { CommandFailed } from './output.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 

@@ -12,11 +12,9 @@ import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.t
 import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption } from './options.ts';
-import { note, print, printJson } from './output.ts';
-import { keyPlaceOf, readPublicKey } from './sealing-key.ts';
-import { readSettings } from './settings.ts';
+import { CommandFailed, note, print, printJson } from './output.ts';
+import { keyPlaceOf, readPublicKey, readSettings } from './settings.ts';
 
 type Options = { data?: string; format: Format };
 

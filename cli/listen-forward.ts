@@ -6,9 +6,8 @@
 import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
 import { openClient } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import type { Format } from './options.ts';
-import { note, print, quoted } from './output.ts';
+import { CommandFailed, note, print, quoted } from './output.ts';
 import { followStream } from './streams.ts';
 
 export type ForwardOptions = {

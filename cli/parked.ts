@@ -1,16 +1,14 @@
 /** `payments parked`: payments that the projector has parked at a poison event. */
 import { Command } from 'commander';
 import type { ParkedList, ParkedRetry } from '../projector/contract.ts';
-import { jsonOf, openClient, postToFollowing } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
+import { jsonOf, openClient, postToFollowing, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, note, print, printJson } from './output.ts';
+import { CommandFailed, columns, note, print, printJson } from './output.ts';
 
 type Options = { format: Format };
 
 const list = async ({ format }: Options): Promise<void> => {
-  const client = await openClient({ scope: 'ops:admin' });
-  const { parked } = await jsonOf<ParkedList>(client.get('/ops/v1/parked'));
+  const { parked } = await readOps<ParkedList>('/ops/v1/parked');
   if (format === 'json') return printJson(parked);
   if (parked.length === 0) return note('No payment is parked.');
   const rows = parked.map((one) => [one.paymentId, String(one.revision), one.since, one.reason]);

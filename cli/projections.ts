@@ -2,10 +2,9 @@
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
-import { type Client, jsonOf, openClient, postToFollowing } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
+import { type Client, openClient, postToFollowing, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, counted, note, print, printJson, styled } from './output.ts';
+import { CommandFailed, columns, counted, note, print, printJson, styled } from './output.ts';
 import { resultOf } from './streams.ts';
 
 const ROUTE = '/ops/v1/projections';
@@ -44,8 +43,7 @@ const adviceFor = ({ state, parked }: Status): void => {
 };
 
 const status = async ({ format }: { format: Format }): Promise<void> => {
-  const client = await openClient({ scope: 'ops:admin' });
-  const { projections } = await jsonOf<{ projections: Status[] }>(client.get(ROUTE));
+  const { projections } = await readOps<{ projections: Status[] }>(ROUTE);
   if (format === 'json') return printJson(projections);
   const head = ['PROJECTION', 'STATE', 'CHECKPOINT', 'HEAD', 'BEHIND', 'PARKED'];
   print(...columns([head, ...projections.map(rowOf)]));

@@ -5,9 +5,8 @@ import type { PaymentReconciliation, Reconciliation } from '../command-api/recon
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import { auditClient, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import { dataOption, type Format, formatOption } from './options.ts';
-import { columns, count, money, print, printJson, styled } from './output.ts';
+import { CommandFailed, columns, count, money, print, printJson, styled } from './output.ts';
 import { resultOf } from './streams.ts';
 
 type Options = {

@@ -1,8 +1,7 @@
 /** The verbs of the command line, and one run of it from its arguments to its exit code. */
 import { Command, CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
-import { CommandFailed, failOnMisfit, noteMisfit } from './command-failed.ts';
-import { note } from './output.ts';
+import { CommandFailed, failOnMisfit, note, noteMisfit } from './output.ts';
 
 /** In the order of the help; each verb is loaded when it is named. */
 const VERBS: Readonly<Record<string, () => Promise<Command>>> = {

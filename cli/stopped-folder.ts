@@ -31,9 +31,8 @@ import { createLogger } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
-import { CommandFailed, noteMisfit } from './command-failed.ts';
-import { keyPlaceOf } from './sealing-key.ts';
-import { readSettings } from './settings.ts';
+import { CommandFailed, noteMisfit } from './output.ts';
+import { keyPlaceOf, readSettings } from './settings.ts';
 import { readablePath } from './stopped-file.ts';
 
 const EVENTS = 'events.sqlite';

@@ -3,8 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { TOKEN_EXPIRED } from '../audit/live.ts';
 import { type Client, orFail } from './client.ts';
-import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
-import { note } from './output.ts';
+import { CommandFailed, note, ServiceUnreachable } from './output.ts';
 import { type Progress, startProgress } from './progress-bar.ts';
 
 type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };

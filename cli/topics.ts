@@ -8,9 +8,8 @@ import type {
 } from '../projector/contract.ts';
 import { withoutControlSigns } from '../shared/runtime/error-text.ts';
 import { type Client, jsonOf, openClient, orFail, postToFollowing, textOf } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, count, note, print, printJson } from './output.ts';
+import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
 
 const SCOPE = 'ops:admin';
 const FOLLOW_MS = 500;

@@ -5,7 +5,7 @@ import type {
   ResolutionRequested,
   UnresolvedList,
 } from '../command-api/operator/contract.ts';
-import { jsonOf, openClient } from './client.ts';
+import { jsonOf, openClient, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
 import { columns, money, note, print, printJson } from './output.ts';
 
@@ -67,10 +67,7 @@ const approvalOf = ({ paymentId, operationId, request }: Unresolved): string[] =
 };
 
 const list = async ({ format }: { format: Format }): Promise<void> => {
-  const client = await openClient({ scope: 'ops:admin' });
-  const { unresolved, unconfirmed } = await jsonOf<UnresolvedList>(
-    client.get('/ops/v1/unresolved'),
-  );
+  const { unresolved, unconfirmed } = await readOps<UnresolvedList>('/ops/v1/unresolved');
   if (format === 'json') return printJson([...unresolved, ...unconfirmed]);
   if (unresolved.length === 0) note('Nothing is unresolved.');
   else print(...columns([HEAD, ...unresolved.map(rowOf)]));

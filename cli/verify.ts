@@ -5,11 +5,10 @@ import type { ReadModelsComparison } from '../projector/contract.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { acknowledgeBreaks, othersOf, placeOf, printAcknowledged, printBreaks } from './breaks.ts';
 import { jsonOf, openClient, postToFollowing } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import { readManifest, requireSeals } from './export-file.ts';
 import { dataOption, type Format, formatOption, keyOption } from './options.ts';
-import { columns, counted, note, print, printJson, styled } from './output.ts';
-import { publicKeyIn } from './sealing-key.ts';
+import { CommandFailed, columns, counted, note, print, printJson, styled } from './output.ts';
+import { publicKeyIn } from './settings.ts';
 import { resultOf } from './streams.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 

@@ -8,9 +8,8 @@ import type {
 } from '../command-api/webhooks/contract.ts';
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption, timeValue } from './options.ts';
-import { columns, note, print, printJson } from './output.ts';
+import { CommandFailed, columns, note, print, printJson } from './output.ts';
 
 type Options = { merchant?: string; format: Format };
 

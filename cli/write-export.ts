@@ -21,8 +21,8 @@ import {
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
-import { CommandFailed } from './command-failed.ts';
 import { lineCheck, type Manifest, manifestFileOf, manifestShape } from './export-file.ts';
+import { CommandFailed } from './output.ts';
 
 type Written = {
   count: number;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PaymentRequest } from '../../command-api/request/payment-request.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
-import { CommandFailed } from '../command-failed.ts';
+import { CommandFailed } from '../output.ts';
 
 type Json = Record<string, unknown>;
 

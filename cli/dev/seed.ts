@@ -2,9 +2,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
-import { CommandFailed } from '../command-failed.ts';
 import { type Format, formatOption } from '../options.ts';
-import { print, printJson } from '../output.ts';
+import { CommandFailed, print, printJson } from '../output.ts';
 import { startProgress } from '../progress-bar.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 

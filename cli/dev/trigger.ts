@@ -2,9 +2,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
-import { CommandFailed } from '../command-failed.ts';
 import { type Format, formatOption } from '../options.ts';
-import { money, note, print, printJson, quoted, styled } from '../output.ts';
+import { CommandFailed, money, note, print, printJson, quoted, styled } from '../output.ts';
 import { withOverrides } from './overrides.ts';
 import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 

@@ -1,5 +1,11 @@
 /** The files under docs/ that are made from the routes and the errors. */
-import { ERROR_GUIDE, FAILED_ENTRY, PAYMENT_FAILED } from '../../shared/http/error-guide.ts';
+import {
+  anchorOf,
+  ERROR_GUIDE,
+  type ErrorEntry,
+  FAILED_ENTRY,
+  PAYMENT_FAILED,
+} from '../../shared/http/error-guide.ts';
 import { ERROR_CODES, messageOf, statusOf } from '../../shared/http/errors.ts';
 import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 import { type DocumentForm, documentOf } from './document.ts';
@@ -41,14 +47,12 @@ A POST that got no outcome (a timeout, a 500, a 503) is safe to repeat with the 
 | error | status | message |
 |---|---|---|`;
 
-const anchored = (code: string): string => `[${code}](#${code.toLowerCase()})`;
+const anchored = (code: string): string => `[${code}](#${anchorOf(code)})`;
 
 const row = (code: (typeof ERROR_CODES)[number]): string =>
   `| ${anchored(code)} | ${statusOf(code)} | ${messageOf(code)} |`;
 
-type Entry = (typeof ERROR_GUIDE)[keyof typeof ERROR_GUIDE];
-
-const entry = (code: string, status: number, { means, todo, stored }: Entry): string =>
+const entry = (code: string, status: number, { means, todo, stored }: ErrorEntry): string =>
   `## ${code}\n\nHTTP ${status}. ${means}\n\n- **What to do:** ${todo}\n- **What was stored:** ${stored}\n`;
 
 const errorsPage = (): string =>

@@ -7,12 +7,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { type DrawnSpan, tracePicture } from '../../scripts/traces/picture.ts';
 import { SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
 import { signToken } from '../support/in-process.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/otlp-collector.ts';
 import { ROOT, startService } from '../support/service.ts';
 import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
+import { type DrawnSpan, tracePicture } from '../support/trace-picture.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 

@@ -5,7 +5,7 @@
  */
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommandFailed } from '../../cli/command-failed.ts';
+import { CommandFailed } from '../../cli/output.ts';
 import { buildProgram } from '../../cli/run.ts';
 import { openService, type Service } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
