@@ -54,13 +54,16 @@ export const SearchParameters = parameters({
   limit: wholeNumber(1, 200, { default: SEARCH_LIMIT_DEFAULT }).describe('How many at most.'),
 });
 
-export const StateParameters = parameters({
+const momentOfPayment = {
   revision: wholeNumber(0, Number.MAX_SAFE_INTEGER).describe('The payment at this revision.'),
   at: moment().describe('The payment as it was at this time.'),
-}).refine(({ revision, at }) => revision === undefined || at === undefined, {
-  error: 'must not be given beside revision',
-  path: ['at'],
-});
+};
+type PaymentMoment = { revision?: number | undefined; at?: string | undefined };
+const namesOneMoment = ({ revision, at }: PaymentMoment): boolean =>
+  revision === undefined || at === undefined;
+const TWO_MOMENTS = { error: 'must not be given beside revision', path: ['at'] };
+
+export const StateParameters = parameters(momentOfPayment).refine(namesOneMoment, TWO_MOMENTS);
 
 export const LogParameters = parameters({
   from: position().optional().describe('`start`, or a position: everything after it.'),
@@ -82,10 +85,13 @@ export const ExplainParameters = parameters({
   amount: wholeNumber(1, Number.MAX_SAFE_INTEGER).describe(
     'The amount of the command, in minor units.',
   ),
-}).refine(({ command, amount: requested }) => command !== 'void' || requested === undefined, {
-  error: 'is not for void, which releases the whole authorization',
-  path: ['amount'],
-});
+  ...momentOfPayment,
+})
+  .refine(({ command, amount: requested }) => command !== 'void' || requested === undefined, {
+    error: 'is not for void, which releases the whole authorization',
+    path: ['amount'],
+  })
+  .refine(namesOneMoment, TWO_MOMENTS);
 
 export const VerifyParameters = parameters({
   position: position(NO_EVENTS_POSITION)

@@ -26,7 +26,7 @@ import {
   StateParameters,
 } from './parameters.ts';
 import { searchPage } from './search.ts';
-import { stateOf } from './state.ts';
+import { eventsUntil, type NoState, stateOf } from './state.ts';
 import { verifyPayment } from './verification.ts';
 
 /** Records the access first. Rejects where the actor may not see the payment. */
@@ -46,6 +46,9 @@ const find = async (
   reply.request.paymentId = paymentId;
   return { ...history, paymentId };
 };
+
+const rejectMoment = (reply: FastifyReply, { none, detail }: NoState): FastifyReply =>
+  reject(reply, none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST', [detail]);
 
 const paymentId = 'INVALID_PAYMENT_ID' as const;
 
@@ -98,8 +101,7 @@ export const AUDIT_PAYMENT_ROUTES = {
       if (!('none' in state)) return sendJson(reply, state);
       if (state.none === 'broken')
         return sendJson(reply, { paymentId: found.paymentId, merchantId, broken });
-      const code = state.none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST';
-      return reject(reply, code, [state.detail]);
+      return rejectMoment(reply, state);
     },
   }),
   verifyPayment: route({
@@ -118,13 +120,15 @@ export const AUDIT_PAYMENT_ROUTES = {
       const { operationsMax, providers } = deps;
       const found = await find(deps, input, reply, 'EXPLAIN');
       if (found === undefined) return reply;
-      if (found.broken !== undefined)
-        return sendJson(reply, explainBroken(found.paymentId, input.query, found.broken));
       const command = { ...input.query, operationsMax, providers };
-      return sendJson(
-        reply,
-        foldProven(found, (events) => explain(events, command)),
-      );
+      const explanation = foldProven(found, (events) => {
+        const until = eventsUntil(events, input.query, found.broken);
+        return 'none' in until ? until : explain(until, command);
+      });
+      if (!('none' in explanation)) return sendJson(reply, explanation);
+      if (explanation.none !== 'broken' || found.broken === undefined)
+        return rejectMoment(reply, explanation);
+      return sendJson(reply, explainBroken(found.paymentId, command, found.broken));
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;

@@ -42,7 +42,25 @@ export type State = Omit<z.infer<typeof AuditState>, 'event'> & {
   event: ReturnType<typeof auditEvent>;
 };
 
-type NoState = { none: 'not yet' | 'beyond' | 'broken'; detail: string };
+export type NoState = { none: 'not yet' | 'beyond' | 'broken'; detail: string };
+
+/** The events up to the requested moment. `broken` is behind `events`, and nothing is shown after it. */
+export const eventsUntil = (
+  events: readonly RecordedPaymentEvent[],
+  requested: Requested,
+  broken: AuditBreak | undefined,
+): readonly RecordedPaymentEvent[] | NoState => {
+  const last = events.length - 1;
+  const revision = revisionAt(events, requested);
+  // By time, the last event before the break may not be the last of that time.
+  const isLast = revision === last && requested.revision === undefined;
+  if (broken !== undefined && (revision > last || isLast))
+    return { none: 'broken', detail: describeBreak(broken) };
+  if (revision > last) return { none: 'beyond', detail: `revision must be at most ${last}` };
+  if (revision < 0)
+    return { none: 'not yet', detail: 'the payment did not exist yet at that time' };
+  return events.slice(0, revision + 1);
+};
 
 /**
  * `events`: the whole stream, or those before `broken`, after which no state is shown. Throws Error
@@ -53,17 +71,11 @@ export const stateOf = (
   requested: Requested,
   broken?: AuditBreak,
 ): State | NoState => {
-  const last = events.length - 1;
-  const revision = revisionAt(events, requested);
-  const event = events[revision];
-  // By time, the last event before the break may not be the last of that time.
-  const isLast = revision === last && requested.revision === undefined;
-  if (broken !== undefined && (revision > last || isLast))
-    return { none: 'broken', detail: describeBreak(broken) };
-  if (revision > last) return { none: 'beyond', detail: `revision must be at most ${last}` };
-  if (event === undefined)
-    return { none: 'not yet', detail: 'the payment did not exist yet at that time' };
-  const was = foldReadModel(events.slice(0, revision + 1)) as PaymentReadModel;
+  const until = eventsUntil(events, requested, broken);
+  if ('none' in until) return until;
+  const event = until.at(-1) as RecordedPaymentEvent;
+  const { revision } = event;
+  const was = foldReadModel(until) as PaymentReadModel;
   const now = foldReadModel(events) as PaymentReadModel;
   return {
     paymentId: was.response.paymentId,

@@ -28,6 +28,15 @@ export const paymentPath = (
   parameters?: Record<string, unknown>,
 ): string => pathOf(`/audit/v1/payments/${encodeURIComponent(paymentId)}/${name}`, parameters);
 
+/** A moment of a payment; with neither field the present. */
+export type At = { revision?: string; at?: string };
+
+/** `text` is a revision or a time. */
+export const atOf = (text: string | undefined): At => {
+  if (text === undefined) return {};
+  return /^[0-9]{1,16}$/.test(text) ? { revision: text } : { at: text };
+};
+
 export const clockOf = (time: string): string => time.slice(11, 23);
 
 export const dateAndClockOf = (time: string): string => `${time.slice(0, 10)} ${clockOf(time)}`;

@@ -1,4 +1,5 @@
 /** One payment's events from an export, without a service (ADR-0059). */
+
 import type { AuditBreak, AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
@@ -9,6 +10,7 @@ import { decode } from '../shared/event-store/codec.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyPart, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
+import type { At } from './audit.ts';
 import {
   exportLines,
   type Manifest,
@@ -22,9 +24,6 @@ import {
 } from './export-file.ts';
 import { CommandFailed, noteMisfit } from './output.ts';
 import { publicKeyIn } from './settings.ts';
-
-/** A moment of a payment; with neither field the present. */
-export type At = { revision?: string; at?: string };
 
 export type Source = {
   timeline(): Promise<Pick<AuditTimeline, 'events' | 'broken'>>;

@@ -3,7 +3,9 @@ import { Command, Option } from 'commander';
 import type { AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
 import {
+  type At,
   amountIn,
+  atOf,
   auditClient,
   dateAndClockOf,
   failIfBroken,
@@ -11,7 +13,7 @@ import {
   type ShownEvent,
 } from './audit.ts';
 import { jsonOf } from './client.ts';
-import type { At, Source } from './events-of-file.ts';
+import type { Source } from './events-of-file.ts';
 import { dataOption, type Format, formatOption, keyOption, timeOrRevision } from './options.ts';
 import { columns, money, note, print, printJson, styled } from './output.ts';
 
@@ -24,11 +26,6 @@ type Options = {
   data?: string;
   merchant?: string;
   format: Format;
-};
-
-const atOf = (text: string | undefined): At => {
-  if (text === undefined) return {};
-  return /^[0-9]{1,16}$/.test(text) ? { revision: text } : { at: text };
 };
 
 const serviceSource = async (paymentId: string, { merchant, data }: Options): Promise<Source> => {

@@ -1,12 +1,12 @@
-/** `payments explain`: whether a command would be allowed now, and if not, which events forbid it. */
+/** `payments explain`: whether a command would be allowed, now or at a moment, and which events forbid it. */
 import { Argument, Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
-import { auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
+import { atOf, auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { dataOption, type Format, formatOption } from './options.ts';
+import { dataOption, type Format, formatOption, timeOrRevision } from './options.ts';
 import { columns, money, print, printJson, styled } from './output.ts';
 
-type Options = { amount?: string; merchant?: string; data?: string; format: Format };
+type Options = { amount?: string; at?: string; merchant?: string; data?: string; format: Format };
 
 const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string[] => [
   `  ${dateAndClockOf(time)}`,
@@ -16,15 +16,16 @@ const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string
   why,
 ];
 
-const show = (explanation: AuditExplanation): void => {
+const show = (explanation: AuditExplanation, at: string | undefined): void => {
   const { command, allowed, status = 'not shown', amount, currency, code, details } = explanation;
+  const then = at === undefined ? '' : ` at ${at}`;
   const isWhole = amount === undefined || currency === undefined;
   const ofAmount = isWhole ? '' : ` of ${money(amount, currency)}`;
   const decision = allowed
-    ? styled('green', 'would be allowed')
+    ? styled('green', at === undefined ? 'would be allowed' : 'would have been allowed')
     : styled('red', `refused: ${code}`);
   print(
-    `${command}${ofAmount} ${decision}  (the payment is ${status})`,
+    `${command}${ofAmount} ${decision}${then}  (the payment ${at === undefined ? 'is' : 'was'} ${status})`,
     ...details.map((d) => `  ${d}`),
   );
   if (explanation.forbiddenBy.length > 0)
@@ -40,22 +41,30 @@ const show = (explanation: AuditExplanation): void => {
 };
 
 const explain = async (paymentId: string, command: string, options: Options): Promise<void> => {
-  const { amount, merchant, data, format } = options;
+  const { amount, at, merchant, data, format } = options;
   const client = await auditClient(merchant, data);
-  const path = paymentPath(paymentId, 'explain', { command, amount });
+  const path = paymentPath(paymentId, 'explain', { command, amount, ...atOf(at) });
   const explanation = await jsonOf<AuditExplanation>(client.get(path));
   if (format === 'json') printJson(explanation);
-  else show(explanation);
+  else show(explanation, at);
   failIfBroken(`payment ${paymentId}`, explanation.broken);
 };
 
 export const explainCommand = (): Command =>
   new Command('explain')
-    .description('Says whether a command would be allowed now, and which events forbid it.')
-    .addHelpText('after', '\nExample:\n  payments explain pay_01… refund --amount 2000')
+    .description('Says whether a command would be allowed, and which events forbid it.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments explain pay_01… refund --amount 2000 --at 2026-03-03T12:00:00Z',
+    )
     .argument('<paymentId>', 'the payment')
     .addArgument(new Argument('<command>', 'the command').choices(['capture', 'void', 'refund']))
     .option('--amount <minor>', 'in minor units; left out: the whole remaining amount')
+    .option(
+      '--at <moment>',
+      'a revision or a time: whether it would have been allowed then',
+      timeOrRevision,
+    )
     .addOption(dataOption())
     .option('--merchant <id>', 'as this merchant sees it')
     .addOption(formatOption())

@@ -22,40 +22,42 @@ const Because = ({ title, rows, address }) =>
         )}
       </ul>`;
 
-/** @param {{ explanation: Explanation, address: string }} props */
-const Explained = ({ explanation, address }) => {
+/** @param {{ explanation: Explanation, address: string, isPast: boolean }} props */
+const Explained = ({ explanation, address, isPast }) => {
   const { paymentId, command, allowed, status = 'not shown', code, details } = explanation;
   const { amount, currency, revision = 0 } = explanation;
   const isNamed = amount !== undefined && currency !== undefined;
   const of =
     isNamed &&
     html` of <${EventMoney} id=${paymentId} revision=${revision} minor=${amount} currency=${currency} />`;
-  return html`<${Finding} isGood=${allowed}>${command}${of} ${allowed ? 'would be allowed' : `refused: ${code}`} (the payment is ${status})<//>
+  return html`<${Finding} isGood=${allowed}>${command}${of} ${allowed ? (isPast ? 'would have been allowed' : 'would be allowed') : `refused: ${code}`} ${isPast ? `at r${revision} (the payment was` : '(the payment is'} ${status})<//>
     ${details.map((detail) => html`<p>${detail}</p>`)}
     <${BrokenBox} broken=${explanation.broken} />
     <${Because} title="Because of" rows=${explanation.forbiddenBy} address=${address} />
     <${Because} title="Declined or never carried out before" rows=${explanation.declined} address=${address} />`;
 };
 
-/** @param {{ paymentId: string, address: string }} props */
-export const Explain = ({ paymentId, address }) => {
-  const [path, setPath] = useState(/** @type {string | undefined} */ (undefined));
+/** @param {{ paymentId: string, address: string, revision: number | undefined }} props `revision` where it is not the last. */
+export const Explain = ({ paymentId, address, revision }) => {
+  const [asked, ask] = useState(
+    /** @type {{ path?: string, isPast: boolean }} */ ({ isPast: false }),
+  );
   const [command, setCommand] = useState('refund');
-  const response = useAsk(path);
+  const response = useAsk(asked.path);
   /** @param {SubmitEvent} event */
   const submit = (event) => {
     event.preventDefault();
     const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
     const amount = command === 'void' ? undefined : minorOf(String(form.get('amount')));
-    const next = paymentRoute(paymentId, 'explain', { command, amount });
-    if (next === path) response.again();
-    else setPath(next);
+    const path = paymentRoute(paymentId, 'explain', { command, amount, revision });
+    if (path === asked.path) response.again();
+    else ask({ path, isPast: revision !== undefined });
   };
   /** @param {{ currentTarget: HTMLSelectElement }} change */
   const chosen = ({ currentTarget }) => setCommand(currentTarget.value);
   const explanation = /** @type {Explanation | undefined} */ (response.value);
   return html`<section aria-labelledby="explain">
-    <h2 id="explain">Would it be allowed?</h2>
+    <h2 id="explain">Would it be allowed${revision === undefined ? '' : ` at r${revision}`}?</h2>
     <form class="line" onSubmit=${submit}>
       <label>Command <select name="command" onChange=${chosen}>${COMMANDS.map((one) => html`<option selected=${one === command}>${one}</option>`)}</select></label>
       ${command !== 'void' && html`<label>Amount, empty for all of it <input name="amount" inputmode="decimal" pattern="[0-9]{1,12}([.,][0-9]{1,2})?" placeholder="5.00" /></label>`}
@@ -63,6 +65,6 @@ export const Explain = ({ paymentId, address }) => {
     </form>
     <p class="hint">Nothing is done.</p>
     <${ProblemBox} problem=${response.problem} />
-    ${explanation !== undefined && html`<div aria-live="polite"><${Explained} explanation=${explanation} address=${address} /></div>`}
+    ${explanation !== undefined && html`<div aria-live="polite"><${Explained} explanation=${explanation} address=${address} isPast=${asked.isPast} /></div>`}
   </section>`;
 };

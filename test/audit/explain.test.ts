@@ -49,6 +49,29 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
     expect(typesOf(await explain(story, `command=${command}`))).toEqual(['PaymentCaptured r3']);
   });
 
+  test('a refund that was refused before the capture is explained at that moment', async () => {
+    const then = await explain(story, 'command=refund&amount=500&revision=1');
+    expect(then).toMatchObject({ allowed: false, code: 'REFUND_NOT_ALLOWED', revision: 1 });
+    expect(typesOf(then)).toEqual(['PaymentAuthorized r1']);
+    const { json } = await read(`/payments/${story}/events`);
+    const [, { time }] = json.events as [TimelineEvent, TimelineEvent & { time: string }];
+    const at = encodeURIComponent(time);
+    expect(await explain(story, `command=refund&amount=500&at=${at}`)).toEqual(then);
+    expect(await explain(story, 'command=refund&amount=500&revision=3')).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  test('a moment before the payment is not found, one beyond its end or two moments are invalid', async () => {
+    const refund = `/payments/${story}/explain?command=refund`;
+    const before = await read(`${refund}&at=2001-01-01T00:00:00Z`);
+    expectError(before, 404, 'PAYMENT_NOT_FOUND', ['the payment did not exist yet at that time']);
+    const beyond = await read(`${refund}&revision=99`);
+    expectError(beyond, 400, 'INVALID_REQUEST', ['revision must be at most 5']);
+    const both = await read(`${refund}&revision=1&at=2001-01-01T00:00:00Z`);
+    expectError(both, 400, 'INVALID_REQUEST', ['at must not be given beside revision']);
+  });
+
   test('a refund of an authorization is forbidden, for nothing was captured', async () => {
     const authorized = idOf(await service.create());
     const json = await explain(authorized, 'command=refund');

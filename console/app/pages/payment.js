@@ -95,7 +95,7 @@ const Story = ({ paymentId, history, revisionText }) => {
     <${AtRevision} paymentId=${paymentId} events=${events} revision=${revision} choose=${choose} reconciliation=${provider.value} />
     <div>
       <${AtProvider} paymentId=${paymentId} address=${address} loaded=${provider} isBroken=${isBroken} />
-      <${Explain} paymentId=${paymentId} address=${address} />
+      <${Explain} paymentId=${paymentId} address=${address} revision=${revision === last ? undefined : revision} />
     </div>
   </div>`;
 };
