@@ -1,7 +1,4 @@
-/**
- * The responses of the audit routes, also of docs/openapi-audit.json. Amounts are in minor units,
- * times RFC 3339 in UTC with milliseconds, positions opaque.
- */
+/** Responses of the audit routes. Amounts: minor units; times: RFC 3339, UTC; positions: opaque. */
 import { z } from 'zod';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 
@@ -170,10 +167,7 @@ export const AuditVerification = named('AuditVerification', {
     })
     .optional()
     .describe('Of the log, not of one payment.'),
-  /**
-   * The first 100 payments that the read models know and the log does not hold as far; left out
-   * where the read models cannot be asked, or a log with one chain has no break.
-   */
+  /** The first 100 payments that the read models know and the log lacks; else left out. */
   missingPayments: z.array(z.string()).optional(),
   keptHead: AuditKeptHead.optional(),
   /** Where the whole log was verified and its store can be sealed. */
@@ -208,10 +202,7 @@ export const AuditExplanation = named('AuditExplanation', {
   revision: z.int().optional(),
   amount: minor.optional(),
   currency: z.string().optional(),
-  /**
-   * The error that a merchant would get; UNRESOLVED where an earlier operation would be looked up
-   * first.
-   */
+  /** The merchant's error; UNRESOLVED where an earlier operation would be looked up first. */
   code: z.string().optional(),
   details: z.array(z.string()),
   forbiddenBy: z.array(AuditForbidding),

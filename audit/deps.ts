@@ -16,9 +16,7 @@ export type AuditDeps = {
   streams: Streams;
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
-  /**
-   * The names of the provider that is set (ADR-0247); empty where this process does not know it.
-   */
+  /** The names of the provider that is set (ADR-0247); empty where unknown here. */
   providers: readonly string[];
   /** Called after every verification of the whole log that was not aborted. */
   onVerified: (broken: LogBreak | undefined) => void;

@@ -1,4 +1,3 @@
-/** The words for what an event says beside its type. */
 import type { PaymentEventType } from '../shared/payment/payment-events.ts';
 import type { AuditEvent } from './contract.ts';
 

@@ -21,7 +21,6 @@ type ExplainedCommand = {
   providers: readonly string[];
 };
 
-/** Why an event forbids the command; undefined where it does not. */
 type ReasonOf = (event: RecordedPaymentEvent) => string | undefined;
 
 const amountText = ({ amount, currency }: { amount: number; currency: string }): string =>

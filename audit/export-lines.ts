@@ -48,7 +48,6 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 
 const EVENT = ',"event":';
 
-/** As it stands there, to the byte. */
 const textIn = (line: string, { text }: Record<string, unknown>, suffix: string): string =>
   isText(text) ? text : line.slice(line.indexOf(EVENT) + EVENT.length, -suffix.length);
 
@@ -75,10 +74,7 @@ export const readExportLine = (line: string): ExportLine | undefined => {
 export const expectedChain = (line: ExportLine, before: string): string =>
   chainOf(before, bodyOf(line));
 
-/**
- * After the line of each event that does not verify, after the last line for each removed stream,
- * and in place of further lines where the store cannot be read on.
- */
+/** After each event that does not verify; at the end for removed streams, or where reading ends. */
 export const breakLine = (broken: AuditBreak): string => JSON.stringify({ broken });
 
 export const readBreakLine = (line: string): AuditBreak | undefined => {

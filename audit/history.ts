@@ -68,7 +68,6 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
-/** Undefined where the store knows of no removal. */
 const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string | undefined> => {
   try {
     await store.lastRevision(stream);
@@ -162,7 +161,6 @@ export const auditEvent = (
   };
 };
 
-/** Undefined from the first event on that cannot be applied. */
 const next = (readModel: PaymentReadModel | undefined, event: LogEvent) => {
   if ('unreadable' in event) return undefined;
   try {
@@ -172,7 +170,6 @@ const next = (readModel: PaymentReadModel | undefined, event: LogEvent) => {
   }
 };
 
-/** With the payment's status and amounts after each event, up to `broken`. */
 export const timelineOf = (
   events: readonly LogEvent[],
   broken?: AuditBreak,
@@ -186,17 +183,13 @@ export const timelineOf = (
   });
 };
 
-/** How many events stand before the break: all of them where it is at none. */
 const provenCount = (events: readonly LogEvent[], broken: AuditBreak | undefined): number => {
   const at =
     broken === undefined ? -1 : events.findIndex((one) => one.position === broken.position);
   return at === -1 ? events.length : at;
 };
 
-/**
- * `fold` over the events before the first that does not verify. Throws UnreadableStream, a 503
- * (gaps §9), where one of them cannot be read, or cannot follow the one before it.
- */
+/** `fold` over the proven events. Throws UnreadableStream, a 503 (gaps §9), where it cannot. */
 export const foldProven = <T>(
   { events, broken }: Pick<History, 'events' | 'broken'>,
   fold: (events: readonly RecordedPaymentEvent[]) => T,

@@ -12,7 +12,6 @@ import {
 import { whenGone } from '../shared/http/server/unread.ts';
 import { rejectBeginning, startOf } from './positions.ts';
 
-/** How soon a client should connect again after a drop. */
 export const RETRY = 'retry: 1000\n\n';
 
 export const rejectBusy = (
@@ -20,7 +19,6 @@ export const rejectBusy = (
   why = 'too many streams are open; try again later',
 ): FastifyReply => reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 
-/** The last event of a stream whose token has expired. */
 export const TOKEN_EXPIRED = 'token-expired';
 
 /** The longest timer that Node has: a token of more than 24 days ends its stream then. */

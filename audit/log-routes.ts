@@ -96,10 +96,7 @@ async function* verificationTexts(
 
 const route = routeWith<AuditDeps>();
 
-/**
- * Its position is in this store's form where it is of this log; another log may have another
- * engine. Throws RangeError for a position that this log cannot have.
- */
+/** In this store's form where it is of this log. Throws RangeError for an impossible position. */
 const keptHeadIn = async (
   { store }: AuditDeps,
   { position, hash, log, merchant }: z.output<typeof VerifyParameters>,

@@ -141,7 +141,6 @@ export async function* logLines(
   }
 }
 
-/** Each event with its position as id, and `caught-up`. */
 export async function* liveTexts(
   { merchants }: Pick<AuditDeps, 'merchants'>,
   items: AsyncGenerator<SubscriptionItem>,

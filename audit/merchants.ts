@@ -32,7 +32,6 @@ const merchantInForm = (form: StoredForm): string | undefined =>
 
 type Documents = Pick<ReadModelsReader, 'getAny'>;
 
-/** Undefined also where the read models cannot be asked. */
 const documentIn = async (readModels: Documents, paymentId: string) => {
   try {
     return await readModels.getAny(paymentId);
@@ -80,10 +79,7 @@ export const createMerchantLookup = (
   };
 };
 
-/**
- * A scan calls for the read models outside of its thread, to find a payment's merchant. An error would lose
- * its class on the way to the thread.
- */
+/** A scan looks merchants up outside its thread, on the way to which errors lose their class. */
 export const scanCalls = ({ readModels }: { readModels: Documents }) => ({
   getAny: (paymentId: string) => documentIn(readModels, paymentId),
 });

@@ -1,4 +1,3 @@
-/** The parameters of the audit routes. Amounts are in minor units, times RFC 3339, positions opaque. */
 import { z } from 'zod';
 import {
   asNumber,

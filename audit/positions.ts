@@ -14,7 +14,6 @@ export const NO_EVENTS_POSITION = 'must be a position of the log';
 
 const NO_LAST_ID = `Last-Event-ID ${NO_EVENTS_POSITION}`;
 
-/** Null is the start of the log. */
 export const startOf = (from: string | undefined): Position | null =>
   from === undefined || from === 'start' ? null : from;
 

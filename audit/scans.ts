@@ -5,7 +5,6 @@ import { resultOf } from '../shared/runtime/scan.ts';
 import { isFiltered, LIMIT, type LogRequest, logLines, logPage } from './log.ts';
 import { createMerchantLookup, readModelsOver, scanCalls } from './merchants.ts';
 
-/** `only`: the one merchant that the actor may see. */
 type Args = { requested: LogRequest; only: string | undefined };
 
 type Deps = { store: LogReader } & Parameters<typeof scanCalls>[0];
@@ -53,6 +52,5 @@ export const page: LogScan<Args, never, string> = async (log, { requested, only 
   return JSON.stringify(await logPage({ log, merchants }, requested, only));
 };
 
-/** The body of the response. Throws StoreUnavailable. */
 export const longPage = (deps: Deps, args: Args): Promise<string> =>
   resultOf(scanLog<never, string>(deps.store, { ...order(deps, args), job: 'page' }));

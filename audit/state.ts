@@ -62,10 +62,7 @@ export const eventsUntil = (
   return events.slice(0, revision + 1);
 };
 
-/**
- * `events`: the whole stream, or those before `broken`, after which no state is shown. Throws Error
- * where they cannot be folded.
- */
+/** `events`: the stream, or what is before `broken`. Throws Error where it cannot be folded. */
 export const stateOf = (
   events: readonly RecordedPaymentEvent[],
   requested: Requested,

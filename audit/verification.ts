@@ -36,10 +36,7 @@ export const verifyPayment = (
   broken,
 });
 
-/**
- * The head of an earlier export, to compare the log with. It proves something only about its own log and
- * merchants: else it is not comparable.
- */
+/** The head of an earlier export; it proves something only about its own log and merchants. */
 export type KeptHead = {
   position: Position;
   /** The log hash of the event there, else its own hash. */
@@ -56,7 +53,6 @@ type KeptHeadFound = NonNullable<AuditVerification['keptHead']>;
 const CHANGED = 'its hash is not the one that was exported: the log was rewritten';
 const CUT = 'the log does not hold it any more: events were cut off';
 
-/** Why it proves nothing; undefined where it does. */
 const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefined => {
   if (kept.log === undefined) return 'the kept head does not name the log that it is of';
   if (kept.log !== logId) return `the kept head is of another log (${kept.log}, not ${logId})`;
@@ -79,7 +75,6 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
       found = kept.hash === form.hash || kept.hash === form.logHash;
       return found || !proves ? undefined : CHANGED;
     },
-    /** The break where the log ended before the kept position. */
     missing: (): LogBreak | undefined =>
       isMet || !proves ? undefined : breakAt({ ...kept, stream: '', revision: 0 }, CUT),
     result: (): KeptHeadFound | undefined => {
@@ -93,13 +88,11 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
 };
 
 export type LogVerification = {
-  /** Only this merchant's streams; undefined: everything. */
   only: string | undefined;
   known: KeptHead | undefined;
   signal: AbortSignal;
 };
 
-/** Events of every merchant; `estimated` where there are about `of`. */
 type Progress = { verified: number; of: number; estimated: boolean };
 
 const findingOf = ({ count }: LogBreaks, kept: KeptHeadFound | undefined) => {
@@ -107,7 +100,6 @@ const findingOf = ({ count }: LogBreaks, kept: KeptHeadFound | undefined) => {
   return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
 
-/** The log up to `end`; of one merchant `only`, or of all. */
 type AuditVerifyArgs = {
   end: Position | null;
   only: string | undefined;
@@ -167,10 +159,7 @@ export const removedFor = async (
   return { breaks };
 };
 
-/**
- * What was in the log at the start. Yields its progress and returns the result, undefined once
- * `signal` is aborted. Throws StoreUnavailable.
- */
+/** What was in the log at the start. Undefined once `signal` aborts. Throws StoreUnavailable. */
 export async function* verifyLogForms(
   deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
   { only, known, signal }: LogVerification,

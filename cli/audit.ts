@@ -1,4 +1,3 @@
-/** The client, the paths and the texts of the auditor's verbs. */
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Client, openClient } from './client.ts';
@@ -13,7 +12,6 @@ export const auditClient = async (merchant?: string, data?: string): Promise<Cli
   return (await import('./stopped-folder.ts')).openStoppedFolder(data, merchant);
 };
 
-/** Leaves out undefined parameters. */
 export const pathOf = (path: string, parameters: Record<string, unknown> = {}): string => {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   const query = new URLSearchParams(
@@ -31,7 +29,6 @@ export const paymentPath = (
 /** A moment of a payment; with neither field the present. */
 export type At = { revision?: string; at?: string };
 
-/** `text` is a revision or a time. */
 export const atOf = (text: string | undefined): At => {
   if (text === undefined) return {};
   return /^[0-9]{1,16}$/.test(text) ? { revision: text } : { at: text };

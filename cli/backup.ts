@@ -49,7 +49,6 @@ const copyLive = async (from: string, to: string): Promise<void> => {
   }
 };
 
-/** Throws when the copy is damaged. */
 const checkDatabase = (file: string): void => {
   const copy = new DatabaseSync(file);
   try {

@@ -7,7 +7,6 @@ import { CommandFailed, columns, counted, note, print } from './output.ts';
 
 type Shown = LogBreak & { line?: number | undefined };
 
-/** A person acknowledges a break by this name. */
 const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): string =>
   `${stream}@${revision}`;
 
@@ -52,10 +51,7 @@ export const failOnBreaks = (what: string, breaks: LogBreaks<Shown>): void => {
   );
 };
 
-/**
- * Records that a person has looked at the breaks of this name, and that they may stay. Throws CommandFailed
- * where none of them is left to acknowledge.
- */
+/** Records that these breaks may stay. Throws CommandFailed where none is left to acknowledge. */
 export const acknowledgeBreaks = async (
   { breaks }: Pick<AuditVerification, 'breaks'>,
   name: string,

@@ -1,24 +1,17 @@
-/**
- * The HTTP client of the verbs. Its address is PAYMENTS_URL, else HOST and PORT; its token PAYMENTS_TOKEN,
- * else one signed with JWT_SECRET or the key pair in DATA_DIR.
- */
+/** The verbs' client: PAYMENTS_URL, else HOST and PORT; PAYMENTS_TOKEN, else one signed here. */
 import { userInfo } from 'node:os';
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
 import { CommandFailed, ServiceUnreachable } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
 
-/**
- * Of a signed token. `scope`, separated by spaces, is by default all scopes of a merchant; `merchant` is `*`
- * where the scope is for auditors or operators, else m_demo.
- */
+/** Of a signed token: `scope`, by default a merchant's; `merchant`, by default m_demo or `*`. */
 type ClientOptions = { scope?: string | undefined; merchant?: string | undefined };
 
 /** Returns every response, errors too. Throws ServiceUnreachable when there is none. */
 export type Client = {
   url: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
-  /** A body that is not undefined is sent as JSON. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   patch(path: string, body: unknown): Promise<Response>;
 };
@@ -43,10 +36,7 @@ const serviceUrl = (): string => {
 
 const isForAll = (scope: string | undefined): boolean => /\b(audit|ops):/.test(scope ?? '');
 
-/**
- * PAYMENTS_TOKEN, if it is set. Throws CommandFailed where a merchant is named beside it: the token alone
- * decides whose data are shown, and one of all merchants would show all (docs/audit.md).
- */
+/** PAYMENTS_TOKEN, if set. Throws CommandFailed beside a named merchant: the token decides. */
 export const givenToken = (merchant: string | undefined): string | undefined => {
   const given = process.env.PAYMENTS_TOKEN?.trim();
   if (given === undefined || given === '') return undefined;

@@ -26,7 +26,6 @@ export type EngineFinding = {
 const CONNECT_MS_MAX = 2_000;
 const PROBE_MS_MAX = 8_000;
 
-/** Where several servers failed, the first one's error. */
 const lineOf = (error: unknown): string => {
   const [first] = error instanceof AggregateError ? error.errors : [error];
   return withoutSecrets(firstLineOf(first));
@@ -64,7 +63,6 @@ const addressOf = (text: string, byDefault: number): Address => {
   return { host, port: Number(port || byDefault) };
 };
 
-/** None for a scheme whose hosts come from DNS. */
 const addressesOf = (url: string, byDefault: number): Address[] => {
   if (/^[a-z]+\+(srv|discover):/i.test(url)) return [];
   const hosts = url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '';

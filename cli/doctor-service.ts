@@ -1,7 +1,4 @@
-/**
- * Reports of the running service for `payments doctor`: its engines as it sees them, its settings in effect
- * (`GET /ops/v1/settings`), and what waits for a person.
- */
+/** Reports of the running service for `payments doctor`: engines, settings, what needs a person. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServiceSettings } from '../command-api/operator/settings.ts';
@@ -30,7 +27,6 @@ const RESPONSE_MS_MAX = 8_000;
 type State = { state: string; simulated?: boolean; stripe?: string; reason?: string | undefined };
 type Health = { engines?: Record<string, State> };
 
-/** Each with the setting that names its place, and the place without it. */
 const ENGINES: Record<string, readonly [engine: string, setting: string, byDefault: string]> = {
   eventStore: ['event store', 'EVENTSTOREDB_URL', 'SQLite, events.sqlite'],
   readModels: ['read models', 'MONGODB_URL', 'SQLite, read-models.sqlite'],
@@ -61,7 +57,6 @@ const engineFinding = (
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
 };
 
-/** `otherwise` gets the line of a CommandFailed. */
 const orReason = <T>(reading: Promise<T>, otherwise: (reason: string) => T): Promise<T> =>
   reading.catch((error: unknown) => {
     if (error instanceof CommandFailed) return otherwise(error.message);
@@ -90,7 +85,6 @@ const projectorFindings = (): Promise<EngineFinding[]> => {
   ]);
 };
 
-/** Undefined where nothing responds. */
 const healthOf = async (url: string): Promise<{ isReady: boolean; body: Health } | undefined> => {
   try {
     const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
@@ -140,7 +134,6 @@ export type AttentionItem = {
   next: string;
 };
 
-/** `unknown`: why the projector could not be asked. */
 export type Attention = { items: AttentionItem[]; unknown?: string };
 
 const NAMED_MAX = 3;

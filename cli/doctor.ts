@@ -1,7 +1,4 @@
-/**
- * `payments doctor`: settings, engines and data folder as the running service has them; of a stopped service,
- * which is a finding, as the settings of this shell name them. It changes nothing.
- */
+/** `payments doctor`: settings, engines and folder of the running service, else of this shell. */
 import { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
@@ -49,7 +46,6 @@ const differing = (shell: readonly EffectiveSetting[], service: ServiceFinding):
     .map(({ name }) => name);
 };
 
-/** Of the service; of this shell where the service is stopped or does not say. */
 const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | null => {
   if (!isHere(service)) return null;
   const { settings } = service;

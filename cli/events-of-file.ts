@@ -30,10 +30,7 @@ export type Source = {
   state(at: At): Promise<State | AuditNoState>;
 };
 
-/**
- * The events of one stream up to `misfit`, the first line of the file that is not as it was exported. Where
- * that line is of another stream, `misfit` names the next event of this one.
- */
+/** The stream's events up to `misfit`, the first line of the file that is not as exported. */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
 
 /** Checks the log hashes and the seals of an export, not its events; `misfit` is known once every line was passed. */

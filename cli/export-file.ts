@@ -1,7 +1,4 @@
-/**
- * Reads an export: its manifest, its lines, and whether they fit. A manifest that is kept elsewhere shows
- * later that the end of the log was cut off, or the whole log rewritten.
- */
+/** Reads an export and its manifest, which kept elsewhere shows a cut or rewritten log later. */
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import {
@@ -116,10 +113,7 @@ export const NOT_A_LINE = 'it is not a line of an export';
 export const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
 export const NOT_ITS_END = 'the file does not end as the manifest says';
 
-/**
- * The lines of an export whatever its size, undefined for one that is no line of an export; `onBytes` gets
- * every byte. Throws CommandFailed where the file cannot be read.
- */
+/** The lines of an export; undefined: not one. Throws CommandFailed where it cannot be read. */
 export async function* exportLines(
   file: string,
   onBytes: OnBytes = () => undefined,
@@ -153,10 +147,7 @@ export const requireSeals = (file: string, key: string | undefined, seals: numbe
     );
 };
 
-/**
- * `reasonFor` each line in turn: undefined where its log hash follows from the line before it and it fits the
- * seals. Only an export of the whole log is checked.
- */
+/** Why a line's log hash does not follow, or does not fit the seals. For whole logs alone. */
 export const wholeLogCheck = (completeness: Completeness, against: SealsAgainst) => {
   const seals = sealsCheck(against);
   let logHash = GENESIS_HASH;

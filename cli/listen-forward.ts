@@ -1,8 +1,4 @@
-/**
- * `payments listen --forward-to`: sends a merchant's messages to any address as a webhook endpoint would get
- * them, signed and in the order of the log. For messages that are not accepted it prints the command that
- * sends them again.
- */
+/** `payments listen --forward-to`: sends messages to any address as an endpoint would get them. */
 import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
 import { openClient } from './client.ts';
@@ -77,7 +73,6 @@ const show = (
 
 const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
 
-/** Sends the messages after a position, or all where none is known yet. */
 const resendCommand = (after: string | undefined, options: ForwardOptions): string => {
   const from = after ?? (options.from === 'now' ? 'start' : options.from);
   const given = Object.entries({ from, types: options.types, merchant: options.merchant });
@@ -85,7 +80,6 @@ const resendCommand = (after: string | undefined, options: ForwardOptions): stri
   return `payments listen --forward-to ${word(options.forwardTo)} ${more.join(' ')}`;
 };
 
-/** Throws CommandFailed where the token may only read. */
 const secretOf = (ready: string): string => {
   const { secret } = JSON.parse(ready) as { secret?: string };
   if (secret !== undefined) return secret;

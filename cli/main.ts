@@ -1,7 +1,4 @@
-/**
- * The command line `payments`: data on stdout, everything else on stderr. Exit code 0: done,
- * 1: failed, 2: wrong usage, 3: verification failed. Each verb is a file of this folder.
- */
+/** The command line `payments`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 did not verify. */
 import { runCommandLine } from './run.ts';
 
 // A reader that ends early (`| head`) is no failure.

@@ -1,7 +1,4 @@
-/**
- * How the verbs print and fail: data on stdout, everything else on stderr, colour only in a terminal without
- * NO_COLOR.
- */
+/** How verbs print and fail: data on stdout, the rest on stderr; colour only in a terminal. */
 import { styleText } from 'node:util';
 import { withoutControlSigns } from '../shared/runtime/error-text.ts';
 
@@ -13,10 +10,7 @@ const OWN_SEQUENCES: ReadonlySet<string> = new Set(
 );
 const SEQUENCE = /(\p{Cc}\[[0-9;]*m)/u;
 
-/**
- * Stored texts may hold anything, so control signs are shown as escapes, but for the sequences of our styles:
- * others would hide what follows (`[8m`).
- */
+/** Control signs in stored texts, which could hide what follows, are shown as escapes. */
 const shown = (text: string): string =>
   text
     .split(SEQUENCE)
@@ -57,13 +51,10 @@ export const columns = (given: readonly (readonly string[])[]): string[] => {
 export const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;
 
-/** 12500 is `12,500`. */
 export const counted = (n: number): string => n.toLocaleString('en-US');
 
-/** `1 difference`, `2 differences`. */
 export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
-/** The exit code of a verb: 0 done, 1 failed, 2 wrong usage, 3 verification failed. */
 type ExitCode = 0 | 1 | 2 | 3;
 
 /** `message` is the line for the user, with what to do next. */

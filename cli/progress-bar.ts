@@ -1,14 +1,10 @@
-/**
- * Progress on stderr: in a terminal a bar with rate and time left, in a pipe a plain line every two seconds,
- * which reads well in a log.
- */
+/** Progress on stderr: a bar in a terminal, in a pipe a plain line every two seconds. */
 import { SingleBar } from 'cli-progress';
 import { counted, note } from './output.ts';
 
 type Total = { total: number; estimated?: boolean };
 
 export type Progress = {
-  /** `total` where it has changed. */
   update(done: number, total?: Total): void;
   stop(): void;
 };

@@ -94,7 +94,6 @@ const FIELDS = [
   'refundableAmount',
 ] as const;
 
-/** `capturedAmount 1500, in the log 9500`, in minor units. */
 const moneyLine = ({ paymentId, served, inLog }: Rebuilt['money']['named'][number]): string => {
   if (inLog === null) return `${paymentId}  ${served.status} ${served.amount}, not in the log`;
   const differing = FIELDS.filter((field) => served[field] !== inLog[field]);

@@ -79,7 +79,6 @@ const stepsFor = (byKind: Reconciliation['byKind']): string[] => {
     : [...steps, `for ${rest}: payments events <payment> for each`];
 };
 
-/** The differences and the next steps, as one line. */
 export const failureOf = (
   result: Pick<Reconciliation, 'differences' | 'more' | 'byKind' | 'unreadable' | 'notCompared'>,
 ): string => {

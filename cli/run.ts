@@ -29,7 +29,6 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
   keys: async () => (await import('./keys.ts')).keysCommand(),
 };
 
-/** With the requested verb alone, or with all for the help and for a verb that does not exist. */
 export const buildProgram = async (requested?: string): Promise<Command> => {
   noteMisfit(undefined);
   const program = new Command('payments')

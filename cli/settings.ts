@@ -87,6 +87,5 @@ export const readPublicKey = (file: string): KeyObject => {
   );
 };
 
-/** Throws CommandFailed as readPublicKey. */
 export const publicKeyIn = (file: string | undefined): string | undefined =>
   file === undefined ? undefined : publicKeyOf(readPublicKey(file));

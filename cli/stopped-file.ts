@@ -10,7 +10,6 @@ const WAITING_PAGES = '-wal';
 const hasWaitingPages = (file: string): boolean =>
   (statSync(file + WAITING_PAGES, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** The copy is removed when the process ends. */
 const copyOf = (file: string): string => {
   const folder = mkdtempSync(join(tmpdir(), 'payments-stopped-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -23,7 +22,6 @@ const copyOf = (file: string): string => {
   return copy;
 };
 
-/** Of the file without its write-ahead log. */
 export const unchangedAddress = (file: string): string =>
   `${pathToFileURL(file).href}?mode=ro&immutable=1`;
 

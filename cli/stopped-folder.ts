@@ -1,7 +1,4 @@
-/**
- * The audit over a stopped data folder (`--data`): the routes of a service over its store, opened for reading
- * in this process. Reading is not recorded: the folder stays as it is.
- */
+/** `--data`: the audit routes over a stopped folder's store, read in this process, unrecorded. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -89,7 +86,6 @@ const checkSealedHead = async (folder: string, store: EventStore) => {
   return found;
 };
 
-/** The provider of the settings with its names, or the simulator's ledger in the folder. */
 const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers'> => {
   const config = readSettings();
   const { kind, names } = config.provider;
@@ -100,7 +96,6 @@ const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers
   return { provider: { ledger }, providers: ['simulator', ...names.slice(1)] };
 };
 
-/** A reader of the folder needs no token. */
 const trusting =
   (merchantId: string): AuthHooks =>
   () => [

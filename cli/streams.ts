@@ -22,10 +22,7 @@ export async function* serverSentEvents(response: Response): AsyncGenerator<Serv
   }
 }
 
-/**
- * `what` names the progress; `lost` is the message for a connection that is lost before the result. The
- * functions read the data of the events `failed` and `progress`.
- */
+/** `lost`: the message for a connection that is lost before the result. */
 type ToResult = {
   what: string;
   lost: string;
@@ -57,20 +54,15 @@ export const resultOf = async <T>(
 const BACK_OFF_MS = [500, 1000, 2000, 5000];
 
 type Follower = {
-  /** At each connection; `last` is the id of the last event before it. */
   onOpen?(isFirst: boolean, last: string | undefined): void;
   /** `before` is the id of the event before it; true ends the following. */
   onEvent(event: ServerSentEvent, before: string | undefined): unknown;
 };
 
-/**
- * Follows a stream from the last event on after each lost connection, over restarts of the service. Throws
- * rejections, and everything until the stream has begun.
- */
+/** Follows a stream over lost connections. Throws rejections, and every error before it begins. */
 export const followStream = async (client: Client, path: string, { onOpen, onEvent }: Follower) => {
   let last: string | undefined;
   let hasBegun = false;
-  /** Gives the least wait before the next connection, undefined once the following has ended. */
   const follow = async (): Promise<number | undefined> => {
     const response = await client.get(path, {
       accept: 'text/event-stream',

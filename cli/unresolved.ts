@@ -17,7 +17,6 @@ const UNITS: [name: string, seconds: number][] = [
   ['min', 60],
 ];
 
-/** A span in its largest whole unit: 90 s is `1 min`. */
 const span = (ms: number): string => {
   const seconds = Math.max(0, Math.round(ms / 1000));
   const [name, size] = UNITS.find(([, unit]) => seconds >= unit) ?? ['s', 1];
@@ -54,7 +53,6 @@ const rowOf = (one: Unresolved): string[] => [
   one.operationId,
 ];
 
-/** The command of the second person, where a first one has requested. */
 const approvalOf = ({ paymentId, operationId, request }: Unresolved): string[] => {
   if (request === undefined) return [];
   const { outcome, withoutFence, requestedBy, expiresAt } = request;

@@ -118,7 +118,6 @@ export const verifyFile = async (
   const seen = await scan(file, manifest, publicKey);
   const { events, sealed } = seen;
   const inLines = judgeBreaks(seen.breaks);
-  // Where a line does not fit, the whole follows from it.
   const ofWhole = inLines.count > 0 ? undefined : breakOfWhole(seen, manifest);
   const ofRemoved = removed.map((one) => ({ position: '', ...one }));
   const breaks = judgeBreaks(seen.breaks, [...(ofWhole ? [ofWhole] : []), ...ofRemoved]);

@@ -81,7 +81,6 @@ const show = (verification: Verification, { format }: Options): void => {
   if (breaks !== undefined) printAcknowledged(breaks);
 };
 
-/** Throws CommandFailed for the manifest of an empty export. */
 const keptHeadIn = (file: string): Record<string, string | undefined> => {
   const { head, log, merchantId } = readManifest(file);
   if (head === null)

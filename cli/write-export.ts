@@ -30,7 +30,6 @@ type Written = {
   sha256: string;
   first?: ExportLine;
   last?: ExportLine;
-  /** By their lines, or named by the service. */
   breaks: ReturnType<typeof meetBreaks>;
 };
 
@@ -57,7 +56,6 @@ const writeAll = async ({ body, headers }: Incoming, handle: FileHandle): Promis
   return { ...written, sha256: sha256.digest('hex') };
 };
 
-/** False for a line that names a break. */
 const takeLine = (
   written: Written,
   line: string,
@@ -160,10 +158,7 @@ const thereAt = (file: string): Stats | undefined => {
   }
 };
 
-/**
- * Throws CommandFailed where the file or its manifest exists. Forced, an export replaces plain files alone: a
- * device such as /dev/null would be gone for every process.
- */
+/** Throws CommandFailed where one exists. Forced, it replaces plain files alone, no /dev/null. */
 export const refuseExisting = (out: string, isForced: boolean): void => {
   for (const file of [out, manifestFileOf(out)]) {
     const there = thereAt(file);

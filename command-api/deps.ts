@@ -15,7 +15,6 @@ export type CommandDeps = AskDeps & {
   /** Other processes append to it: what this process last saw of a payment may be old. */
   sharedStore: boolean;
   rulesOf(merchantId: string): MerchantRules;
-  /** The names of the provider that is set (ADR-0247). */
   providers: readonly string[];
   operationsMax: number;
 };

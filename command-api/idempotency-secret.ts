@@ -68,10 +68,7 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
   );
 };
 
-/**
- * Checks the secret now, or before the first append where the store is out of reach. Throws
- * SecretRefused, or calls `onRefused` then.
- */
+/** Checks the secret now or before the first append. Throws SecretRefused, or calls `onRefused`. */
 export const withCheckedSecret = async (
   store: EventStore,
   identities: Identities,

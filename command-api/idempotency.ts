@@ -1,6 +1,4 @@
-/**
- * Recognises a repeated request (gaps §8) by keyed hashes; another secret would charge it again.
- */
+/** Recognises a repeated request (gaps §8) by keyed hashes; another secret would charge again. */
 import { createHmac, createSecretKey } from 'node:crypto';
 import type { RequestIdentity } from '../shared/payment/event-fields.ts';
 import type { Recognised } from '../shared/payment/payment-state.ts';
@@ -26,7 +24,6 @@ export type Identities = {
   previous?: Identities;
 };
 
-/** Under the current secret and under the older one. */
 export const recognisedBy = (
   identities: Identities,
   under: (by: Identities) => RequestIdentity,

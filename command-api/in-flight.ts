@@ -95,9 +95,7 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
   };
 };
 
-/**
- * Waits until no other process's call can run. Call it in the payment's queue. Throws BudgetSpent.
- */
+/** Waits until no other process's call can run. Call it in the queue. Throws BudgetSpent. */
 export const waitForInFlight = async (
   { paymentLog, inFlight }: { paymentLog: Pick<PaymentLog, 'load'>; inFlight: InFlight },
   paymentId: string,

@@ -47,6 +47,5 @@ export const isIntentOf = (
   return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
 };
 
-/** For a payment that was seen, and that the log no longer has. */
 export const notInLog = (paymentId: string): StreamNotWhole =>
   new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);

@@ -135,10 +135,7 @@ const responseWithoutIntent = (
   }
 };
 
-/**
- * Undefined where it goes on to the call. Else nothing is sent, and recovery ends what is not
- * known. Never throws: the response has to name the payment.
- */
+/** Undefined: go on to the call. Never throws: the response has to name the payment. */
 const endEarly = async (
   deps: CommandDeps,
   { paymentId, budget, mayGoOn }: OperationRequest,
@@ -174,9 +171,7 @@ const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
 /** Attempts under one key that follow each other by themselves. */
 const ATTEMPTS_MAX = 16;
 
-/**
- * True where the attempt met a fence of the lost log's: the next one is due (gaps §8). 0: no key.
- */
+/** True where the attempt met a fence of the lost log's: the next is due (gaps §8). 0: no key. */
 export const metEarlierFence = (
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
   { outcome }: CommandResponse,

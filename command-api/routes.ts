@@ -206,10 +206,7 @@ const changeFor = async (
   });
 };
 
-/**
- * Another merchant's payment does not exist, in the same words. Throws StreamNotWhole where the log
- * lacks a part.
- */
+/** Another merchant's payment does not exist, in the same words. Throws StreamNotWhole. */
 const ownPayment = async (
   { commands, readModels }: CommandApi,
   { merchantId }: Sender,
@@ -237,7 +234,6 @@ const isKnown = async (
   }
 };
 
-/** Undefined also for another merchant's payment that cannot be read. */
 const loadFor = async (
   { paymentLog }: CommandDeps,
   merchantId: string,

@@ -1,7 +1,4 @@
-/**
- * The console's files, served as they are: one page, its modules, and the libraries that it imports.
- * Nothing here needs a token; the page sends the reader's own to the routes that the command line uses.
- */
+/** Serves the console's files as they are, without a token: the page sends the reader's own. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';

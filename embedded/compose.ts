@@ -30,7 +30,6 @@ import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from '.
 export type Service = {
   app: FastifyInstance;
   eventsAtStart: number;
-  /** For the banner, one line each. */
   warnings: readonly string[];
   /** Ends the requests in flight, makes everything durable, closes all. */
   stop(): Promise<void>;

@@ -25,7 +25,6 @@ import {
 
 export type DataFolder = {
   path(file: string): string;
-  /** For the banner, one line each. */
   warnings: readonly string[];
   release(): void;
 };

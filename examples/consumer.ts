@@ -13,7 +13,6 @@ const [brokers = '127.0.0.1:9092', file = 'events.jsonl', topic = 'payments.even
 const seen = new Set<string>();
 const next = new Map<number, number>();
 
-/** Remembers that an event was read, and which number of its partition comes next. */
 const remember = (partition: number, event: { id: string; partitionsequence: string }): void => {
   seen.add(event.id);
   next.set(partition, Number(event.partitionsequence) + 1);

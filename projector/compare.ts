@@ -110,10 +110,8 @@ export const comparePayment = async (
 
 const NAMED_MAX = 100;
 const PAGE = 250;
-/** Where a whole index differs. */
 const NO_PAYMENT = '-';
 
-/** `total` is about how many documents and payments of the log there are. */
 export type ComparisonProgress = { done: number; total: number };
 
 export type Comparison = {
@@ -131,7 +129,6 @@ export type CompareAllOptions = {
   signal?: AbortSignal;
 };
 
-/** The payments that begin in each page of the log. */
 async function* paymentPages(
   store: CompareAllOptions['store'],
   end: Position | null,

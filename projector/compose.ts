@@ -44,7 +44,6 @@ export type ProjectorStatus = {
   caughtUp: boolean;
   /** There are events to apply, and the checkpoint has not moved for too long. */
   stuck: boolean;
-  /** Now, or as last seen while it stands by. */
   parked: number;
   /** Since the start (ADR-0121). */
   compared: { samples: number; differences: number };
@@ -68,7 +67,6 @@ export type Projector = {
   /** Throws StandingBy, ComparisonRunning, and what the engines throw. */
   compareAll(onProgress?: CompareAllOptions['onProgress']): Promise<Comparison>;
   checkIndexes: Sampler['checkIndexes'];
-  /** Of this process. */
   rebuilds: Pick<Rebuilds, 'latest'>;
   stop(): Promise<void>;
 };

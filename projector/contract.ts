@@ -1,4 +1,3 @@
-/** The responses of the projector's routes, as schemas. */
 import { z } from 'zod';
 import { REQUIRED, requiredOr, requiredText } from '../shared/http/fields.ts';
 import { holdsLongNumber } from '../shared/runtime/card-numbers.ts';

@@ -1,7 +1,4 @@
-/**
- * The loop of a rebuild, which fills new read models from the log. Where log and read models are files it
- * runs as a scan in the thread of the log (shared/event-store/scan-log.ts), so that no request waits for it.
- */
+/** The loop of a rebuild. Over files it runs in the thread of the log, so that no request waits. */
 
 import { decodeForm } from '../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
@@ -19,7 +16,6 @@ const PAGE = 1_000;
 /** No request reads the new read models yet. */
 export const NOT_READ = { applied: () => {}, starting: () => {}, lost: () => {} };
 
-/** How many events the loop has taken, up to where, and the served checkpoint at that time. */
 export type Filled = { events: number; at: Position | null; until: Position | null };
 
 export type FillOptions = {

@@ -2,13 +2,10 @@
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 
 export type Lag = {
-  /** At least so many, unless `isExact`. */
   events: number;
   isExact: boolean;
-  /** Age of the oldest event to apply. */
   seconds: number;
   head: Position | null;
-  /** There are events to apply, and the checkpoint has not moved for too long. */
   stuck: boolean;
 };
 
@@ -19,7 +16,6 @@ type LagOptions = {
   stillMsMax?: number | undefined;
 };
 
-/** Throws StoreUnavailable. */
 export const createLag = ({
   store,
   checkpoint,

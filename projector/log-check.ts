@@ -18,10 +18,7 @@ const fits = (at: HashesAt | null, hash: string): boolean =>
 /** Where the log hash is carried and not stored; undefined where no event is there. */
 type LogHashAt = (position: Position) => Promise<string | undefined>;
 
-/**
- * Undefined where it fits `hash`, of `checkpointHashOf`; else followed events are lost or written anew.
- * Throws StoreUnavailable, and what `carried` throws.
- */
+/** Undefined: it fits; else followed events are lost or written anew. Throws StoreUnavailable. */
 export const misfitOf = async (
   store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
   checkpoint: Position | null,

@@ -21,7 +21,6 @@ const readBreak = (request: FastifyRequest) => {
   return json.ok ? readBy(AcknowledgeBreakRequest, json.value) : json;
 };
 
-/** 0 means never. */
 const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString());
 
 const verificationOf = ({ verification }: LogStatusDeps) => {

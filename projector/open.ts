@@ -54,12 +54,10 @@ type ProjectorSideOptions = {
   config: Config;
   store: EventStore;
   readModels: ReadModels;
-  /** Set where this process appends payments as well. */
   freshness?: Freshness;
   deliveries: DeliveryStore;
   /** Called once the log is known to be the one that was sealed and applied. */
   webhookSecret(): Promise<string>;
-  /** Left out where there is no data folder. */
   fileOf?: (name: string) => string;
   metrics: Metrics;
   log: Log;

@@ -12,7 +12,6 @@ export async function* documentPages(
   } while (ids.length === size);
 }
 
-/** Oldest first. */
 export async function* parkedPayments(
   { parked }: Pick<ReadModelsReader, 'parked'>,
   size: number,

@@ -14,7 +14,6 @@ export type ParkedDeps = {
   readModels: Pick<ReadModelsReader, 'parked' | 'getAny'>;
 };
 
-/** The oldest that the actor may see. */
 const LISTED_MAX = 1_000;
 const PAGE = 1_000;
 

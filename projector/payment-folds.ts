@@ -86,7 +86,6 @@ export const createPaymentFolds = ({ store, readModels, logger, isParked }: Fold
   };
 
   return {
-    /** On top of the stored read models. Throws what the engines throw. */
     foldBatch: async (events: LogEvent[]): Promise<Map<string, Folded>> => {
       const payments = new Map<string, Folded>();
       for (const event of events) {

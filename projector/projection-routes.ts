@@ -49,10 +49,8 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
   };
 };
 
-/** Long work that has begun; `next` gives undefined at the end. */
 type Begun = { ended: Promise<object>; next(): Promise<object | undefined> };
 
-/** Throws what the work throws before its first progress. */
 const begin = async (
   run: (onProgress: (progress: object) => void) => Promise<object>,
 ): Promise<Begun> => {
@@ -98,7 +96,6 @@ const eventsOf = ({ ended, next }: Begun): Source =>
     }
   };
 
-/** Streams where the client asks for that, and there is room. */
 const streamOr = (
   reply: FastifyReply,
   streams: Streams,

@@ -29,7 +29,6 @@ export type Projection = {
   start(): Promise<Position | null>;
   /** Moves the checkpoint behind the batch. Throws what the engines throw. */
   events(events: LogEvent[]): Promise<void>;
-  /** True when the document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
   /** By the fold of its stream, or parks the payment. True when the document is whole now. */
   repair(paymentId: string): Promise<boolean>;
@@ -40,7 +39,6 @@ export type Projection = {
   /** False where the read models were wiped, or another writer moved the checkpoint. */
   inStep(): Promise<boolean>;
   checkpoint(): Position | null;
-  /** Since the start; `parked`: now. */
   counts(): { events: number; healed: number; parkings: number; parked: number };
 };
 

@@ -201,7 +201,6 @@ export const createRebuilds = (
 
   return {
     latest: () => latest,
-    /** Throws what `rebuild` throws. */
     run: async (request: RebuildRequest = {}): Promise<RebuildResult> => {
       // At the store two of one process would race for the turn.
       if (running !== undefined)
@@ -213,7 +212,6 @@ export const createRebuilds = (
       return result;
     },
     abort: () => stopping.abort(),
-    /** Resolves when no rebuild runs any more. */
     ended: async (): Promise<void> => void (await running),
   };
 };

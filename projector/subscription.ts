@@ -90,9 +90,7 @@ export const runSubscription = ({
 
   return {
     status: () => ({ ...status }),
-    /** From the checkpoint. */
     restart: (): void => leaving.abort(),
-    /** The batch in hand is done then. */
     stop: (): Promise<void> => {
       stopping.abort();
       return ended;

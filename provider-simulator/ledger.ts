@@ -1,7 +1,4 @@
-/**
- * The simulator's ledger: a SQLite row for each operation carried out or fenced, never changed. It
- * holds no card data, only a word for what later operations do (gaps §4, §13).
- */
+/** The ledger: a row for each operation carried out or fenced, never changed, without card data. */
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';

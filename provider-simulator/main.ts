@@ -8,7 +8,6 @@ import { openSimulation, type Simulation } from './simulator.ts';
 
 const IDLE_CHECK_MS = 100;
 
-/** `message` is one line for the operator. */
 class LedgerRefused extends Error {
   override name = 'LedgerRefused';
 }

@@ -53,7 +53,6 @@ const numberOf = ({ card }: CardOperation): string => {
 
 const TOKEN_EXPIRY = { expiryMonth: '12', expiryYear: '2034' };
 
-/** Undefined for a token that is not the simulator's. */
 export const cardOfToken = (token: string): TokenCard | undefined => {
   const number = numbersByToken.get(token);
   if (number === undefined) return undefined;

@@ -39,7 +39,6 @@ const operationFrom = (operationId: string, body: z.infer<typeof operationBody>)
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Routes without a token (settings, "Addresses every process answers"). */
 const isForOperators = (route: string): boolean =>
   route.startsWith('/health/') || route === '/metrics';
 

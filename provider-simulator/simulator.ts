@@ -1,7 +1,4 @@
-/**
- * The simulated provider (gaps §13): `openSimulation` is the provider, which server.ts puts behind
- * HTTP; `openSimulator` is the driver of the port that runs it in the same process.
- */
+/** `openSimulation` is the provider (gaps §13); `openSimulator` drives it in this process. */
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   type Approved,
@@ -199,7 +196,6 @@ const laterResults = (simulation: Simulation) => {
   };
 };
 
-/** Rejects where its ledger cannot be opened (see openLedger). */
 export const openSimulator = async ({
   file,
   timeoutMs,

@@ -26,7 +26,6 @@ export const LATER_BEHAVIOURS: ReadonlySet<CardBehaviour> = new Set(LATER);
 
 type TestCard = {
   number: string;
-  /** The simulator's token for it (gaps §14). */
   token?: string;
   outcome: string;
   /** The decline to expect; of a capture or refund where the outcome says so. */

@@ -60,7 +60,6 @@ const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => 
     return found;
   };
 
-  /** Every document is filled up to there. */
   const filledTo = async (): Promise<Position | undefined> => {
     const place = await readModels.checkpoint();
     if (place === null) return undefined;

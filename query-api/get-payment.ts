@@ -20,9 +20,7 @@ export type QueryDeps = {
 
 type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 
-/**
- * Throws StoreUnavailable, UnreadableStream, and StreamNotWhole where the log lost what read models know.
- */
+/** Throws StoreUnavailable, UnreadableStream; StreamNotWhole where the log lost what is known. */
 export const getPayment = async (
   deps: QueryDeps,
   paymentId: string,

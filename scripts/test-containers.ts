@@ -16,7 +16,6 @@ import { freePorts } from './free-ports.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SUITES = ['test/contract', 'test/e2e/story.test.ts'];
-/** From the start of a container to its first good health check. */
 const START_MS_MAX = 180_000;
 const HOW = 'install Docker (https://docs.docker.com/get-docker/) and start it to run it';
 
@@ -26,7 +25,6 @@ const hasDocker = (): Promise<boolean> =>
     () => false,
   );
 
-/** `hostPort` left out: any free one. */
 const start = async (
   name: string,
   { image, platform, user, environment, command, healthcheck }: EngineService,

@@ -11,7 +11,6 @@ const wrong = (message: string): CommandFailed => new CommandFailed(message, 2);
 const withoutOptional = (schema: z.core.$ZodType): z.core.$ZodType =>
   schema instanceof z.ZodOptional ? withoutOptional(schema.unwrap()) : schema;
 
-/** `productItems[0].name` as its steps. */
 const stepsOf = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').split('.');
 
 /** A union has the fields of all its forms. */

@@ -67,7 +67,6 @@ const readUntil = (name: string, until: NonNullable<Step['until']>): Step => {
 };
 const rejected = (step: Step): Step => ({ ...step, expected: 422 });
 
-/** Up to the time when the dispute of a sale has a status. */
 const disputed = (amount: number, number: string, status: string): Step[] => [
   create('sale', amount, true, number),
   readUntil('dispute', ({ disputes = [] }) => disputes.some((one) => one.status === status)),
@@ -87,7 +86,6 @@ const simulated = (summary: string, steps: Scenario['steps']): Scenario => {
   return { ...scenario(summary, steps), simulated: true };
 };
 
-/** By name, in the order of the help. */
 export const SCENARIOS = {
   authorize: scenario('reserves the amount', (amount) => [create('authorize', amount, false)]),
   sale: scenario('authorizes and captures in one step', (amount) => [create('sale', amount, true)]),

@@ -59,7 +59,6 @@ const paymentOf = (response: unknown): string | undefined => {
   return /^paymentId (\S+)$/m.exec(named.join('\n'))?.[1];
 };
 
-/** Gives the events since the last call; none where the audit routes reject the token. */
 const eventReader = async (): Promise<(id: string | undefined) => Promise<EventLine[]>> => {
   const audit = await openClient({ scope: 'audit:read' });
   let seen = -1;

@@ -1,7 +1,4 @@
-/**
- * Those that this process asks about, and those of other processes that the read models list. An
- * operation whose call may still run is not unresolved (gaps §7).
- */
+/** Those of this process, and of others as listed; a call that may still run is none (gaps §7). */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -16,7 +13,6 @@ type UnresolvedDeps = {
 
 const LISTED_MAX = 1_000;
 
-/** The oldest first; of one merchant, or of all by `*`. */
 export const listUnresolved = async (
   deps: UnresolvedDeps,
   readModels: Pick<ReadModelsReader, 'unresolved'>,

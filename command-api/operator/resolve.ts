@@ -96,7 +96,6 @@ const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operati
 const NO_FENCE =
   'the provider does not promise that it will never carry the operation out, so declined needs "withoutFence": true (--without-fence): only where you know of another way that no money moves';
 
-/** Undefined where the word is taken. */
 const outcomeInstead = async (
   deps: CommandDeps,
   payment: LoadedPayment,

@@ -81,7 +81,6 @@ export type ProviderOutcome = Approved | Declined | NotSent | Unknown;
  */
 export type Opened = (reference: string) => Promise<void>;
 
-/** A response is checked against it. */
 export type OperationQuestion = {
   operationId: string;
   paymentId: string;
@@ -109,7 +108,6 @@ export type PaymentQuestion = {
   OfMerchant &
   SentTo;
 
-/** As of now, in order. */
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
 
 export type NoticeOrigin = { merchantId?: string | undefined; account?: string | undefined };

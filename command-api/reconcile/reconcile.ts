@@ -55,7 +55,6 @@ const ledgerPages = async function* (
   }
 };
 
-/** False at the end of the log. */
 const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
   let after: Position | null = null;
   let end: Position | null = null;

@@ -85,7 +85,6 @@ const isDone = (state: PaymentState | undefined): boolean =>
 const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
   otherProvider !== undefined && state !== 'UNCONFIRMED';
 
-/** By payment, the oldest first, and unresolved creates by fingerprint. */
 const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
   const byPayment = new Map<string, KnownOperation[]>();
   const byFingerprint = new Map<string, Set<string>>();
@@ -224,7 +223,6 @@ export const createUnresolved = (
       if (!isLive(paymentId)) schedules.begin(paymentId);
     },
     update,
-    /** For a request, in the payment's queue. Returns the payment as read. */
     resolve: (paymentId: string) => resolve(paymentId),
     /** The same once no call runs on it. Throws BudgetSpent. */
     resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>

@@ -1,7 +1,4 @@
-/**
- * A request body's values (gaps §3), its texts to be searched for card numbers (gaps §4), and
- * `details` on one that breaks the contract.
- */
+/** A request body's values (gaps §3), its texts (gaps §4), and `details` on a broken contract. */
 import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
 import { CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';

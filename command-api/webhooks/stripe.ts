@@ -1,7 +1,4 @@
-/**
- * A notice is a reason to ask, never the truth. Stripe delivers it again until it is accepted: once
- * what Stripe then says is recorded.
- */
+/** A notice is a reason to ask, never the truth; accepted once what Stripe says is recorded. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -24,7 +21,6 @@ type Notice = {
   reference: string | undefined;
 };
 
-/** Every other field is ignored. */
 const noticeBody = z.object({
   account: z.string().nullish(),
   data: z.object({
@@ -112,7 +108,6 @@ export const stripeNoticesOf = ({
 /** Stripe gives up a delivery after some ten seconds. */
 const BUDGET_MS = 8_000;
 
-/** False where Stripe did not say. */
 const askAll = async (
   commands: CommandDeps,
   notice: Notice,
@@ -126,7 +121,6 @@ const askAll = async (
     if (found.outcome === 'UNKNOWN') return false;
     if (found.outcome === 'FOUND') paymentId = found.paymentId;
   }
-  // None of this service's.
   if (paymentId === undefined) return true;
   request.paymentId = paymentId;
   const payment = await commands.unresolved.resolveInTurn(paymentId, budget);

@@ -10,7 +10,6 @@ import { hasScope } from './session.js';
 /** @typedef {import('./api.js').Problem} Problem */
 
 const OWN_ENDPOINTS = '/api/v1/webhook-endpoints';
-/** Of all merchants; only reads. */
 const ALL_ENDPOINTS = '/ops/v1/webhook-endpoints';
 
 const LIST_MS = 3_000;

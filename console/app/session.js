@@ -139,5 +139,4 @@ export const startSession = () => {
 /** @param {string} scope */
 export const hasScope = (scope) => session !== undefined && mayUse(session.claims, scope);
 
-/** Whether the token is of all merchants. */
 export const isOfAll = () => session?.claims.merchant === '*';

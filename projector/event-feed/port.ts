@@ -34,10 +34,8 @@ export type FeedMessage = {
   partition: number;
   /** The Kafka key is the paymentId, so that a payment's messages share a partition. Of a seal: SEALS_KEY. */
   key: string;
-  /** A CloudEvent as JSON text. */
   value: string;
   headers: Readonly<Record<string, string>>;
-  /** Of the event. */
   timestampMs: number;
 };
 

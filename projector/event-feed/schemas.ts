@@ -66,7 +66,6 @@ const noted = z.object({
   outcome: paymentSchemas.PaymentOutcomeConfirmed.shape.outcome,
 });
 
-/** The `data` on the events topic. */
 export const publicEventData = {
   PaymentCreated: z.object({
     paymentId: created.paymentId,
@@ -103,7 +102,6 @@ export const publicEventData = {
 
 const minorUnits = z.int().min(0).describe('Minor units of the currency');
 
-/** The `data` on the state topic. */
 export const publicState = z.object({
   paymentId: created.paymentId,
   merchantId: created.merchantId,

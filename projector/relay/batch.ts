@@ -23,7 +23,6 @@ export type Batch = {
   next: RelayCheckpoint;
 };
 
-/** The given checkpoint is not changed. */
 export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
   events: [],
   messages: { events: [], state: [], seals: [] },

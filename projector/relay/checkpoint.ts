@@ -54,7 +54,6 @@ export const parseCheckpoint = (
 /** Their notes are 4 MB then (ADR-0046). So many come from a wrong version of the service. */
 export const PARKED_MAX = 20_000;
 
-/** The log line has the whole reason. */
 const REASON_CHARS_MAX = 100;
 
 /** Throws Error above PARKED_MAX payments. */

@@ -51,6 +51,5 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   });
 };
 
-/** Also where messages are only computed from the log. */
 export const topicPrefixOf = ({ kafka }: Pick<Config, 'kafka'>): string =>
   kafka?.topicPrefix ?? TOPIC_PREFIX_DEFAULT;

@@ -23,7 +23,6 @@ export type Publisher = ParkedSender & {
   /** Throws what the engines throw, and Error while messages of a parked payment are unacknowledged. */
   send(events: LogEvent[]): Promise<void>;
   published(): number;
-  /** How long the send under way has had no response. */
   silentForMs(): number;
 };
 

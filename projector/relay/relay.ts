@@ -26,7 +26,6 @@ export type RelayOptions = {
   feed: EventFeed;
   checkpoint: KeyDocument;
   logger: Logger;
-  /** Left out where no other process could relay. */
   mayRun?: () => boolean;
   backOff?: BackOff;
   waitsMs?: Partial<typeof WAITS_MS>;
@@ -62,7 +61,6 @@ const throwUnread = (error: unknown): never => {
   throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
 };
 
-/** Throws RelayHalted and StoreUnavailable. */
 const rejectMisfit = async (
   store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
   { position, hash }: RelayCheckpoint,

@@ -28,7 +28,6 @@ type ParkedSenderOptions = {
   logger: Logger;
 };
 
-/** Still parked at `at` where it is not sent. */
 export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
 
 export type ParkedSender = {
@@ -74,7 +73,6 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
     if (hasMessages(batch)) await sendBatch();
   };
 
-  /** Why the payment stays parked. */
   const sendOne = async (paymentId: string): Promise<string | undefined> => {
     const parking = checkpoint.value().parked[paymentId];
     if (parking === undefined) return undefined;

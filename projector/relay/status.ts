@@ -22,10 +22,8 @@ export type RelayState = (typeof RELAY_STATES)[number];
 export type RelayStatus = {
   state: RelayState;
   error?: string;
-  /** Of whichever relay, until this one has taken it. */
   checkpoint: Position | null;
   parked: number;
-  /** Since the start. */
   counts: { published: number; restarts: number };
 };
 

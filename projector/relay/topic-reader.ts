@@ -17,14 +17,12 @@ import { count, messagesOf, sealMessageOf } from './batch.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];
-  /** `after` itself at the end of the log. */
   next: Position | null;
 };
 
 export type TopicReader = {
   /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
   page(topic: Topic, after: Position | null, limit: number): Promise<TopicPage | undefined>;
-  /** After it comes what is new. */
   latest(): Promise<Position | null>;
 };
 
@@ -44,7 +42,6 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   parked: new Set(parked),
 });
 
-/** The text is no position of the store. */
 const noWalk = (error: unknown): undefined => {
   if (!(error instanceof RangeError)) throw error;
 };
@@ -84,7 +81,6 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     }
   };
 
-  /** Undefined when no event has the position. */
   const walkTo = async (position: Position | null): Promise<Walk | undefined> => {
     const known = walks.get(keyOf(position));
     if (known !== undefined) return copyOf(known);

@@ -41,7 +41,6 @@ type OpenSealer = {
 };
 
 export type OpenedSealer = Sealer & {
-  /** Whose seals are trusted. */
   publicKey: string | undefined;
   keptHeads(): HeadFile | undefined;
   running?: RunningHash;
@@ -75,7 +74,6 @@ export const openSealingKey = async (
   return { ...own, logId, seals };
 };
 
-/** A process without a key seals nothing. */
 const noSealer: OpenedSealer = {
   last: () => undefined,
   publicKey: undefined,

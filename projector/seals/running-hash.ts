@@ -12,14 +12,12 @@ import type { RecordedSeal, SealSource } from './stored-seals.ts';
 
 const PAGE = 1000;
 
-/** Reached from event to event. */
 type Reached = {
   position: Position | null;
   logHash: string;
   last: RecordedSeal | undefined;
   /** Whether the event of that seal was passed: a head before it would be a copy of what is sealed. */
   isPast: boolean;
-  /** Seals not counted. */
   unsealed: number;
 };
 

@@ -31,7 +31,6 @@ type SealerOptions = {
   /** In the seal; undefined where the log may grow without a sealer (ADR-0033). */
   promised: number | undefined;
   everyMs: number;
-  /** Outside the log. */
   keep?: ((heads: HeadFile) => Promise<void>) | undefined;
   logger: Logger;
 };

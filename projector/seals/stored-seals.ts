@@ -6,7 +6,6 @@ import type { SealEvent } from '../../shared/payment/seal-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 
-/** A stored seal, or a stored change of the key. */
 export type RecordedSeal = RecordedEvent<SealEvent>;
 
 /** Throws StoreUnavailable and UnreadableStream. */
@@ -15,7 +14,6 @@ export const sealsOf = async (store: Pick<EventStore, 'readStream'>): Promise<Re
     isSealEvent(one.event),
   );
 
-/** At the end of the log. */
 export const lastKeyOf = (seals: readonly RecordedSeal[]): string | undefined => {
   const last = seals.at(-1);
   return last === undefined ? undefined : keysOf(last.event).after;
@@ -47,15 +45,11 @@ export const headToSeal = async (
 /** Where the head to be sealed comes from. Each function that gives a promise throws StoreUnavailable. */
 export type SealSource = {
   last(): RecordedSeal | undefined;
-  /** 0 while nothing can be sealed from here. */
   unsealed(): Promise<number>;
-  /** With how many events of `unsealed` it covers. */
   head(): Promise<{ head: SealedHead; unsealed: number } | undefined>;
-  /** It covers so many events more. */
   sealed(seal: RecordedSeal, unsealed: number): void;
 };
 
-/** Where the store keeps the chain over the log. */
 export const storedHeads = (
   store: Pick<EventStore, 'end' | 'head' | 'hashAt'>,
   log: string,

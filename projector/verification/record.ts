@@ -11,9 +11,7 @@ const broken = z.object({
 });
 
 const verificationRecord = z.object({
-  /** Without a break; 0: never. */
   lastOkMs: z.number().min(0),
-  /** With a break or without. */
   lastRunMs: z.number().min(0),
   broken: broken.optional(),
 });

@@ -1,7 +1,4 @@
-/**
- * Verifies the whole log some minutes after the start, then at an interval, and checks the indexes of the
- * read models. The result is kept over restarts and is in the metrics; a break is an error line.
- */
+/** Verifies log and indexes soon after the start, then at an interval; a break is an error line. */
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
@@ -35,10 +32,8 @@ type VerificationOptions = {
   readModels: RemovalDeps['readModels'];
   /** Left out where this process trusts no key. */
   sealingKey?: string | undefined;
-  /** As they are now. */
   keptHeads?: (() => HeadFile | undefined) | undefined;
   document: KeyDocument;
-  /** Between two runs; 0: only runs on request. */
   everyMs: number;
   mayRun(): boolean;
   checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
@@ -56,7 +51,6 @@ export type ScheduledVerification = {
   stop(): Promise<void>;
 };
 
-/** The first that is not acknowledged. */
 type Verified = { events: number; broken: LogBreak | undefined };
 
 /** Undefined when aborted. Throws StoreUnavailable. */
@@ -166,7 +160,6 @@ type OpenVerification = Pick<
 > & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   fileOf(name: string): string;
-  /** Its lease decides which process verifies. */
   projector: Pick<Projector, 'status' | 'checkIndexes'>;
 };
 

@@ -26,11 +26,8 @@ export type Delivery = {
   /** Read and not all accepted, in the order of the log. */
   ahead: Ahead[];
   readTo: Place;
-  /** Ids of payments and singles. */
   busy: ReadonlySet<string>;
-  /** As the endpoint asked. */
   holdUntil: number;
-  /** Sent last. */
   last: Item['kind'];
 };
 

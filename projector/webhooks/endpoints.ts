@@ -42,9 +42,7 @@ export const openEndpoints = (
   const loops = new Map<string, Owned & { loop: EndpointLoop; end: AbortController }>();
   /** An endpoint by its id, all of a merchant's by their stream. */
   const halted = new Map<string, Owned>();
-  /** By the stream of their endpoints. */
   const merchants = new Map<string, string>();
-  /** With an endpoint that is not disabled. */
   const served = new Set<string>();
   let isOver = false;
   const messages = createMessages(store);

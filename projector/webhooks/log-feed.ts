@@ -17,7 +17,6 @@ type PaymentFact = Wanted & { merchantId: string; type: MessageType | undefined 
 
 export type Portion = {
   facts: readonly PaymentFact[];
-  /** The last event that was read. */
   last: Place | undefined;
   cursor: Position | null;
 };
@@ -61,7 +60,6 @@ const firstOf = (event: LogEvent | undefined): First | undefined => {
 const createFacts = ({ store, onPayment }: LogFeedOptions) => {
   const known = createBoundedMap<First>(PAYMENTS_KNOWN_MAX);
 
-  /** Undefined where the first event cannot be read. */
   const lookUp = async (stream: string): Promise<First | undefined> => {
     try {
       return firstOf((await store.readStream(stream))[0]);

@@ -21,7 +21,6 @@ type OpenDeliverer = {
   secret: WebhookSecret;
   metrics: Metrics;
   logger: Logger;
-  /** Its lease decides which process delivers. */
   projector: Pick<Projector, 'status'>;
 };
 

@@ -52,11 +52,9 @@ const JITTER = 0.2;
 const jitteredBy = (delayMs: number, random: number): number =>
   Math.round(delayMs * (1 - JITTER + 2 * JITTER * random));
 
-/** `n` from 1. */
 const attemptDelayMs = (n: number, random: number): number =>
   jitteredBy(ATTEMPT_DELAYS_MS[Math.min(n, ATTEMPT_DELAYS_MS.length) - 1] ?? 0, random);
 
-/** `n` from 0. */
 const probeDelayMs = (n: number, random: number): number =>
   jitteredBy(PROBE_DELAYS_MS[Math.min(n, PROBE_DELAYS_MS.length - 1)] ?? 0, random);
 
@@ -142,9 +140,7 @@ export type Failure = {
 
 export type Failed = {
   delivery: Delivery;
-  /** Undefined where the item was given up. */
   nextAt: number | undefined;
-  /** The endpoint has to be disabled. */
   isOver: boolean;
 };
 

@@ -15,7 +15,6 @@ export type SendDeps = {
   messages: Pick<Messages, 'of'>;
   sender: Pick<Sender, 'send'>;
   places: Places;
-  /** `WEBHOOK_SECRET`. */
   secret: string;
   logger: Logger;
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
@@ -27,11 +26,8 @@ export type SendDeps = {
 export type LoopState = {
   endpoint: Endpoint;
   delivery: Delivery;
-  /** Since the last save. */
   attempts: Attempt[];
-  /** The row has to be saved. */
   changed: boolean;
-  /** Of the last request. */
   lastHeard: { hasResponded: boolean; atMs: number } | undefined;
 };
 

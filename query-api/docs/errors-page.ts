@@ -12,7 +12,6 @@ import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** Text between backticks is code. */
 const html = (text: string): string => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
 const entry = (

@@ -1,7 +1,4 @@
-/**
- * An API document: operations from the table of routes, components from their zod schemas, examples from
- * recorded responses. A status without an example is an error, and so is a recorded one without a route.
- */
+/** An API document from routes, schemas and recorded responses, which have to fit one another. */
 import { z } from 'zod';
 import { AUDIT_ROUTES } from '../../audit/routes.ts';
 import { COMMAND_ROUTES } from '../../command-api/routes.ts';
@@ -58,7 +55,6 @@ const refTo = (kind: 'schemas' | 'headers' | 'parameters', name: string): Part =
 
 const withoutIds = ({ $schema: _, $id: __, ...schema }: Part): Part => schema;
 
-/** Includes each route's query as `<id>Query`. */
 const namedSchemas = (): Record<string, Part> => {
   for (const [id, { request }] of Object.entries(BOUND)) {
     if (request.query !== undefined) z.globalRegistry.add(request.query, { id: `${id}Query` });

@@ -1,4 +1,3 @@
-/** The files under docs/ that are made from the routes and the errors. */
 import {
   anchorOf,
   ERROR_GUIDE,

@@ -1,4 +1,3 @@
-/** The requests whose responses show the routes of auditors and operators. */
 import {
   CREATE,
   example,

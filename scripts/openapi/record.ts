@@ -1,4 +1,3 @@
-/** The requests that give a response for every status of every merchant route. */
 import { setTimeout } from 'node:timers/promises';
 import {
   CREATE,

@@ -43,11 +43,9 @@ type Sent = {
   /** A name in TOKENS, a merchant or `none`; left out: that of the run. */
   token?: string;
   key?: string;
-  /** The document shows the body of the request too. */
   show?: boolean;
   /** Later steps have `$name` for the id of the payment or endpoint in the response. */
   as?: string;
-  /** The request is sent again until its response matches. */
   until?: RegExp;
 };
 

@@ -17,7 +17,6 @@ import type { ScanOrder } from '../runtime/scan.ts';
 /** A place in the order over all streams: stored and passed back, never computed with. */
 export type Position = string;
 
-/** Gaps §6. */
 export type EventContext = {
   /** The token's subject, or `recovery`. */
   actor: string;
@@ -83,9 +82,7 @@ export type StoredForm = {
 export type StoredForms = {
   /** `log`: one chain over all events as well; `stream`: each stream alone. */
   guarantee: 'log' | 'stream';
-  /**
-   * Empty when unknown. Throws StreamNotWhole where it was deleted, or all of it cut (`formsLeft`).
-   */
+  /** Empty when unknown. Throws StreamNotWhole where deleted or all of it cut (`formsLeft`). */
   readStream(stream: string): Promise<StoredForm[]>;
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
   /** Runs a scan in a thread over the log; left out where no thread can open it. */
@@ -110,10 +107,7 @@ export type Head = {
 
 export type SubscriptionItem =
   | { kind: 'events'; events: LogEvent[] }
-  /**
-   * An administrator deleted or cut this stream, or may have: reading it shows. Has no position: a
-   * reader that begins again may get it again.
-   */
+  /** An administrator may have deleted or cut this stream: read it. No position; may come again. */
   | { kind: 'removal'; stream: string }
   /**
    * All before the subscription and what has come since is delivered: a hint, which may stand
@@ -135,10 +129,7 @@ export type EventStore = {
    * deleted, StoreUnavailable.
    */
   readStream(stream: string): Promise<RecordedEvent[]>;
-  /**
-   * Null for a stream that never was (gaps §9). Throws StoreUnavailable, and StreamNotWhole for a
-   * deleted stream.
-   */
+  /** Null for a stream that never was (gaps §9). Throws StoreUnavailable, StreamNotWhole. */
   lastRevision(stream: string): Promise<number | null>;
   /**
    * Up to `limit` events of all streams in order; `after` null: from the start. None beyond `upTo`,
@@ -148,10 +139,7 @@ export type EventStore = {
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<LogEvent[]>;
   /** The last event's position, null in an empty log. Counts nothing. Throws StoreUnavailable. */
   end(): Promise<Position | null>;
-  /**
-   * A position in the form of events, to compare. Does not look for an event there. Throws
-   * RangeError for a text that no event of this store can have.
-   */
+  /** A position to compare, in the form of events. Throws RangeError for an impossible text. */
   positionOf(text: string): Position;
   /** Null where no event is. Throws StoreUnavailable. */
   hashAt(position: Position): Promise<HashesAt | null>;
@@ -168,10 +156,7 @@ export type EventStore = {
     types?: readonly EventType[],
     whose?: 'all' | 'others',
   ): AsyncIterable<SubscriptionItem>;
-  /**
-   * Stores the value under a key that has none; returns the first writer's (gaps §8). Throws
-   * StoreUnavailable.
-   */
+  /** Stores a new key's value; returns the first writer's (gaps §8). Throws StoreUnavailable. */
   claimMeta(key: string, value: string): Promise<string>;
   stored: StoredForms;
   /**

@@ -119,7 +119,6 @@ const headReason = (head: SealedHead, against: SealedLog): string | undefined =>
   return `the log is not the one that was sealed at position ${head.position}`;
 };
 
-/** Undefined where it fits. */
 export const sealReason = (seal: Seal, against: SealedLog): string | undefined => {
   const { publicKey: trusted } = against;
   if (trusted !== undefined && trusted !== seal.publicKey)

@@ -31,7 +31,6 @@ export type LogWalk = {
   guarantee: StoredForms['guarantee'];
   seals?: SealsAgainst;
   includes?: (form: StoredForm) => Promise<boolean>;
-  /** Another reason; called with every event in order. */
   also?: (form: StoredForm) => string | undefined;
   atEnd?: () => LogBreak | undefined;
   end: Position | null;

@@ -55,7 +55,6 @@ const breakOfSeals = ({ position }: SealedHead, reason: string) => ({
  * SEAL_SLACK_EVENTS back (ADR-0114): a copy would hide that later ones were taken out.
  */
 export const sealsCheck = (against: SealsAgainst) => {
-  /** `nth` of the log, from 1. */
   const recent: { position: string; logHash: string | undefined; nth: number }[] = [];
   let read = 0;
   let seals = 0;

@@ -10,7 +10,6 @@ const place = z.tuple([z.iso.datetime({ precision: 3 }), z.string().regex(PAYMEN
 export const cursorOf = ({ createdAt, paymentId }: Place): string =>
   Buffer.from(JSON.stringify([createdAt, paymentId])).toString('base64url');
 
-/** Undefined for a text that is no cursor. */
 export const placeOf = (cursor: string): Place | undefined => {
   try {
     const text = Buffer.from(cursor, 'base64url').toString('utf8');

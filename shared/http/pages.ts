@@ -15,7 +15,6 @@ export const DOCS_FILES = [
 
 export const CONSOLE_PATH = '/console';
 
-/** All, as a router knows them. */
 export const PAGES: readonly string[] = [
   '/',
   ...DOCS_FILES,

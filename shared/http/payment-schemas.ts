@@ -1,7 +1,4 @@
-/**
- * Schemas of a payment (interface, "Resources and their fields"), in the contract's names and order.
- * Responses are not checked by them on their way out, only in tests.
- */
+/** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
 import { FAILURE_CODES } from '../payment/payment-events.ts';

@@ -1,7 +1,4 @@
-/**
- * Every route with a token or a signature. Each service binds the rest in its own routes.ts; API
- * documents, `405` with `Allow` and the check of the gateway's paths come from here.
- */
+/** Every route with a token or a signature; API documents, `405` and the gateway's check use it. */
 import type { Scope } from './auth/principal.ts';
 
 export type Service = 'command-api' | 'query-api' | 'audit' | 'projector';

@@ -69,7 +69,6 @@ export type Route<Deps, F extends RequestForm = RequestForm> = {
   ) => FastifyReply | Promise<FastifyReply>;
 };
 
-/** Its handler gets the input that its form reads. */
 export const routeWith =
   <Deps>() =>
   <const F extends RequestForm>(own: Route<Deps, F>): Route<Deps, F> =>

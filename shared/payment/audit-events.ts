@@ -20,9 +20,7 @@ const AUDIT_ACTIONS = [
 ] as const;
 
 export const auditSchemas = {
-  /**
-   * The event's context names the reader; `merchantId` is `*` for a token of every merchant's payments.
-   */
+  /** The context names the reader; `merchantId` is `*` for a token of every merchant. */
   AuditAccessed: z.strictObject({
     action: z.enum(AUDIT_ACTIONS),
     merchantId: text,

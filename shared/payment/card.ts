@@ -81,7 +81,6 @@ export class CardSecret {
   }
 }
 
-/** The longest prefix of a card number that decides its brand. */
 const PREFIX_DIGITS = 8;
 const PREFIXES_MAX = 10_000;
 /** A look-up in the library costs as much as parsing the whole request. */

@@ -1,7 +1,4 @@
-/**
- * The commands to a payment. Ids and identities arrive in the command, so that deciding stays pure;
- * a command holds only the masked card.
- */
+/** Commands to a payment. Deciding stays pure: ids arrive in them; they hold the masked card. */
 import type { CardBrand } from './card.ts';
 import type { RequestIdentity } from './event-fields.ts';
 import type { FinalOutcomeDetails, LaterResult } from './outcome.ts';

@@ -17,12 +17,10 @@ export const EVENT_SCHEMAS = {
 };
 /** Every other type is at version 1; a version that is raised needs its hop in upcast.ts. */
 const RAISED: Partial<Record<EventType, number>> = { ProviderAheadAcknowledged: 2 };
-/** The version that new events of each type are stored with. */
 export const EVENT_VERSIONS = Object.fromEntries(
   Object.keys(EVENT_SCHEMAS).map((type) => [type, RAISED[type as EventType] ?? 1]),
 ) as Record<EventType, number>;
 
-/** True for a type that this code has a schema for. */
 export const isEventType = (type: string): type is EventType => Object.hasOwn(EVENT_SCHEMAS, type);
 
 export const isPaymentEvent = (event: DomainEvent): event is PaymentEvent =>

@@ -239,8 +239,6 @@ export type PaymentEvent = EventsOf<typeof paymentSchemas>;
 /** An event with its revision, from 0, and its time. */
 export type PlacedEvent = { revision: number; time: string; event: PaymentEvent };
 
-/** Gaps §6. */
 export const streamOf = (paymentId: string): string => `payment-${paymentId}`;
-/** Undefined for a stream of another kind. */
 export const paymentOf = (stream: string): string | undefined =>
   stream.startsWith('payment-') ? stream.slice('payment-'.length) : undefined;

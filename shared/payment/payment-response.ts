@@ -2,7 +2,6 @@
 import type { EventData, FailureCode, MaskedCard, PaymentDetails } from './payment-events.ts';
 import type { Confirmation, PaymentStatus } from './transitions.ts';
 
-/** `providerFailureCode` is the provider's own code. */
 export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
 
 export type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';

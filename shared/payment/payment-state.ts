@@ -57,7 +57,6 @@ export type PaymentState = PaymentResponse & {
   readModel: PaymentReadModel;
 };
 
-/** Oldest first. */
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
 
@@ -123,7 +122,6 @@ export const providerOf = (state: PaymentState): string | undefined =>
   state.operations.find(({ provider, ended }) => provider && ended?.outcome === 'APPROVED')
     ?.provider;
 
-/** True for a provider that is none of `providers`. */
 export const isOtherProvider = (
   provider: string | undefined,
   providers: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * The sums of a payment, event by event. A verification and a reconciliation check them beside the chain
- * of hashes, which says nothing about amounts (M2, M3, M8). Amounts are minor units.
- */
+/** A payment's sums, event by event: hashes say nothing about amounts (M2, M3, M8). Minor units. */
 import type { PaymentEvent } from './payment-events.ts';
 import { isLater, isNote } from './transitions.ts';
 

@@ -1,7 +1,4 @@
-/**
- * Turns stored events of old versions into current ones: one function per hop, from version n to n + 1
- * of one type. Stored events are never rewritten; every reader upcasts (codec.ts).
- */
+/** Turns old stored events into current ones, a hop from version n to n + 1; none is rewritten. */
 import { EVENT_VERSIONS, type EventType } from './events.ts';
 import { withNamesOfToday } from './first-names.ts';
 

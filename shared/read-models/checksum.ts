@@ -16,7 +16,6 @@ export const startChecksum = () => {
   };
   return {
     add: (row: DocumentRow): void => addContent(contentOf(row)),
-    /** A document by its `contentOf`. */
     addContent,
     result: (): ReadModelsChecksum => ({ documents, hash: Buffer.from(combined).toString('hex') }),
   };

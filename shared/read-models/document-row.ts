@@ -15,7 +15,6 @@ export type DocumentRow = {
   merchantReference: string | null;
   /** The time of the oldest unresolved intent. */
   unresolvedSince: string | null;
-  /** JSON text. */
   unresolved: string | null;
   body: string;
 };
@@ -40,7 +39,6 @@ export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
   };
 };
 
-/** For a row whose check holds. */
 export const readModelOf = (
   row: Pick<DocumentRow, 'merchantId' | 'revision' | 'unresolved' | 'body'>,
 ): PaymentReadModel => ({

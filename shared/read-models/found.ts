@@ -40,10 +40,7 @@ export const documentsOf = (found: Found[]): PaymentDocument[] =>
 
 type Place = NonNullable<PaymentSearchPage['searchedTo']>;
 
-/**
- * A page of at most `limit`; one more document shows that more are to be found. The search looked at all
- * payments up to `searchedTo`; undefined: at all.
- */
+/** A page of at most `limit`; `searchedTo`: how far the search looked, undefined for all. */
 export const pageOf = (found: Found[], limit: number, searchedTo?: Place): PaymentSearchPage => {
   const { found: upToNext, isFull } = gathered(limit, found);
   const page = isFull ? upToNext.slice(0, -1) : upToNext;

@@ -27,10 +27,7 @@ export type PaymentDocument = {
   body: string;
   /** A poison event keeps the document from being up to date: fold the stream instead. */
   parked: boolean;
-  /**
-   * It does not have its check: trust nothing but `paymentId`, and fold the stream. Only `search` gives
-   * such a document, so that its payment is not missing from the list.
-   */
+  /** Without its check: trust `paymentId` alone, and fold the stream. Only `search` gives one. */
   damaged?: true;
 };
 
@@ -44,10 +41,7 @@ export type StoredDocument = {
   parked: boolean;
 };
 
-/**
- * Newest first; each given condition has to hold. Only an auditor's or an operator's search leaves out
- * the merchant.
- */
+/** Newest first; each given condition holds. Auditors and operators may leave out the merchant. */
 export type PaymentSearch = {
   merchantId?: string | undefined;
   /** A paymentId, a merchantReference or a card's last four digits, each whole and exact. */
@@ -105,16 +99,12 @@ export type ReadModelsReader = {
    * are.
    */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
-  /**
-   * Resolves true as soon as the document has reached the revision, false after `timeoutMs`. Never
-   * throws: after false the stream can be folded instead.
-   */
+  /** True once the document has the revision, false after `timeoutMs`: then fold. Never throws. */
   waitForRevision(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** Payments with an unresolved intent, oldest first. */
   unresolved(limit: number): Promise<UnresolvedPayment[]>;
   /** Oldest first; with `after`, those that come after that place. */
   parked(limit: number, after?: ParkedPlace): Promise<ParkedPayment[]>;
-  /** Damaged or not. */
   inspect(paymentId: string): Promise<StoredDocument>;
   /**
    * In words, an index that does not lead to every document, or leads to others as well; undefined where
@@ -124,19 +114,13 @@ export type ReadModelsReader = {
   indexDamage?(signal?: AbortSignal): Promise<string | undefined>;
   /** The next payments with a document after this id (null: from the start), in the order of ids. */
   idsAfter(paymentId: string | null, limit: number): Promise<string[]>;
-  /**
-   * Calls the listener with the payment of each document that a read finds without its check, once until
-   * it is written again. Never throws.
-   */
+  /** Calls back once for each document that a read finds without its check. Never throws. */
   onDamage(listener: (paymentId: string) => void): void;
 };
 
 /** For the projector. Each call throws ReadModelsUnavailable. */
 export type ReadModelsWriter = {
-  /**
-   * Takes or renews the right to follow the log, for `ttlMs` from now; false while another holder has
-   * it. A store that only one process can open always returns true.
-   */
+  /** Takes or renews the right to follow the log; false while another has it. */
   lease(holder: string, ttlMs: number): Promise<boolean>;
   /** Does nothing where another holder has it. The next holder need not wait for the lease's end. */
   release(holder: string): Promise<void>;
@@ -181,10 +165,7 @@ export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'app
      * in a database it may be served then.
      */
     serve(): Promise<void>;
-    /**
-     * Ends the rebuild and removes the generation that is not served, this one or the old one. Where it
-     * throws, both stay until the next rebuild.
-     */
+    /** Removes the unserved generation. Where it throws, both stay until the next rebuild. */
     end(): Promise<void>;
   };
 
@@ -196,10 +177,7 @@ export type OpenGeneration = (
 export type ReadModelsRebuild = {
   /** Of the served documents; their order does not matter. */
   checksum(): Promise<ReadModelsChecksum>;
-  /**
-   * An empty generation; first removes what a killed rebuild left behind. Throws RebuildRunning while
-   * another rebuild runs.
-   */
+  /** An empty generation, after a killed one's is removed. Throws RebuildRunning. */
   openGeneration(): Promise<NextGeneration>;
 };
 

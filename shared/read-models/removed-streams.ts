@@ -101,9 +101,7 @@ const missingOf = async (
   return found.flat();
 };
 
-/**
- * Calls `note`, until it returns false, with each payment that the log holds less of than its document.
- */
+/** Calls `note`, until false, with each payment of which the log holds less than its document. */
 const eachMissing = async (
   deps: RemovalDeps,
   signal: AbortSignal,
@@ -127,10 +125,7 @@ const unlessUnavailable = async (work: () => Promise<void>): Promise<boolean> =>
   }
 };
 
-/**
- * The first 100 payments that the log does not hold as far as their document, in the order of ids;
- * undefined where the read models are out of reach. Throws StoreUnavailable.
- */
+/** The first 100 that the log lacks; undefined without read models. Throws StoreUnavailable. */
 export const missingPayments = async (
   deps: RemovalDeps,
   signal: AbortSignal,

@@ -2,7 +2,6 @@
 import { withSpan } from '../runtime/tracing.ts';
 import type { ReadModels } from './port.ts';
 
-/** `system` is the engine's name. */
 export const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
   const spanOf = (name: string, operation: string) => ({
     name,

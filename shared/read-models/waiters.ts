@@ -45,7 +45,6 @@ export const createRevisionWaiters = (startTimer = startNodeTimer) => {
       for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.finish(true);
     },
     waitingFor: (): string[] => [...waiting.keys()],
-    /** Ends each wait under way with false. */
     giveUp,
     /** Ends each wait with false, those under way and all later ones. */
     close: (): void => {

@@ -1,6 +1,4 @@
-/**
- * The back-off is cockatiel's; its timeout is not used, because each call here has its own limit.
- */
+/** The back-off is cockatiel's; not its timeout, because each call here has its own limit. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { halfJitterGenerator } from 'cockatiel';
 

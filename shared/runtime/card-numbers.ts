@@ -147,9 +147,7 @@ const loggedOnes = (line: string, run: DigitRun): Part[] => [
   ...looksLikeOne(line, run).filter(({ from, to }) => to - from >= LOGGED_DIGITS_MIN),
 ];
 
-/**
- * Makes every digit of a card number in a line of JSON a 9: it stays JSON, and nines never pass.
- */
+/** Makes every digit of a card number in a JSON line a 9: still JSON, and nines never pass. */
 export const scrubCardNumbers = (line: string): string => {
   let kept = '';
   let end = 0;

@@ -1,6 +1,4 @@
-/**
- * Drops the older of two generations at once: evicting single entries costs several times the GC.
- */
+/** Drops the older of two generations at once: evicting one by one costs several times the GC. */
 export type GenerationsMap<V> = {
   get(key: string): V | undefined;
   set(key: string, value: V): void;

@@ -83,9 +83,7 @@ export const framesOf = (error: unknown): string[] => {
 const EMPTY = Buffer.alloc(0);
 const codeOf = (error: unknown): unknown => Object(error).code;
 
-/**
- * Never ends the process or keeps it from ending. pino's flushSync retries a full disk for ever.
- */
+/** Never ends or holds up the process: pino's flushSync would retry a full disk for ever. */
 const openDestination = (fd: number) => {
   let lines = '';
   let left: Buffer = EMPTY;

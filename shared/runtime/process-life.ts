@@ -1,7 +1,4 @@
-/**
- * A serving process (docs/settings.md, "Commands"): an operator's problem is one line on stderr and
- * exit code 1, any other error a bug in the log.
- */
+/** A serving process: a problem of settings is one line and exit code 1, a bug a log line. */
 
 import { executionAsyncResource } from 'node:async_hooks';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,4 @@
-/**
- * Long reads in one thread, each over its own port, so that no request waits for them (ADR-0185).
- */
+/** Long reads in one thread, each over its own port; no request waits for them (ADR-0185). */
 import { on } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import {

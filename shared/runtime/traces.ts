@@ -1,7 +1,4 @@
-/**
- * Sends spans (OTLP over HTTP). Only here is the SDK loaded, which is slow. Untaken spans are
- * dropped and counted; no request waits.
- */
+/** Sends spans (OTLP over HTTP); only here is the slow SDK loaded. Untaken spans are dropped. */
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import manifest from '../../package.json' with { type: 'json' };
 import { looksLikeCard } from './card-numbers.ts';

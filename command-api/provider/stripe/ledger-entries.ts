@@ -7,7 +7,6 @@ import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 /** `second.kind.id.part`: the entry after which the ledger goes on. */
 export type LedgerPlace = { second: number; name: string };
 
-/** Throws Error for a cursor of another ledger. */
 export const placeOf = (cursor: string | null): LedgerPlace | undefined => {
   if (cursor === null) return undefined;
   const [second = '', ...name] = cursor.split('.');

@@ -35,7 +35,6 @@ import {
 const REFERENCE = /^pi_[A-Za-z0-9_]{1,60}$/;
 const OPERATION_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Undefined for another provider's reference. */
 export const intentReference = (reference: unknown): string | undefined =>
   typeof reference === 'string' && REFERENCE.test(reference) ? reference : undefined;
 

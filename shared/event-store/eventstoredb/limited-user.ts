@@ -22,10 +22,7 @@ const rightsFor = (user: string) => {
   };
 };
 
-/**
- * Administrators alone then delete streams and rewrite metadata. `url` names one of them. Throws as
- * `addressOf`, and the client's error; can be repeated.
- */
+/** Then administrators alone delete and rewrite. Throws as `addressOf`, and the client's error. */
 export const limitUser = async (url: string, user: string): Promise<void> => {
   const address = addressOf(url);
   const client = firstClient(address);

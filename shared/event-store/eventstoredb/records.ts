@@ -1,7 +1,4 @@
-/**
- * Our events in EventStoreDB. Metadata holds the hash, and what it covers beside data and the
- * server's own fields; the hashed text is made again from parsed JSON (RFC 8785).
- */
+/** Our events there: metadata holds the hash and what it covers beside data and server's fields. */
 import { SEALS_STREAM } from '../../payment/seals-stream.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';

@@ -31,10 +31,7 @@ export function knownEnds() {
 
 export type KnownEnds = ReturnType<typeof knownEnds>;
 
-/**
- * Streams that an administrator deleted or cut, or may have, while this process followed the log.
- * The server would take an append to them (docs/eventstoredb.md).
- */
+/** Streams that an administrator may have deleted or cut: the server would take appends to them. */
 export function createRemovals() {
   const changed = createBoundedMap<true>(REMOVALS_MAX);
   return {

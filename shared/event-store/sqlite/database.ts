@@ -131,7 +131,6 @@ export function prepareAll(database: DatabaseSync) {
 
 export type Statements = ReturnType<typeof prepareAll>;
 
-/** Throws SQLite's errors. */
 export const readsOf = (statements: Statements) => ({
   readStream: (stream: string) => statements.readStream.all(stream) as unknown as Row[],
   lastRevision: (stream: string) =>

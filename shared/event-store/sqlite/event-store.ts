@@ -1,6 +1,4 @@
-/**
- * A worker thread owns the file, so that a slow disk never stalls; no other process may write it.
- */
+/** A thread owns the file, so that a slow disk stalls nothing; no other process may write it. */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { createScanThread } from '../../runtime/scan-thread.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';

@@ -12,7 +12,6 @@ const WAITING_APPENDS_MAX = 10_000;
 
 export type SqliteEventStoreStats = {
   appends: number;
-  /** One fsync each. */
   commits: number;
   events: number;
 };

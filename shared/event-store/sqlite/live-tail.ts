@@ -23,7 +23,6 @@ export function liveTail(last: number) {
       if (kept.length > KEPT_EVENTS) kept.shift();
       end = position;
     },
-    /** Undefined when they are no longer kept. */
     after(position: number, limit: number): RecordedEvent[] | undefined {
       const from = position - (end - kept.length);
       return from < 0 ? undefined : kept.slice(from, from + limit);

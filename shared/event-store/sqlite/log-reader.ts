@@ -1,7 +1,4 @@
-/**
- * A second, reading connection to the file, for scans and a thread beside the writer. Each page is
- * a transaction, so that a long scan never keeps the write-ahead log from being moved.
- */
+/** A second, reading connection. Each page is a transaction, so the write-ahead log can move. */
 import { pathToFileURL } from 'node:url';
 import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
 import { mapInSlices } from '../../runtime/slices.ts';

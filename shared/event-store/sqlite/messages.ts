@@ -21,10 +21,7 @@ export type AppendOutcome =
   | { repeated: Row[] }
   | { conflict: string };
 
-/**
- * `busy`: try again later; `fatal`: this process can never write again and must exit; `unusable`:
- * the file cannot be opened.
- */
+/** `busy`: try again; `fatal`: this process can never write again; `unusable`: cannot be opened. */
 type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
 /** `unknown`: the failed commit may turn out to be stored after a restart. */
 export type Failure = { kind: FailureKind; message: string; unknown: boolean };

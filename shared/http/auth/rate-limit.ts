@@ -8,7 +8,6 @@ export type Rate = { perSecond: number; burst: number };
 type RateLimiter = {
   /** Draws one from a bucket: undefined, or the seconds until there is one again, at least 1. */
   take(name: string, rate: Rate): number | undefined;
-  /** Whether `take` would draw one. */
   hasOne(name: string, rate: Rate): boolean;
 };
 

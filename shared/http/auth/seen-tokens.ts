@@ -3,7 +3,6 @@ import { hash } from 'node:crypto';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { Principal } from './principal.ts';
 
-/** The result of checking a request's Authorization header. */
 export type Authentication =
   | { ok: true; principal: Principal }
   | { ok: false; details: string[] }

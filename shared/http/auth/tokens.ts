@@ -123,10 +123,7 @@ const failureOf = (error: unknown): Authentication => {
   return error instanceof KeysOutOfReach ? UNCHECKED : MALFORMED;
 };
 
-/**
- * Whether the signature is canonical base64url (gaps §10): a decoder drops padding and unused bits,
- * so a changed character might still verify.
- */
+/** Canonical base64url (gaps §10): decoders drop bits, so a changed character might verify. */
 const hasPlainSignature = (token: string): boolean => {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;

@@ -4,7 +4,6 @@ import { reasonOf } from '../../runtime/error-text.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { JSON_TYPE, messageOf, RETRY_LATER, statusOf } from '../errors.ts';
 
-/** `state` is `up` or another word. */
 export type EngineState = { state: string; [more: string]: string | number | boolean };
 
 type Readiness = { ready: boolean; engines: Readonly<Record<string, EngineState>> };

@@ -22,10 +22,7 @@ export const SERVICE_ROUTES: readonly string[] = [
 const pathOf = (url: string): string =>
   decodeURI(url.replace(/^https?:\/\/.*?\//, '/').split(/[?#]/, 1)[0] ?? '');
 
-/**
- * Call it before the first route. The result gives the methods of an address; `elsewhere` are routes
- * of other processes under the same base URL.
- */
+/** Call it before the first route. `elsewhere`: other processes' routes under the same base URL. */
 export const watchRoutes = (
   app: FastifyInstance,
   elsewhere: readonly string[] = [],

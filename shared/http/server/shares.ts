@@ -7,7 +7,6 @@ const OF_UNAUTHENTICATED = 4;
 
 /** `merchantId` is undefined for a request without a token. */
 export type Shares = {
-  /** Whether all is taken, or all that this merchant may take. */
   isFull(merchantId: string | undefined): boolean;
   /** A negative amount gives it back. */
   take(merchantId: string | undefined, amount: number): void;

@@ -1,7 +1,4 @@
-/**
- * Server-sent events and exports. A source is read as fast as its client reads; one that stalls is
- * disconnected. Streams end at once when the server closes.
- */
+/** Streams: read as fast as their client reads, cut off where it stalls, ended at a close. */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type {} from './app.ts';

@@ -10,7 +10,6 @@ const PROBE_MS = 250;
 const CLOSED = 'the read models are closed';
 
 export type Failure = {
-  /** One line for the log. */
   reason: string;
   /** True when the server did not answer, false when it answered with an error. */
   gone: boolean;
@@ -66,7 +65,6 @@ export const createCircuitBreaker = ({
   const rejection = (): string | undefined => (stopped ? CLOSED : openedBy);
 
   return {
-    /** True while calls are rejected without being made. */
     isOpen: (): boolean => rejection() !== undefined,
     /** Throws ReadModelsUnavailable for an error that `failureOf` knows, and when the time is over. */
     call: async <T>(ms: number, run: () => Promise<T>): Promise<T> => {
@@ -84,7 +82,6 @@ export const createCircuitBreaker = ({
         throw new ReadModelsUnavailable(stopped ? CLOSED : failure.reason);
       }
     },
-    /** Rejects every call from here on. */
     stop: (): void => {
       stopped = true;
       clearTimeout(timer);

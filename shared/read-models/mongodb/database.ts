@@ -12,7 +12,6 @@ export const SERVED_MS_MAX = 1000;
 /** For a read that a server answers at once. */
 export const quick = { maxTimeMS: READ_MS_MAX };
 
-/** Names the served generation. */
 export const SERVED = 'served';
 
 /** Connects with its first call; each call ends in time, else throws ReadModelsUnavailable. */

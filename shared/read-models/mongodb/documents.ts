@@ -20,9 +20,7 @@ export type StoredPayment = Omit<
 > & {
   _id: string;
   merchantReference?: string;
-  /** The time of the oldest unresolved intent; absent when there is none. */
   unresolvedSince?: string;
-  /** JSON text. */
   unresolved?: string;
   /** The revision of the poison event that parked the payment; past once `revision` has reached it. */
   parkedAt?: number;
@@ -86,7 +84,6 @@ export const isWhole = (stored: StoredPayment, rowCheck: RowCheck): boolean =>
 export const isParked = ({ parkedAt = -1, revision }: StoredPayment): boolean =>
   parkedAt > revision;
 
-/** As a search finds it. */
 export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
   const { _id, merchantId, revision, createdAt, body } = stored;
   const parked = isParked(stored);

@@ -33,7 +33,6 @@ export const createLeases = ({ db, control, read, write }: Database) => {
       );
       return matchedCount === 1;
     },
-    /** Releases one, if this holder has it. */
     release: async (_id: string, holder: string): Promise<void> => {
       await write(() => control.deleteOne({ _id, holder }));
     },

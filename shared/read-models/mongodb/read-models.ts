@@ -32,11 +32,7 @@ export type MongoReadModels = ReadModels & {
 const REBUILD_MS = 15_000;
 const LEASE = 'lease';
 
-/**
- * The server may still be out of reach: every call then ends within its budget with
- * ReadModelsUnavailable. Throws that at once, in one line, for an address that names no server or no
- * database.
- */
+/** Throws ReadModelsUnavailable for a bad address; later each call does, within its budget. */
 export const openMongoReadModels = async ({
   url,
   secrets,

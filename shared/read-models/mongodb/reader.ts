@@ -39,7 +39,6 @@ const afterPlace = (after: ParkedPlace | undefined): object => {
   return { ...LISTED, ...later };
 };
 
-/** Oldest first. */
 export const parkedIn = async (
   { read }: Pick<Database, 'read'>,
   { parked }: Generation,

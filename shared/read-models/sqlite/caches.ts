@@ -12,7 +12,6 @@ const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 /** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
 const DOCUMENTS_MAX = 65_536;
 const DOCUMENTS_BYTES_MAX = 40 * 1024 * 1024;
-/** Beside the text. */
 const ENTRY_BYTES = 250;
 
 /** ASCII, as nearly all bodies are, takes one byte a character, and most others two. */
@@ -43,7 +42,6 @@ export const createCaches = () => {
       readModels.set(paymentId, readModel);
       documents.delete(paymentId);
     },
-    /** Another file takes the place of this one. */
     clear: (): void => {
       readModels.clear();
       documents.clear();

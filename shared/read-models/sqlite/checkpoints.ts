@@ -27,5 +27,4 @@ export const createCheckpoints = (move: () => Promise<void>) => {
   };
 };
 
-/** See createCheckpoints. */
 export type Checkpoints = ReturnType<typeof createCheckpoints>;

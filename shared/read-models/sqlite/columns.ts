@@ -21,11 +21,9 @@ export type ColumnList = [
 const REVISION = capped('revision');
 const AMOUNT = capped('amount');
 
-/** The columns of CheckedRow. */
 export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${REVISION} AS revision, status,
   created_at AS createdAt, ${AMOUNT} AS amount, last4, merchant_reference AS merchantReference,
   unresolved_since AS unresolvedSince, unresolved, row_check AS rowCheck, body`;
 
-/** The columns of ColumnList. */
 export const COLUMNS = `payment_id, merchant_id, ${REVISION}, status, created_at, ${AMOUNT}, last4,
   merchant_reference, unresolved_since, unresolved`;

@@ -1,7 +1,4 @@
-/**
- * Whether the indexes of the payments lead to every row. Lists and searches find payments by an index
- * alone, so a damaged one leaves payments out, and no error says so (ADR-0121).
- */
+/** Whether the indexes lead to every row: a damaged one leaves payments out silently (ADR-0121). */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { PAYMENT_INDEXES, type PaymentIndex } from './schema.ts';
 
@@ -25,13 +22,11 @@ export const prepareIndexChecks = (db: DatabaseSync) => {
     db.prepare(rowsSql(index)),
   ]);
   return {
-    /** Between two rowids. */
     counts: (after: number, upTo: number): IndexCounts[] =>
       rows.map(([index, statement]) => {
         const counted = statement.get(after, upTo);
         return { index, rows: Number(counted?.rows), found: Number(counted?.found) };
       }),
-    /** Of each index in all, in the same order. */
     entries: (): number[] =>
       PAYMENT_INDEXES.map((index) => Number(db.prepare(entriesSql(index)).get()?.entries)),
   };

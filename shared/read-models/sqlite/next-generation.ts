@@ -8,7 +8,6 @@ type NextGenerationOptions = {
   open(file: string): ReadModels;
   /** The module and the arguments by which another thread opens it. */
   elsewhere(file: string): { module: string; args: unknown };
-  /** Whether the served file is open. */
   isOpen(): boolean;
   /** Puts the file in the place of the served one. Throws ReadModelsUnavailable. */
   replaceBy(file: string): Promise<void>;

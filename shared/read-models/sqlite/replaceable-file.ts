@@ -1,7 +1,4 @@
-/**
- * The read models' file while the service runs: an empty file replaces it when it turns out damaged or
- * deleted, and the next generation's file at the end of a rebuild.
- */
+/** The read models' file while running: replaced when damaged or deleted, and after a rebuild. */
 import { close, openSync, renameSync, statSync } from 'node:fs';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
@@ -70,10 +67,7 @@ export const openReplaceableFile = (
     at = openConnection(options);
   };
 
-  /**
-   * Throws ReadModelsUnavailable where the file cannot be used; a damaged or deleted one is then
-   * replaced by an empty one, so that the next step can run.
-   */
+  /** Throws ReadModelsUnavailable where the file cannot be used; then an empty one replaces it. */
   const run = <T>(step: (at: Connection) => T): T => {
     try {
       return step(opened());

@@ -1,7 +1,4 @@
-/**
- * The jobs of the threads beside a read models' file (search-thread.ts), each over a connection of its own:
- * the search, the checksum, the comparison of the indexes, and the checkpoint of the write-ahead log.
- */
+/** Jobs of the threads beside a read models' file (search-thread.ts), each with a connection. */
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -42,7 +39,6 @@ export const search: Scan<SearchArgs, never, PaymentSearchPage> = async (args) =
 
 type Row = [...columns: ColumnList, body: string];
 
-/** Of all documents. */
 export const checksum: Scan<File, never, ReadModelsChecksum> = async ({ file }) => {
   using db = openForReading(file);
   const rows = db.prepare(`SELECT ${COLUMNS}, body FROM payment`);
@@ -61,10 +57,7 @@ const PAGE = 1000;
 const END_OF_PAGE = `SELECT max(rowid) AS upTo FROM (
   SELECT rowid FROM payment NOT INDEXED WHERE rowid > ? ORDER BY rowid LIMIT ${PAGE})`;
 
-/**
- * The first index that differs from its table, in words; undefined where none does. Page by page, unlike
- * SQLite's own check, which nothing can stop.
- */
+/** The first index that differs from its table, in words. In pages: SQLite's check cannot stop. */
 export const indexDamage: Scan<File, never, string | undefined> = async ({ file }, { signal }) => {
   using db = openForReading(file);
   // What is written from here on is not read.

@@ -1,7 +1,4 @@
-/**
- * Searches of the read models' file, and what else takes long over it, in threads with other connections:
- * however many payments a search looks at, no request waits for it (ADR-0185).
- */
+/** Searches, and what else takes long, in threads: no request waits for them (ADR-0185). */
 import { resultOf, type ScanOrder } from '../../runtime/scan.ts';
 import { createScanThread, type ScanThread } from '../../runtime/scan-thread.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
@@ -20,10 +17,7 @@ const ended = (error: Error): never => {
   throw error.name === 'ScanThreadEnded' ? new ReadModelsUnavailable(error.message) : error;
 };
 
-/**
- * Searches of the file that the options name; nothing is opened before the first. Each sees everything that
- * was committed before it, and throws SQLite's errors, and ReadModelsUnavailable where its thread is gone.
- */
+/** Nothing opens before the first search. Throws SQLite's errors, and ReadModelsUnavailable. */
 export const createSearches = ({
   file,
   secrets,
@@ -60,7 +54,6 @@ export const createSearches = ({
     checksum: () => run<ReadModelsChecksum>(summing, 'checksum'),
     /** Moves the write-ahead log into the file (checkpoints.ts). */
     moveLog: () => run<void>(searching, 'moveLog'),
-    /** See `indexDamage` of the port. */
     indexDamage: (signal?: AbortSignal) =>
       run<string | undefined>(comparing, 'indexDamage', { signal }),
     /** Runs a step that replaces the file: after the searches under way, before those that come meanwhile. */

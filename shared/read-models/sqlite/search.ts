@@ -42,10 +42,7 @@ const beforePlace = (place: Place | undefined): Condition[] =>
     paymentId,
   ]);
 
-/**
- * A part of a search. `indexed` has an index that gives its payments in order; `covered` stands at the
- * end of that index, so no row is read for it; `checked` is compared with each row.
- */
+/** `indexed`: by an index, in order; `covered`: at its end, no row is read; `checked`: each row. */
 type Part = { indexed: Condition[]; covered: Condition[]; checked: Condition[] };
 
 const foundOf = ({ rowCheck }: SearchConnection, row: CheckedRow & { parked: number }): Found => {

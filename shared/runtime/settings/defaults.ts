@@ -23,9 +23,7 @@ export const ratesOf = (mode: Mode) =>
 export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
   PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
 
-/**
- * The first is for new events; the others are the same provider by `PROVIDER_SAME_AS` (ADR-0247).
- */
+/** The first for new events; the others mean the same provider (`PROVIDER_SAME_AS`, ADR-0247). */
 export const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
   const { PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
   return [address === undefined ? providerKindOf(parsed) : providerNameAt(address), ...sameAs];

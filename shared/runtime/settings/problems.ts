@@ -187,9 +187,7 @@ const distributedRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
   ];
 };
 
-/**
- * Another secret would charge a repeated request again (gaps §8), and sign webhooks by other keys.
- */
+/** Another secret would charge repeats again (gaps §8), and sign webhooks by other keys. */
 const secretRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
   const needsSecrets = mode !== 'provider' && isShared;

@@ -117,7 +117,6 @@ const RelayParkedPart = ({ onSent }) => {
     ${count > parked.length && html`<p>${counted(count - parked.length)} more are not listed: <code>npx payments topics retry --all</code> sends them too.</p>`}`;
 };
 
-/** For a token of all merchants. */
 const TopicsPart = () => {
   const loaded = useAsk('/ops/v1/topics', LIST_MS);
   const value = /** @type {Topics | undefined} */ (loaded.value);
