@@ -1,4 +1,7 @@
 /** An API document from routes, schemas and recorded responses, which have to fit one another. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 import { z } from 'zod';
 import { AUDIT_ROUTES } from '../../audit/routes.ts';
 import { COMMAND_ROUTES } from '../../command-api/routes.ts';
@@ -7,7 +10,7 @@ import { PROJECTOR_ROUTES } from '../../projector/routes.ts';
 import { QUERY_ROUTES } from '../../query-api/routes.ts';
 import { ErrorBody } from '../../shared/http/payment-schemas.ts';
 import type { AnyRoute, ResponseForm } from '../../shared/http/route.ts';
-import { ROUTES, type RouteId, type RoutePlace, SIGNED } from '../../shared/http/route-table.ts';
+import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
 import {
   HEADERS,
   PARAMETERS,
@@ -37,9 +40,11 @@ const TOKEN = 'On a local service `npx payments token` prints one.';
 
 type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Operations';
 
-const tagOf = (id: RouteId): Tag | undefined => {
-  const { summary, scope, path }: RoutePlace = ROUTES[id];
-  if (summary === undefined) return undefined;
+type Texts = Partial<Record<RouteId, { summary: string; description: string }>>;
+const TEXTS: Texts = parse(readFileSync(join(import.meta.dirname, 'routes.yaml'), 'utf8'));
+
+const tagOf = (id: RouteId): Tag => {
+  const { scope, path } = ROUTES[id];
   if (scope.startsWith('ops:') || scope === SIGNED) return 'Operations';
   if (scope === 'audit:read') return 'Audit';
   if (path.startsWith('/api/v1/webhook-')) return 'Webhooks';
@@ -125,7 +130,7 @@ const requestBodyOf = (id: RouteId, recordings: Recording[]): Part => {
 };
 
 const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): Part => {
-  const { summary, description, path, scope }: RoutePlace = ROUTES[id];
+  const { path, scope } = ROUTES[id];
   const recordings = all.filter((one) => one.id === id);
   const { headers = [] } = BOUND[id].request;
   const inPath = ['PaymentId', 'EndpointId'].filter((name) => path.includes(`:${camel(name)}`));
@@ -134,8 +139,7 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   return {
     tags: [tag],
     operationId: id,
-    summary,
-    description,
+    ...TEXTS[id],
     ...(scope === SIGNED && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...requestBodyOf(id, recordings),
@@ -172,10 +176,10 @@ export const documentOf = (form: DocumentForm, recordings: Recording[]): Part =>
   const { title, description, tags } = form;
   const schemas = namedSchemas();
   const paths: Record<string, Part> = {};
-  for (const [key, { method, path }] of Object.entries(ROUTES)) {
-    const id = key as RouteId;
+  for (const id of Object.keys(TEXTS) as RouteId[]) {
+    const { method, path } = ROUTES[id];
     const tag = tagOf(id);
-    if (tag === undefined || tags[tag] === undefined) continue;
+    if (tags[tag] === undefined) continue;
     const template = path.replaceAll(/:(\w+)/g, '{$1}');
     const operation = operationOf(id, tag, schemas[`${id}Query`] ?? {}, recordings);
     paths[template] = { ...paths[template], [method.toLowerCase()]: operation };
