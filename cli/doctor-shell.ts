@@ -6,10 +6,10 @@ import { isFileLocked } from '../shared/runtime/file-lock.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import { shownSetting } from '../shared/runtime/settings/effective.ts';
-import { SECRET_SETTINGS, settingsTable } from '../shared/runtime/settings/table.ts';
+import { SECRET_SETTINGS, settings } from '../shared/runtime/settings/table.ts';
 
 const givenSettings = (env: NodeJS.ProcessEnv): EffectiveSetting[] =>
-  settingsTable.flatMap(({ name }) => {
+  Object.keys(settings).flatMap((name) => {
     const value = env[name]?.trim() ?? '';
     if (value === '') return [];
     const shown = shownSetting(name, value, SECRET_SETTINGS.includes(name));

@@ -47,15 +47,15 @@ const effectiveSetting = (
   config: Known,
   name: keyof typeof settings,
 ): EffectiveSetting => {
-  const { isSecret, hasDefault, defaultText } = settings[name];
+  const { isSecret, byDefault } = settings[name];
   const value = env[name]?.trim() ?? '';
   if (value !== '') {
     return { name, value: shownSetting(name, value, isSecret), origin: 'environment' };
   }
   const file = isSecret ? (env[`${name}_FILE`]?.trim() ?? '') : '';
   if (file !== '') return { name, value: `hidden (in ${file})`, origin: 'file' };
-  const byDefault = DEFAULTS[name]?.(config) ?? (hasDefault ? defaultText : NOT_SET);
-  return { name, value: String(byDefault), origin: 'default' };
+  const inEffect = DEFAULTS[name]?.(config) ?? byDefault ?? NOT_SET;
+  return { name, value: String(inEffect), origin: 'default' };
 };
 
 export const effectiveSettings = (env: NodeJS.ProcessEnv, config: Known): EffectiveSetting[] =>
