@@ -3,7 +3,6 @@ import {
   anchorOf,
   ERROR_GUIDE,
   type ErrorEntry,
-  FAILED_ENTRY,
   PAYMENT_FAILED,
 } from '../../shared/http/error-guide.ts';
 import { ERROR_CODES, messageOf, statusOf } from '../../shared/http/errors.ts';
@@ -46,7 +45,7 @@ export const errorsHtml = (): string => `<!doctype html>
 <h1>Errors</h1>
 <p>Every response that is not a success has <code>error</code>, <code>message</code>, <code>details</code> and <code>timestamp</code>, and a <code>Link</code> header that leads here. <code>error</code> is stable: switch on it.</p>
 ${ERROR_CODES.map((code) => entry(code, statusOf(code), messageOf(code), ERROR_GUIDE[code])).join('\n')}
-${entry(PAYMENT_FAILED, 402, 'The payment was declined.', FAILED_ENTRY)}
+${entry(PAYMENT_FAILED, 402, 'The payment was declined.', ERROR_GUIDE[PAYMENT_FAILED])}
 <p>Failure codes: ${FAILURES}.</p>
 </main>
 </body>

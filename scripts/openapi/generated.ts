@@ -2,7 +2,6 @@ import {
   anchorOf,
   ERROR_GUIDE,
   type ErrorEntry,
-  FAILED_ENTRY,
   PAYMENT_FAILED,
 } from '../../shared/http/error-guide.ts';
 import { ERROR_CODES, messageOf, statusOf } from '../../shared/http/errors.ts';
@@ -63,7 +62,7 @@ const errorsPage = (): string =>
       '',
     ].join('\n'),
     ...ERROR_CODES.map((code) => entry(code, statusOf(code), ERROR_GUIDE[code])),
-    entry(PAYMENT_FAILED, 402, FAILED_ENTRY),
+    entry(PAYMENT_FAILED, 402, ERROR_GUIDE[PAYMENT_FAILED]),
     `Failure codes: ${FAILURE_CODES.map((code) => `\`${code}\``).join(', ')}.\n`,
   ].join('\n');
 

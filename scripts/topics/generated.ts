@@ -1,5 +1,7 @@
 /** The reference of the topics, made from the schemas of the messages: JSON Schemas and the AsyncAPI document. */
-import { stringify } from 'yaml';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { PARTITIONS_DEFAULT, type Topic, topicName } from '../../projector/event-feed/port.ts';
 import {
@@ -13,36 +15,14 @@ import {
 import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 
-const MEANINGS: Record<MessageType, string> = {
-  PaymentCreated: 'A payment was requested; the provider has not been called yet.',
-  PaymentProviderOpened:
-    'The provider has opened what the payment will be made on; no money has moved yet.',
-  PaymentAuthorized: 'The amount is reserved on the card.',
-  PaymentCaptured: 'The amount was taken; releasedAmount is what a partial capture gave back.',
-  PaymentVoided: 'The whole authorization was released.',
-  PaymentRefunded: 'The amount was given back.',
-  PaymentFailed: 'The payment was declined, or proven never carried out. Final.',
-  PaymentCaptureRequested: 'A capture was requested; its outcome follows.',
-  PaymentVoidRequested: 'A void was requested; its outcome follows.',
-  PaymentRefundRequested:
-    'A refund was requested and its amount is set aside; its outcome follows.',
-  PaymentCaptureDeclined: 'The capture did not happen; the payment stays authorized.',
-  PaymentVoidDeclined: 'The void did not happen; the payment stays authorized.',
-  PaymentRefundDeclined: 'The refund did not happen; its amount is free again.',
-  PaymentAuthorizationExpired: 'The authorization ran out at the provider; the payment is voided.',
-  PaymentRefundFailed: 'A refund that was approved bounced; its amount is refundable again.',
-  PaymentRefundObserved: 'A refund was made elsewhere, at the provider.',
-  PaymentDisputed: 'The cardholder disputes the amount; nothing is refunded meanwhile.',
-  PaymentDisputeClosed: 'The dispute ended: WON for the merchant, or LOST.',
-  PaymentResolutionRequested:
-    'An operator requested to resolve the operation by hand; nothing changes by it.',
-  PaymentOutcomeConfirmed: 'What was resolved by hand is confirmed; nothing changes by it.',
-  PaymentOutcomeContradicted:
-    'The provider says other than what was resolved by hand; nothing is rewritten.',
-  PaymentState: 'The payment as it is after an event.',
-  LogSealed: 'A key signed the hash of the whole log up to a position.',
-  SealingKeyRotated:
-    'The key that seals the log was changed; the old key and the new one signed the log and each other.',
+const MEANINGS: Partial<Record<MessageType, string>> = parse(
+  readFileSync(join(import.meta.dirname, 'meanings.yaml'), 'utf8'),
+);
+
+const meaningOf = (type: MessageType): string => {
+  const meaning = MEANINGS[type];
+  if (meaning === undefined) throw new Error(`meanings.yaml says nothing of ${type}`);
+  return meaning;
 };
 
 const SEAL_TYPES = Object.keys(publicSealData) as (keyof typeof publicSealData)[];
@@ -73,7 +53,7 @@ const messageOf = (type: MessageType) => {
   return {
     name: `payments.${type}.v${version}`,
     title: type,
-    summary: MEANINGS[type],
+    summary: meaningOf(type),
     contentType: 'application/cloudevents+json',
     headers: { $ref: '#/components/schemas/Headers' },
     payload: { allOf: [{ $ref: './schemas/Envelope.v1.json' }, { type: 'object', properties }] },
@@ -148,7 +128,7 @@ export const generatedTopicDocs = (): Record<string, string> => ({
   ...Object.fromEntries(
     types.map((type) => {
       const version = MESSAGE_VERSIONS[type];
-      const description = `The data of ${type}. ${MEANINGS[type]}`;
+      const description = `The data of ${type}. ${meaningOf(type)}`;
       const text = schemaText(type, version, DATA[type], description);
       return [`docs/schemas/${schemaFile(type, version)}`, text];
     }),
