@@ -27,6 +27,9 @@ const CODE = /\.(ts|js|cjs|mjs)$/;
 const SERVICE =
   /^(shared|command-api|projector|query-api|audit|embedded|cli|provider-simulator)\/.*\.ts$/;
 
+/** A relative clause, or a pronoun, in the place of the one who acts. */
+const FOREIGN = /\bfor who\b|\b(nobody|somebody|whoever)\b/i;
+
 type Rule = { say: string; not: RegExp; in?: RegExp };
 
 const IN_TEXT: readonly Rule[] = [
@@ -40,6 +43,12 @@ const IN_TEXT: readonly Rule[] = [
   { say: 'circuit breaker, bulkhead, timeout', not: /\bdoors?\b|\bknock(s|ed|ing)?\b/i },
   { say: 'authenticate hook, timeout', not: /\bguard(s|ed|ing)?\b/i },
   { say: 'metrics', not: /\bfigures\b/i, in: SERVICE },
+  { say: 'who does it', not: FOREIGN, in: /^(docs|README|CONTRIBUTING).*\.md$/ },
+  {
+    say: 'who does it',
+    not: new RegExp(`^\\s*(//|/?\\*).*(${FOREIGN.source})`, 'im'),
+    in: SERVICE,
+  },
 ];
 
 const IN_IDENTIFIERS: readonly { say: string; not: readonly string[] }[] = [
