@@ -40,8 +40,32 @@ const TOKEN = 'On a local service `npx payments token` prints one.';
 
 type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Operations';
 
-type Texts = Partial<Record<RouteId, { summary: string; description: string }>>;
-const TEXTS: Texts = parse(readFileSync(join(import.meta.dirname, 'routes.yaml'), 'utf8'));
+const textsOf = (file: string) => parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
+
+const TEXTS: Partial<Record<RouteId, { summary: string; description: string }>> =
+  textsOf('routes.yaml');
+
+const FIELDS: Record<string, string | Record<string, string>> = textsOf('fields.yaml');
+
+/** The text of fields.yaml for each field without one. Throws where there is none. */
+const withTexts = (schema: Part, schemaName: string): Part => {
+  const ofSchema: Record<string, string> = Object(FIELDS[schemaName]);
+  const inside = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(inside);
+    return typeof part === 'object' && part !== null ? withTexts(part as Part, schemaName) : part;
+  };
+  const field = (one: Part, name: string): Part => {
+    const texts = inside(one) as Part;
+    if (one.description !== undefined || one.$ref !== undefined) return texts;
+    const description = ofSchema[name] ?? FIELDS[name];
+    if (description === undefined)
+      throw new Error(`fields.yaml says nothing of ${schemaName}.${name}`);
+    return { description, ...texts };
+  };
+  return mapped(schema, (part, key) =>
+    key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part),
+  );
+};
 
 const tagOf = (id: RouteId): Tag => {
   const { scope, path } = ROUTES[id];
@@ -67,7 +91,7 @@ const namedSchemas = (): Record<string, Part> => {
   const uri = (id: string) => `#/components/schemas/${id}`;
   const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri });
   const byName = Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1));
-  return mapped(Object.fromEntries(byName), withoutIds);
+  return mapped(Object.fromEntries(byName), (schema, name) => withTexts(withoutIds(schema), name));
 };
 
 const schemaOf = (schema: z.ZodType): Part => {
@@ -169,11 +193,14 @@ export type DocumentForm = {
   title: string;
   description: string;
   tags: Readonly<Partial<Record<Tag, string>>>;
+  /** What the service sends, with references by `schemaOf`. */
+  webhooks?: (schemaOf: (schema: z.ZodType) => Part) => Part;
 };
 
 /** Throws where routes and recordings do not fit together. */
 export const documentOf = (form: DocumentForm, recordings: Recording[]): Part => {
   const { title, description, tags } = form;
+  const sent = form.webhooks && { webhooks: form.webhooks(schemaOf) };
   const schemas = namedSchemas();
   const paths: Record<string, Part> = {};
   for (const id of Object.keys(TEXTS) as RouteId[]) {
@@ -191,11 +218,12 @@ export const documentOf = (form: DocumentForm, recordings: Recording[]): Part =>
     security: [{ bearer: [] }],
     tags: Object.entries(tags).map(([name, what]) => ({ name, description: what })),
     paths,
+    ...sent,
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: TOKEN },
       },
-      ...componentsOf(paths, { parameters: PARAMETERS, headers: HEADERS, schemas }),
+      ...componentsOf({ ...paths, ...sent }, { parameters: PARAMETERS, headers: HEADERS, schemas }),
     },
   };
 };

@@ -10,6 +10,7 @@ import { type DocumentForm, documentOf } from './document.ts';
 import { MERCHANT_RUNS } from './record.ts';
 import { AUDIT_RUNS } from './record-audit.ts';
 import { recordRuns } from './run.ts';
+import { webhooksIn } from './webhooks.ts';
 
 const MERCHANT: DocumentForm = {
   title: 'Payments',
@@ -20,6 +21,7 @@ const MERCHANT: DocumentForm = {
     'Additions to the contract': 'What the service offers beside the contract',
     Webhooks: 'What happens to payments, sent to the merchant: docs/webhooks.md',
   },
+  webhooks: webhooksIn,
 };
 
 const AUDITOR: DocumentForm = {

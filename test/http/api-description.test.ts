@@ -8,8 +8,14 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { generatedDocs } from '../../scripts/openapi/generated.ts';
+import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
+import { foldReadModel } from '../../shared/payment/response.ts';
+import { type Message, paymentMessage } from '../../shared/webhooks/message.ts';
+import { SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../shared/webhooks/message-types.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { expectDescribed, type Received } from '../support/once/api-description.ts';
+import { authorized, captured, created, newEvent, placed } from '../support/payment-events.ts';
 
 type Content = Record<
   string,
@@ -132,6 +138,25 @@ test.each(['docs/openapi.json', 'docs/openapi-audit.json'])(
     }
   },
 );
+
+test('a message to a webhook endpoint fits its schema, and has a type that is described', () => {
+  const { webhooks, components } = description;
+  const ajv = new Ajv2020({ strict: false });
+  formats.default(ajv);
+  ajv.addSchema({ $id: 'api', components });
+  const events = [created({ captureNow: true }), authorized(), captured()];
+  const readModel = foldReadModel(placed(events)) as PaymentReadModel;
+  const recorded = { ...newEvent(captured()), revision: 2 } as unknown as RecordedPaymentEvent;
+  const { body } = paymentMessage(recorded, readModel) as Message;
+  const { $ref } = webhooks.paymentMessage.post.requestBody.content['application/json'].schema;
+  expect([ajv.validate(`api${$ref}`, JSON.parse(body)), ajv.errorsText()]).toEqual([
+    true,
+    'No errors',
+  ]);
+  const { PaymentMessage, EndpointMessage } = components.schemas;
+  const described = [PaymentMessage, EndpointMessage].flatMap((one) => one.properties.type.enum);
+  expect(described.sort()).toEqual([...SUBSCRIBABLE_TYPES, TEST_TYPE].sort());
+});
 
 test('examples hold no card number but the test cards, and no token', () => {
   const numbers = new Set(read('docs/openapi.json').match(/\b\d{13,19}\b/g));
