@@ -32,8 +32,11 @@ const show = (event: ShownEvent, options: Options): void => {
     print(options.format === 'json' ? JSON.stringify(event) : lineOf(event));
 };
 
-const listen = async (options: Options): Promise<void> => {
-  const { merchant, from } = options;
+const listen = async (options: Options, command: Command): Promise<void> => {
+  const { merchant, from, type } = options;
+  const { isEventType } = await import('../shared/payment/events.ts');
+  if (type !== undefined && !isEventType(type))
+    command.error('error: --type is no type of event; PaymentCaptured is one');
   const client = await auditClient(merchant);
   await followStream(client, pathOf('/audit/v1/events/stream', { from }), {
     onOpen: (isFirst, last) =>
@@ -82,5 +85,5 @@ export const listenCommand = (): Command =>
       if (forwardTo !== undefined)
         return (await import('./listen-forward.ts')).listenAndForward({ ...options, forwardTo });
       refuseWithoutForwarding(options, command);
-      return listen(options);
+      return listen(options, command);
     });

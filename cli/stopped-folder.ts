@@ -161,7 +161,7 @@ export const openStoppedFolder = async (folder: string, merchant = '*'): Promise
     url: folder,
     get: (path, headers) => send('GET', path, headers),
     post: (path, _body, headers) => send('POST', path, headers),
-    patch: async () => {
+    change: async () => {
       throw new CommandFailed('a stopped folder is only read');
     },
   };

@@ -111,11 +111,24 @@ const rotate = async (endpointId: string, options: Options & { oldExpires: numbe
   showSecret(await jsonOf<WebhookEndpointWithSecret>(rotated), options);
 };
 
-const enable = async (endpointId: string, options: Options & { fromNow?: true }): Promise<void> => {
+const change = async (endpointId: string, body: object, options: Options): Promise<void> => {
   const client = await clientFor(options);
-  const body = { status: 'ENABLED', resumeFrom: options.fromNow ? 'now' : 'checkpoint' };
-  const enabled = client.patch(pathOf(endpointId), body);
-  showEndpoints([await jsonOf<WebhookEndpoint>(enabled)], options);
+  const changed = client.change('PATCH', pathOf(endpointId), body);
+  showEndpoints([await jsonOf<WebhookEndpoint>(changed)], options);
+};
+
+const enable = (endpointId: string, options: Options & { fromNow?: true }): Promise<void> => {
+  const resumeFrom = options.fromNow ? 'now' : 'checkpoint';
+  return change(endpointId, { status: 'ENABLED', resumeFrom }, options);
+};
+
+const disable = (endpointId: string, options: Options): Promise<void> =>
+  change(endpointId, { status: 'DISABLED' }, options);
+
+const remove = async (endpointId: string, options: Options): Promise<void> => {
+  const client = await clientFor(options);
+  await orFail(await client.change('DELETE', pathOf(endpointId)));
+  note(`deleted: ${endpointId}; what it has not accepted is not sent any more`);
 };
 
 type ResendOptions = Options & { since?: string; event?: string };
@@ -178,6 +191,8 @@ export const webhooksCommand = (): Command =>
         .option('--from-now', 'without what happened until now')
         .action(enable),
     )
+    .addCommand(ofOne('disable', 'Stops the messages until it is enabled.').action(disable))
+    .addCommand(ofOne('delete', 'Deletes an endpoint.').action(remove))
     .addCommand(
       ofOne(
         'resend',

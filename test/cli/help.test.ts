@@ -43,6 +43,7 @@ describe('exit codes of help and of wrong usage', () => {
     [['topics', 'tail', '--latest', '--from', '6'], 2],
     [['listen', '--print-secret'], 2],
     [['listen', '--show-body'], 2],
+    [['listen', '--type', 'PaymentCapturd'], 2],
     [['listen', '--types', 'payment.captured'], 2],
     [['listen', '--forward-to', 'http://localhost:1/hook', '--type', 'PaymentCaptured'], 2],
     [['listen', '--forward-to', 'http://localhost:1/hook', '--payment', 'pay_1'], 2],
