@@ -11,12 +11,9 @@ import { QUERY_ROUTES } from '../../query-api/routes.ts';
 import { ErrorBody } from '../../shared/http/payment-schemas.ts';
 import type { AnyRoute, ResponseForm } from '../../shared/http/route.ts';
 import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
-import {
-  HEADERS,
-  PARAMETERS,
-  type Part,
-  standardResponses,
-} from '../../shared/http/standard-responses.ts';
+import { standardResponses } from './standard-responses.ts';
+
+export type Part = Record<string, unknown>;
 
 /** `name` names the example; `request` is the request's body, where the document shows it. */
 export type Recording = {
@@ -44,6 +41,8 @@ const textsOf = (file: string) => parse(readFileSync(join(import.meta.dirname, f
 
 const TEXTS: Partial<Record<RouteId, { summary: string; description: string }>> =
   textsOf('routes.yaml');
+
+const SHARED: Record<'headers' | 'parameters', Record<string, Part>> = textsOf('components.yaml');
 
 const FIELDS: Record<string, string | Record<string, string>> = textsOf('fields.yaml');
 
@@ -223,7 +222,7 @@ export const documentOf = (form: DocumentForm, recordings: Recording[]): Part =>
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: TOKEN },
       },
-      ...componentsOf({ ...paths, ...sent }, { parameters: PARAMETERS, headers: HEADERS, schemas }),
+      ...componentsOf({ ...paths, ...sent }, { ...SHARED, schemas }),
     },
   };
 };

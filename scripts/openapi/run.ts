@@ -10,13 +10,13 @@ import { openDataFolder } from '../../embedded/data-folder.ts';
 import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
 import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
 import type {} from '../../shared/http/server/app.ts';
-import { mayBeTooLarge } from '../../shared/http/standard-responses.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { SECRET_ALGORITHM } from '../../shared/runtime/key-algorithms.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { BOUND, type Recording } from './document.ts';
 import { stabilizer } from './stable.ts';
+import { mayBeTooLarge } from './standard-responses.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
 const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };

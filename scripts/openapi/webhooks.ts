@@ -1,12 +1,12 @@
 /** The messages that webhook endpoints are sent, for the document of merchants (docs/webhooks.md). */
 import { z } from 'zod';
 import { PaymentResponse } from '../../shared/http/payment-schemas.ts';
-import type { Part } from '../../shared/http/standard-responses.ts';
 import {
   DISABLED_TYPE,
   SUBSCRIBABLE_TYPES,
   TEST_TYPE,
 } from '../../shared/webhooks/message-types.ts';
+import type { Part } from './document.ts';
 
 const messageOf = (types: readonly string[], data: Record<string, z.ZodType>) =>
   z.object({

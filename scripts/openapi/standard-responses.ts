@@ -1,0 +1,67 @@
+/** The responses that routes share in the API documents. */
+import { isOfMerchants } from '../../shared/http/auth/tokens.ts';
+import type { RequestForm, ResponseForm } from '../../shared/http/route.ts';
+import { type RoutePlace, SIGNED } from '../../shared/http/route-table.ts';
+
+type Responses = Record<number, ResponseForm>;
+
+const LATER = ['Retry-After'] as const;
+
+const BEFORE_THE_BODY: Responses = {
+  401: { description: 'No token, or not a good one.', headers: ['WWW-Authenticate'] },
+  429: { description: 'Too many requests.', headers: LATER },
+};
+
+const FOR_MERCHANTS: Responses = {
+  ...BEFORE_THE_BODY,
+  403: { description: 'The token lacks the scope, or is for no single merchant.' },
+  500: { description: 'A fault of ours. A POST may have gone on: repeat it under its key.' },
+  503: {
+    description: 'The service cannot answer now. Nothing was stored unless `details` say so.',
+    headers: LATER,
+  },
+};
+
+const FOR_OTHERS: Responses = {
+  ...BEFORE_THE_BODY,
+  403: { description: 'The token lacks the scope.' },
+  500: {
+    description: 'A fault of ours, or an event that cannot be read; `details` name it.',
+    unrecorded: true,
+  },
+  503: { description: 'The service cannot answer now.', headers: LATER },
+};
+
+const OF_ALL = { 403: { description: 'The token lacks the scope, or is for one merchant.' } };
+const OF_PERSON = {
+  403: { description: 'The token lacks the scope or a `sub`, or is for one merchant.' },
+};
+const TOO_LARGE = { 413: { description: 'The body is above 64 KiB.' } };
+
+const malformed = (isForMerchants: boolean, method: RoutePlace['method']): string => {
+  if (isForMerchants) return 'The request is malformed; `details` name what is wrong.';
+  return method === 'GET'
+    ? 'A parameter is malformed, or not known.'
+    : 'The paymentId or the body is malformed.';
+};
+
+export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): boolean =>
+  (method === 'POST' || method === 'PATCH') &&
+  (form.body !== undefined || path.includes(':paymentId'));
+
+export const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
+  if (place.scope === SIGNED) return mayBeTooLarge(place, form) ? TOO_LARGE : {};
+  const isForMerchants = isOfMerchants(place.scope);
+  const missing = isForMerchants
+    ? 'The merchant has no such payment.'
+    : 'No such payment to be seen.';
+  return {
+    ...(isForMerchants ? FOR_MERCHANTS : FOR_OTHERS),
+    ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
+      400: { description: malformed(isForMerchants, place.method) },
+    }),
+    ...(form.allMerchants && (form.person ? OF_PERSON : OF_ALL)),
+    ...(form.paymentId !== undefined && { 404: { description: missing } }),
+    ...(mayBeTooLarge(place, form) && TOO_LARGE),
+  };
+};
