@@ -156,6 +156,30 @@ const safe = (line: string): string => {
   return line.slice(0, at) + withoutControlSigns(scrubCardNumbers(line.slice(at)));
 };
 
+let lastTime = { ms: 0, text: '' };
+
+/** Many requests end in one millisecond. */
+const timeNow = (): string => {
+  const ms = Date.now();
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
+};
+
+const destinations = new WeakMap<Log, { write(line: string): void }>();
+
+/**
+ * The line of a request as `log.info(fields, 'request')` writes it, for plain fields without secrets. By
+ * pino alone it is a third of a GET's CPU time; a test compares the two.
+ */
+export const logRequest = (log: Log, fields: object): void => {
+  const lines = destinations.get(log);
+  if (lines === undefined) log.info(fields, 'request');
+  else {
+    const line = { level: 'info', time: timeNow(), ...fields, msg: 'request' };
+    lines.write(safe(`${JSON.stringify(line)}\n`));
+  }
+};
+
 /** Throws when the file cannot be opened. Call `flush` once, at the end. */
 export const createLogger = (options: LogOptions): { log: Log; flush: () => void } => {
   const { level, destination, also } = options;
@@ -174,6 +198,7 @@ export const createLogger = (options: LogOptions): { log: Log; flush: () => void
     },
     lines,
   );
+  if (also === undefined && log.isLevelEnabled('info')) destinations.set(log, lines);
   return { log, flush: lines.flushSync };
 };
 

@@ -9,8 +9,9 @@ import { reject } from '../../shared/http/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { registerHealth } from '../../shared/http/server/health.ts';
 import { scrubCardNumbers } from '../../shared/runtime/card-numbers.ts';
-import { createLogger, framesOf, type Log } from '../../shared/runtime/log.ts';
+import { createLogger, framesOf, type Log, logRequest } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 import { until } from '../support/until.ts';
 
 const NUMBER = '4242424242424242';
@@ -57,6 +58,42 @@ describe('gaps §4: a log line', () => {
       },
     ]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test('of a request is to the byte what pino would write, whatever its fields', async () => {
+    const fields = fc.record({
+      requestId: fc.string(),
+      status: fc.integer(),
+      durationMs: fc.double({ noNaN: true, noDefaultInfinity: true }),
+      paymentId: fc.option(fc.string({ unit: 'binary' }), { nil: undefined }),
+    });
+    const samples = [
+      ...fc.sample(fields, propertyRuns(200)),
+      { paymentId: `pay_${NUMBER}`, merchant: '4242 4242 4242 4242' },
+    ];
+    const { lines } = await written((log) => {
+      for (const one of samples) {
+        log.info(one, 'request');
+        logRequest(log, one);
+      }
+    });
+    expect(lines).toHaveLength(2 * samples.length);
+    for (let at = 0; at < lines.length; at += 2) {
+      expect({ ...lines[at + 1], time: '' }).toEqual({ ...lines[at], time: '' });
+      expect(Object.keys(lines[at + 1] ?? {})).toEqual(Object.keys(lines[at] ?? {}));
+    }
+    expect(JSON.stringify(lines)).not.toContain(NUMBER);
+  });
+
+  test('of a request has the time at which it was written, by a logger that is silent none', async () => {
+    const between = [Date.now()];
+    const { lines } = await written((log) => logRequest(log, {}));
+    expect(Date.parse(String(lines[0]?.time))).toBeGreaterThanOrEqual(between[0] ?? 0);
+    const file = join(folder, 'silent.log');
+    const { log, flush } = createLogger({ level: 'warn', destination: { file } });
+    logRequest(log, {});
+    flush();
+    expect(readFileSync(file, 'utf8')).toBe('');
   });
 
   test('has the time at which it was written, to the millisecond', async () => {

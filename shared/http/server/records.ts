@@ -1,6 +1,6 @@
 /** One log line and one measurement for each request, whether a route or the server responds. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Log } from '../../runtime/log.ts';
+import { type Log, logRequest } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 
 type RecordOptions = { log: Log; metrics: Metrics };
@@ -35,7 +35,8 @@ const record = (
   };
   // Monitors ask every few seconds, so only a failing health check gets a line.
   const isRoutine = route.startsWith('/health/') && status < 400;
-  log[isRoutine ? 'debug' : 'info'](fields, 'request');
+  if (isRoutine) log.debug(fields, 'request');
+  else logRequest(log, fields);
 };
 
 export const recordAtEnd = (
