@@ -2,10 +2,10 @@
  * The read models in MongoDB, or in a server that speaks its protocol; this folder alone imports the
  * client. One document changes as a whole; no transaction, aggregate or change stream is needed.
  */
-import { createDamageReports } from '../damage-reports.ts';
+
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModels } from '../port.ts';
-import { createRowCheck } from '../row-check.ts';
+import { createDamageReports, createRowCheck } from '../row-check.ts';
 import { byId, revisionsIn } from './batch-writes.ts';
 import { createServed, openDatabase, SERVED } from './database.ts';
 import { text } from './documents.ts';

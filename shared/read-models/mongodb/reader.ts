@@ -1,5 +1,5 @@
 /** Reading a generation of read models; each kind of query has its own index. */
-import type { DamageReports } from '../damage-reports.ts';
+
 import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../found.ts';
 import type {
   ParkedPayment,
@@ -8,7 +8,7 @@ import type {
   ReadModelsReader,
   StoredDocument,
 } from '../port.ts';
-import type { RowCheck } from '../row-check.ts';
+import type { DamageReports, RowCheck } from '../row-check.ts';
 import { oneOf } from './batch-writes.ts';
 import { type Database, type Generation, quick, type Served } from './database.ts';
 import {

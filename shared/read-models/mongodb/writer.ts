@@ -7,11 +7,10 @@ import type { Position } from '../../event-store/port.ts';
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { bytesOfReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
-import type { DamageReports } from '../damage-reports.ts';
 import { readModelOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable } from '../errors.ts';
 import type { ReadModelsWriter } from '../port.ts';
-import type { RowCheck } from '../row-check.ts';
+import type { DamageReports, RowCheck } from '../row-check.ts';
 import {
   byId,
   makeIndexes,

@@ -7,16 +7,16 @@
  * damaged file, or one of another version of this code, is thrown away and filled again by the
  * projector; it never keeps the service from starting.
  */
-import { createDamageReports } from '../damage-reports.ts';
+
 import type { OpenGeneration, ReadModels } from '../port.ts';
+import { createDamageReports } from '../row-check.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
-import { createCheckpoints } from './checkpoints.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
 import { createGenerations } from './next-generation.ts';
 import { createReader } from './reader.ts';
 import { openReplaceableFile } from './replaceable-file.ts';
-import { createSearches } from './search-thread.ts';
+import { createCheckpoints, createSearches } from './search-thread.ts';
 import { createWriter } from './writer.ts';
 
 /**
