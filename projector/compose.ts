@@ -8,7 +8,7 @@ import { isTracing } from '../shared/runtime/tracing.ts';
 import { type CompareAllOptions, type Comparison, compareAll } from './compare.ts';
 import { ComparisonRunning, StandingBy } from './errors.ts';
 import { type Freshness, trackCatchUp, trackFreshness } from './freshness.ts';
-import type { Lag } from './lag.ts';
+import { type Lag, watchCheckpoint } from './lag.ts';
 import { keepLease, type Lease } from './lease.ts';
 import { checkBeforeStart, rejectMisfit } from './log-check.ts';
 import { createProjection, type Projection } from './projection.ts';
@@ -18,7 +18,6 @@ import { type Sampler, startSampler } from './sampler.ts';
 import type { RunningHash } from './seals/running-hash.ts';
 import { runSubscription, type Subscriber, type SubscriptionState } from './subscription.ts';
 import { tracedProjection } from './traces.ts';
-import { startWatch } from './watch.ts';
 
 export type ProjectorOptions = {
   store: EventStore;
@@ -136,7 +135,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     subscriber: subscriberOf(options, lease, projection, catchUp.reached),
   });
   const parts = { store, readModels, lease, projection, subscription, logger };
-  const watch = startWatch({ ...parts, everyMs: watchMs, stillMsMax });
+  const watch = watchCheckpoint({ ...parts, everyMs: watchMs, stillMsMax });
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
   const sampler = startSampler({
     ...parts,

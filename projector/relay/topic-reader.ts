@@ -21,13 +21,6 @@ export type TopicPage = {
   next: Position | null;
 };
 
-export type TopicReader = {
-  /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
-  page(topic: Topic, after: Position | null, limit: number): Promise<TopicPage | undefined>;
-  /** After it comes what is new. */
-  latest(): Promise<Position | null>;
-};
-
 export type TopicReaderOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream' | 'end'>;
   partitions(): Partitions;
@@ -49,7 +42,7 @@ const noWalk = (error: unknown): undefined => {
   if (!(error instanceof RangeError)) throw error;
 };
 
-export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
+export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
   const walks = createBoundedMap<Walk>(WALKS_MAX, {
     bytesMax: WALKS_BYTES_MAX,
     bytesOf: ({ parked }) => 500 + 100 * parked.size,
@@ -102,8 +95,14 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
   };
 
   return {
+    /** After it comes what is new. */
     latest: () => store.end(),
-    page: async (topic, after, limit) => {
+    /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
+    page: async (
+      topic: Topic,
+      after: Position | null,
+      limit: number,
+    ): Promise<TopicPage | undefined> => {
       const walk = await walkTo(after).catch(noWalk);
       if (walk === undefined) return undefined;
       const states = followPaymentStates(store);
@@ -120,3 +119,4 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     },
   };
 };
+export type TopicReader = ReturnType<typeof openTopicReader>;

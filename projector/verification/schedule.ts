@@ -23,7 +23,7 @@ import { resultOf } from '../../shared/runtime/scan.ts';
 import type { Projector } from '../compose.ts';
 import { openKeyDocument } from '../key-document/open.ts';
 import type { KeyDocument } from '../key-document/port.ts';
-import { openRecord, type VerificationRecord } from './record.ts';
+import { openRecord } from './record.ts';
 
 /** A start has other work, and many processes start at once. */
 const FIRST_MS = 600_000;
@@ -47,13 +47,6 @@ type VerificationOptions = {
   startTimer?: StartTimer;
   nowMs?(): number;
   lookMs?: number;
-};
-
-export type ScheduledVerification = {
-  status(): VerificationRecord;
-  /** The result of a verification on request. */
-  note(broken: LogBreak | undefined): void;
-  stop(): Promise<void>;
 };
 
 /** The first that is not acknowledged. */
@@ -81,7 +74,7 @@ const verifyOnce = async (
 };
 
 /** Before the first run only the kept results are read. */
-export const startVerification = (options: VerificationOptions): ScheduledVerification => {
+export const startVerification = (options: VerificationOptions) => {
   const { document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
   const record = openRecord(document, nowMs);
@@ -145,10 +138,11 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
 
   return {
     status: record.now,
-    note: (broken) => {
+    /** The result of a verification on request. */
+    note: (broken: LogBreak | undefined): void => {
       noted = note(broken);
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       stopping.abort();
       cancel();
       clearInterval(watch);
@@ -159,6 +153,7 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     },
   };
 };
+export type ScheduledVerification = ReturnType<typeof startVerification>;
 
 type OpenVerification = Pick<
   VerificationOptions,
