@@ -46,7 +46,7 @@ export const openMongoReadModels = async ({
   const { db, read } = database;
   const rowCheck = createRowCheck(secrets);
   const reports = createDamageReports();
-  const served = createServed(database, () => writer.recent.clear());
+  const served = createServed(database, () => recent.clear());
   const leases = createLeases(database);
   const poller = createRevisionPoller({
     revisionsOf: async (ids) => {
@@ -54,7 +54,7 @@ export const openMongoReadModels = async ({
       return byId(await read(() => revisionsIn(payments, ids)));
     },
   });
-  const writer = createWriter({
+  const { recent, writer } = createWriter({
     database,
     generation: served.now,
     check: ({ n }, found) => {
@@ -67,26 +67,22 @@ export const openMongoReadModels = async ({
     reports,
     onWritten: poller.reached,
   });
-  const { checkpoint, checkpointHash, load, apply } = writer;
 
   return {
     ...createReader(database, { served: served.read, rowCheck, reports }),
     ...createRebuilds({ database, served, leases, rowCheck, rebuildMs }),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       if (database.isDown()) return false;
-      if ((writer.recent.get(paymentId)?.revision ?? -1) >= revision) return true;
+      if ((recent.get(paymentId)?.revision ?? -1) >= revision) return true;
       return poller.wait(paymentId, revision, timeoutMs);
     },
     lease: async (holder, ttlMs) => leases.take(LEASE, text(holder), ttlMs),
     release: async (holder) => leases.release(LEASE, text(holder)),
-    checkpoint,
-    checkpointHash,
-    load,
-    apply,
+    ...writer,
     ping: async () => void (await read(() => db.command({ ping: 1 }))),
     close: async () => {
       poller.close();
-      writer.recent.clear();
+      recent.clear();
       await database.close();
     },
   };

@@ -105,7 +105,7 @@ const fillBeside = async (
   for (const n of left) await remove(database, n);
   // A number that no generation had: another process may still use one that was removed.
   const next = generationOf(Math.max(old, ...left) + 1);
-  const { checkpoint, load, apply } = createWriter({
+  const { writer } = createWriter({
     database,
     generation: async () => next,
     check: () => undefined,
@@ -115,9 +115,7 @@ const fillBeside = async (
   });
   let open = true;
   return {
-    checkpoint,
-    load,
-    apply,
+    ...writer,
     parked: (limit, after) => parkedIn(database, next, limit, after),
     inspect: (paymentId) => inspectIn(database, next, paymentId, rowCheck),
     checksum: () => checksumOf(database, next),
