@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
-import { foundInLog } from '../shared/read-models/found-in-log.ts';
+import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import type { AuditFound } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
@@ -39,7 +39,7 @@ export const searchPage = async (
     return { payments: [], next: null };
   const search: PaymentSearch = { merchantId: only ?? merchant, text: q, ...filters, after };
   const { documents, searchedTo } = await readModels.search(search, limit);
-  const payments = (await foundInLog(store, search, documents)).map(foundOf);
+  const payments = (await foldDamaged(store, search, documents)).map(foundOf);
   if (searchedTo === undefined) return { payments, next: null };
   return { payments, next: cursorOf(searchedTo), searchedTo: searchedTo.createdAt };
 };

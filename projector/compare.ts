@@ -6,10 +6,10 @@ import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/ev
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
+import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/slices.ts';
-import { documentPages, parkedPayments } from './pages.ts';
 
 export type DifferenceKind =
   | 'missing'

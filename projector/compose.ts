@@ -5,20 +5,18 @@ import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
-import { type CompareAllOptions, type Comparison, compareAll } from './compare.ts';
-import { ComparisonRunning, StandingBy } from './errors.ts';
+import type { CompareAllOptions, Comparison } from './compare.ts';
+import { StandingBy } from './errors.ts';
 import { type Freshness, trackCatchUp, trackFreshness } from './freshness.ts';
-import type { Lag } from './lag.ts';
+import { watchCheckpoint } from './lag.ts';
 import { keepLease, type Lease } from './lease.ts';
 import { checkBeforeStart, rejectMisfit } from './log-check.ts';
 import { createProjection, type Projection } from './projection.ts';
-import type { RebuildResult } from './rebuild.ts';
-import { createRebuilds, type RebuildRequest, type Rebuilds } from './rebuild.ts';
-import { type Sampler, startSampler } from './sampler.ts';
+import { createRebuilds, type RebuildRequest, type RebuildResult } from './rebuild.ts';
+import { startSampler } from './sampler.ts';
 import type { RunningHash } from './seals/running-hash.ts';
 import { runSubscription, type Subscriber, type SubscriptionState } from './subscription.ts';
 import { tracedProjection } from './traces.ts';
-import { startWatch } from './watch.ts';
 
 export type ProjectorOptions = {
   store: EventStore;
@@ -44,31 +42,13 @@ export type ProjectorStatus = {
   caughtUp: boolean;
   /** There are events to apply, and the checkpoint has not moved for too long. */
   stuck: boolean;
+  /** Now, or as last seen while it stands by. */
   parked: number;
   /** Since the start (ADR-0121). */
   compared: { samples: number; differences: number };
   error?: string;
   /** Since the start. `parkings` counts each time that a payment was parked. */
   counts: { events: number; healed: number; parkings: number; restarts: number };
-};
-
-export type Projector = {
-  /** Resolves at the first catch-up; pending while an engine is out of reach. */
-  caughtUp: Promise<void>;
-  status(): ProjectorStatus;
-  waitForRevision: ReadModels['waitForRevision'];
-  lag(): Promise<Lag>;
-  /** To be called before the document is read. */
-  isBehind(paymentId: string): boolean;
-  /** True when the document is whole now. Throws StandingBy. */
-  retryParked(paymentId: string): Promise<boolean>;
-  /** Throws StandingBy, and what `rebuild` throws. */
-  rebuild(request?: RebuildRequest): Promise<RebuildResult>;
-  /** Throws StandingBy, ComparisonRunning, and what the engines throw. */
-  compareAll(onProgress?: CompareAllOptions['onProgress']): Promise<Comparison>;
-  checkIndexes: Sampler['checkIndexes'];
-  rebuilds: Pick<Rebuilds, 'latest'>;
-  stop(): Promise<void>;
 };
 
 const stateOf = (
@@ -109,7 +89,7 @@ const subscriberOf = (
 });
 
 /** Throws LogMisfit. An engine out of reach is no error: the loop waits for it. */
-export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
+export const startProjector = async (options: ProjectorOptions) => {
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
   const { sampleMs = 1000 } = options;
   await checkBeforeStart(options);
@@ -134,7 +114,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     subscriber: subscriberOf(options, lease, projection, catchUp.reached),
   });
   const parts = { store, readModels, lease, projection, subscription, logger };
-  const watch = startWatch({ ...parts, everyMs: watchMs, stillMsMax });
+  const watch = watchCheckpoint({ ...parts, everyMs: watchMs, stillMsMax });
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
   const sampler = startSampler({
     ...parts,
@@ -143,17 +123,15 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     everyMs: sampleMs,
   });
 
-  const stopping = new AbortController();
-  let comparing = false;
-
   const rejectStandingBy = (): void => {
     if (lease.standingBy())
       throw new StandingBy('another projector follows the log: only that one can do this');
   };
 
   return {
+    /** Resolves at the first catch-up; pending while an engine is out of reach. */
     caughtUp: catchUp.first,
-    status: () => {
+    status: (): ProjectorStatus => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
       return {
@@ -169,35 +147,28 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     },
     waitForRevision: catchUp.waitForRevision,
     lag: watch.lag,
-    isBehind: freshness.isBehind,
-    retryParked: async (paymentId) => {
+    isBehind: catchUp.freshness.isBehind,
+    /** True when the document is whole now. Throws StandingBy. */
+    retryParked: async (paymentId: string): Promise<boolean> => {
       rejectStandingBy();
       return projection.retryParked(paymentId);
     },
-    rebuild: async (request) => {
+    /** Throws StandingBy, and what `rebuild` throws. */
+    rebuild: async (request?: RebuildRequest): Promise<RebuildResult> => {
       rejectStandingBy();
       const result = await rebuilds.run(request);
-      if (result.served) sampler.known([]);
+      if (result.served) sampler.forget();
       return result;
     },
-    compareAll: async (onProgress) => {
+    /** Throws StandingBy, and what the sampler's throws. */
+    compareAll: async (onProgress?: CompareAllOptions['onProgress']): Promise<Comparison> => {
       rejectStandingBy();
-      if (comparing) throw new ComparisonRunning('the read models are being compared already');
-      comparing = true;
-      try {
-        const { signal } = stopping;
-        const found = await compareAll({ store, readModels, onProgress, signal });
-        sampler.known(found.named);
-        if (found.differences > 0) await sampler.checkIndexes(signal).catch(() => false);
-        return found;
-      } finally {
-        comparing = false;
-      }
+      return sampler.compareAll(onProgress);
     },
     checkIndexes: sampler.checkIndexes,
-    rebuilds,
-    stop: async () => {
-      stopping.abort();
+    /** Of this process. */
+    rebuilds: { latest: rebuilds.latest },
+    stop: async (): Promise<void> => {
       rebuilds.abort();
       watch.stop();
       sampler.stop();
@@ -208,3 +179,4 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     },
   };
 };
+export type Projector = Awaited<ReturnType<typeof startProjector>>;

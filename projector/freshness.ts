@@ -11,20 +11,6 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 /** `appending` counts appends under way; the others are revisions, -1 for none. */
 type Tracked = { appending: number; committed: number; applied: number };
 
-export type Freshness = {
-  store: EventStore;
-  applied(paymentId: string, revision: number): void;
-  /** The projector is about to follow the log from its checkpoint. */
-  starting(): void;
-  /** Everything that was in the log at `starting` has been applied. */
-  caughtUp(): void;
-  /** The documents went back: everything is behind until the next `caughtUp`. */
-  lost(): void;
-  /** To be called before the document is read: later, false may be about a newer document. */
-  isBehind(paymentId: string): boolean;
-  size(): number;
-};
-
 const lastRevision = (expected: Expected, count: number): number =>
   (expected === 'none' ? -1 : expected.revision) + count;
 
@@ -32,7 +18,7 @@ const lastRevision = (expected: Expected, count: number): number =>
 const TRACKED_MAX = 100_000;
 
 /** Every payment is behind until `caughtUp`. */
-export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Freshness => {
+export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX) => {
   const tracked = new Map<string, Tracked>();
   let committedAtStart = new Map<string, number>();
   let ready = false;
@@ -88,21 +74,26 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
   return {
     store: { ...store, append },
     applied,
-    // A batch whose apply was stored but not acknowledged is not delivered again, and an append of
-    // unknown outcome may never be delivered: after `caughtUp`, no event from before `starting` is
-    // still to come.
-    starting: () => {
+    /**
+     * The projector is about to follow the log from its checkpoint. A batch whose apply was stored but not
+     * acknowledged is not delivered again, and an append of unknown outcome may never be delivered: after
+     * `caughtUp`, no event from before is still to come.
+     */
+    starting: (): void => {
       committedAtStart = new Map([...tracked].map(([id, { committed }]) => [id, committed]));
     },
-    caughtUp: () => {
+    /** Everything that was in the log at `starting` has been applied. */
+    caughtUp: (): void => {
       ready = true;
       for (const [paymentId, revision] of committedAtStart) applied(paymentId, revision);
       committedAtStart = new Map();
     },
-    lost: () => {
+    /** The documents went back: everything is behind until the next `caughtUp`. */
+    lost: (): void => {
       ready = false;
     },
-    isBehind: (paymentId) => {
+    /** To be called before the document is read: later, false may be about a newer document. */
+    isBehind: (paymentId: string): boolean => {
       if (!ready) return true;
       const entry = tracked.get(paymentId);
       return entry !== undefined && entry.committed > entry.applied;
@@ -110,6 +101,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
     size: () => tracked.size,
   };
 };
+export type Freshness = ReturnType<typeof trackFreshness>;
 
 /** Whether the read models have caught up since the start, or since they were last lost. */
 export const trackCatchUp = (

@@ -2,8 +2,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
+import { documentPages } from '../shared/read-models/pages.ts';
 import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
-import { documentPages } from './pages.ts';
 
 const NAMED_MAX = 100;
 /** A database has few connections, and merchants use them too. */

@@ -16,11 +16,13 @@ export type Folded = {
   poison?: { revision: number; reason: string };
 };
 
-type FoldOptions = {
+/** `counts.healed` goes up at each gap. */
+type Folding = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'load'>;
   logger: Logger;
-  isParked(paymentId: string): boolean;
+  parked: ReadonlySet<string>;
+  counts: { healed: number };
 };
 
 const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent): Folded => {
@@ -42,61 +44,59 @@ const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
   return folded;
 };
 
-export const createPaymentFolds = ({ store, readModels, logger, isParked }: FoldOptions) => {
-  let healed = 0;
+/** A stream that ends before `atLeast`, or cannot be read, gives a poison event. Throws StoreUnavailable. */
+export const foldPayment = async (
+  { store }: Pick<Folding, 'store'>,
+  paymentId: string,
+  atLeast: number,
+): Promise<Folded> => {
+  try {
+    const folded = await foldUntilPoison(await store.readStream(streamOf(paymentId)));
+    if (folded.poison !== undefined || (folded.readModel?.revision ?? -1) >= atLeast) return folded;
+    const reason =
+      folded.readModel === undefined
+        ? 'the event store no longer has its stream'
+        : 'its stream ends before it';
+    return { ...folded, poison: { revision: atLeast, reason } };
+  } catch (error) {
+    if (!(error instanceof UnreadableStream)) throw error;
+    return { readModel: undefined, poison: { revision: atLeast, reason: reasonOf(error) } };
+  }
+};
 
-  /** A stream that ends before `atLeast`, or cannot be read, gives a poison event. Throws StoreUnavailable. */
-  const foldStream = async (paymentId: string, atLeast: number): Promise<Folded> => {
-    try {
-      const folded = await foldUntilPoison(await store.readStream(streamOf(paymentId)));
-      if (folded.poison !== undefined || (folded.readModel?.revision ?? -1) >= atLeast)
-        return folded;
-      const reason =
-        folded.readModel === undefined
-          ? 'the event store no longer has its stream'
-          : 'its stream ends before it';
-      return { ...folded, poison: { revision: atLeast, reason } };
-    } catch (error) {
-      if (!(error instanceof UnreadableStream)) throw error;
-      return { readModel: undefined, poison: { revision: atLeast, reason: reasonOf(error) } };
-    }
-  };
+/** The payment after one more event, on top of what the batch or else the store has of it. */
+const foldNext = async (
+  folding: Folding,
+  before: Folded | undefined,
+  paymentId: string,
+  event: LogEvent,
+): Promise<Folded | undefined> => {
+  const { readModels, logger, parked, counts } = folding;
+  if (before?.poison !== undefined || parked.has(paymentId)) return before;
+  const { revision } = event;
+  // A first event needs no look-up: where a document exists already, the write is skipped.
+  const readModel =
+    before?.readModel ?? (revision === 0 ? undefined : await readModels.load(paymentId));
+  const applied = readModel?.revision ?? -1;
+  if (revision <= applied) return before;
+  if ('unreadable' in event) return { readModel, poison: { revision, reason: event.unreadable } };
+  if (revision === applied + 1) return applyOne(readModel, event);
+  counts.healed += 1;
+  logger.warn({ paymentId, revision }, 'gap in the events of a payment: its stream is read');
+  return foldPayment(folding, paymentId, revision);
+};
 
-  const heal = (paymentId: string, { revision }: LogEvent): Promise<Folded> => {
-    healed += 1;
-    logger.warn({ paymentId, revision }, 'gap in the events of a payment: its stream is read');
-    return foldStream(paymentId, revision);
-  };
-
-  /** The payment after one more event, on top of what the batch or else the store has of it. */
-  const next = async (
-    before: Folded | undefined,
-    paymentId: string,
-    event: LogEvent,
-  ): Promise<Folded | undefined> => {
-    if (before?.poison !== undefined || isParked(paymentId)) return before;
-    const { revision } = event;
-    // A first event needs no look-up: where a document exists already, the write is skipped.
-    const readModel =
-      before?.readModel ?? (revision === 0 ? undefined : await readModels.load(paymentId));
-    const applied = readModel?.revision ?? -1;
-    if (revision <= applied) return before;
-    if ('unreadable' in event) return { readModel, poison: { revision, reason: event.unreadable } };
-    return revision === applied + 1 ? applyOne(readModel, event) : heal(paymentId, event);
-  };
-
-  return {
-    foldBatch: async (events: LogEvent[]): Promise<Map<string, Folded>> => {
-      const payments = new Map<string, Folded>();
-      for (const event of events) {
-        const paymentId = paymentOf(event.stream);
-        if (paymentId === undefined) continue;
-        const folded = await next(payments.get(paymentId), paymentId, event);
-        if (folded !== undefined) payments.set(paymentId, folded);
-      }
-      return payments;
-    },
-    foldStream,
-    healed: (): number => healed,
-  };
+/** On top of the stored read models. Throws what the engines throw. */
+export const foldBatch = async (
+  folding: Folding,
+  events: LogEvent[],
+): Promise<Map<string, Folded>> => {
+  const payments = new Map<string, Folded>();
+  for (const event of events) {
+    const paymentId = paymentOf(event.stream);
+    if (paymentId === undefined) continue;
+    const folded = await foldNext(folding, payments.get(paymentId), paymentId, event);
+    if (folded !== undefined) payments.set(paymentId, folded);
+  }
+  return payments;
 };

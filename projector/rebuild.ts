@@ -7,6 +7,7 @@
 import type { LogReader } from '../shared/event-store/port.ts';
 import { scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { RebuildRunning } from '../shared/read-models/errors.ts';
+import { parkedPayments } from '../shared/read-models/pages.ts';
 import type {
   NextGeneration,
   ReadModelsReader,
@@ -17,9 +18,8 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
-import { FILL_SCAN, type Filled, fill, NOT_READ } from './fill-scan.ts';
+import { FILL_MODULE, type Filled, fill, NOT_READ } from './fill-generation.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
-import { parkedPayments } from './pages.ts';
 import { createProjection, type Projection } from './projection.ts';
 
 /** A larger batch would hold every request up. */
@@ -93,7 +93,7 @@ const fillInThread = async (
   const levels = { info: line('info'), warn: line('warn'), error: line('error') };
   const calls = { checkpoint: readModels.checkpoint, ...levels };
   await handOver(async (args) => {
-    const order = { module: FILL_SCAN, job: 'fillOpened', args, calls, signal };
+    const order = { module: FILL_MODULE, job: 'fillOpened', args, calls, signal };
     for await (const filled of scanLog<Filled, void>(store, order)) {
       events = filled.events;
       report(filled);

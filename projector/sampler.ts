@@ -1,10 +1,21 @@
-/** Compares payments with the log for ever (ADR-0121), by turns one of the documents and one of the log. */
-import type { EventStore, Position } from '../shared/event-store/port.ts';
+/**
+ * Compares payments with the log for ever (ADR-0121), by turns one of the documents and one of the log, and
+ * all of them on request.
+ */
+import type { Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { comparePayment, type Difference, type DifferenceKind } from './compare.ts';
+import {
+  type CompareAllOptions,
+  type Comparison,
+  compareAll,
+  comparePayment,
+  type Difference,
+  type DifferenceKind,
+} from './compare.ts';
+import { ComparisonRunning } from './errors.ts';
 import type { Projection } from './projection.ts';
 
 /** One payment is taken out of so many documents, or events, in a row. */
@@ -19,8 +30,8 @@ const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older', 'unl
 const BY_INDEX: readonly DifferenceKind[] = ['missing', 'unlisted'];
 
 type SamplerOptions = {
-  store: Pick<EventStore, 'readStream' | 'readAll'>;
-  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage' | 'indexDamage'>;
+  store: CompareAllOptions['store'];
+  readModels: CompareAllOptions['readModels'] & Pick<ReadModels, 'onDamage'>;
   projection: Pick<Projection, 'repair'>;
   /** False where the old read models are still served. */
   rebuild(): Promise<boolean>;
@@ -49,106 +60,143 @@ const eventsInTurn = ({ store }: Pick<SamplerOptions, 'store'>) => {
   };
 };
 
-export const startSampler = (options: SamplerOptions) => {
-  const { readModels, projection, logger, isReady } = options;
-  const nextDocument = documentsInTurn(options);
-  const nextInLog = eventsInTurn(options);
-  const differences = new Map<string, DifferenceKind>();
-  const damaged = new Set<string>();
-  let samples = 0;
-  let turn = 0;
-  let busy = false;
+/** Its parts, and what it knows of differences. */
+type Sampling = SamplerOptions & {
+  differences: Map<string, DifferenceKind>;
+  /** Payments whose damage a read has found. */
+  damaged: Set<string>;
+  samples: number;
+  isBusy: boolean;
   /** Stays true where the rebuild failed. */
-  let isRebuilding = false;
+  isRebuilding: boolean;
+  isComparingAll: boolean;
+  stopping: AbortController;
+};
 
-  const rebuildAnew = async (): Promise<void> => {
-    try {
-      isRebuilding = !(await options.rebuild());
-    } catch (error) {
-      logger.warn({ reason: reasonOf(error) }, 'the damaged read models could not be filled anew');
-    }
-  };
+const rebuildAnew = async (own: Sampling): Promise<void> => {
+  own.isRebuilding = true;
+  try {
+    own.isRebuilding = !(await own.rebuild());
+  } catch (error) {
+    const reason = reasonOf(error);
+    own.logger.warn({ reason }, 'the damaged read models could not be filled anew');
+  }
+};
 
-  /** Fills the read models anew where an index is damaged; then true. Throws ReadModelsUnavailable. */
-  const checkIndexes = async (signal?: AbortSignal): Promise<boolean> => {
-    if (isRebuilding) return true;
-    const detail = await readModels.indexDamage?.(signal);
-    if (detail === undefined) return false;
-    differences.set(detail, 'unlisted');
+const checkIndexes = async (own: Sampling, signal?: AbortSignal): Promise<boolean> => {
+  if (own.isRebuilding) return true;
+  const detail = await own.readModels.indexDamage?.(signal);
+  if (detail === undefined) return false;
+  own.differences.set(detail, 'unlisted');
+  own.logger.error(
+    { detail },
+    'read models are damaged, so lists leave payments out: they are filled anew from the event log',
+  );
+  void rebuildAnew(own);
+  return true;
+};
+
+const note = async (own: Sampling, { paymentId, kind, detail }: Difference): Promise<void> => {
+  const { differences, logger, projection } = own;
+  const isKnown = differences.get(paymentId) === kind;
+  if (differences.size < DIFFERENCES_MAX) differences.set(paymentId, kind);
+  const isRepaired = REPAIRED.includes(kind);
+  if (!isKnown || isRepaired)
     logger.error(
-      { detail },
-      'read models are damaged, so lists leave payments out: they are filled anew from the event log',
+      { paymentId, kind, detail, repaired: isRepaired },
+      'read model differs from the log: compare all with `payments verify --read-models`, fill them anew with `payments projections rebuild`',
     );
-    isRebuilding = true;
-    void rebuildAnew();
-    return true;
-  };
+  if (BY_INDEX.includes(kind) && (await checkIndexes(own))) return;
+  if (isRepaired) await projection.repair(paymentId);
+};
 
-  const note = async ({ paymentId, kind, detail }: Difference): Promise<void> => {
-    const isKnown = differences.get(paymentId) === kind;
-    if (differences.size < DIFFERENCES_MAX) differences.set(paymentId, kind);
-    const isRepaired = REPAIRED.includes(kind);
-    if (!isKnown || isRepaired)
-      logger.error(
-        { paymentId, kind, detail, repaired: isRepaired },
-        'read model differs from the log: compare all with `payments verify --read-models`, fill them anew with `payments projections rebuild`',
-      );
-    if (BY_INDEX.includes(kind) && (await checkIndexes())) return;
-    if (isRepaired) await projection.repair(paymentId);
-  };
+const check = async (own: Sampling, paymentId: string): Promise<void> => {
+  const difference = await comparePayment(own, paymentId);
+  own.samples += 1;
+  if (difference !== undefined) await note(own, difference);
+};
 
-  const check = async (paymentId: string): Promise<void> => {
-    const difference = await comparePayment(options, paymentId);
-    samples += 1;
-    if (difference !== undefined) await note(difference);
-  };
+const checkDamaged = async (own: Sampling): Promise<void> => {
+  for (const paymentId of own.damaged) {
+    own.damaged.delete(paymentId);
+    await check(own, paymentId);
+  }
+};
 
-  const checkDamaged = async (): Promise<void> => {
-    for (const paymentId of damaged) {
-      damaged.delete(paymentId);
-      await check(paymentId);
-    }
+const unlessBusy = async (own: Sampling, step: () => Promise<void>): Promise<void> => {
+  if (own.isBusy || !own.isReady()) return;
+  own.isBusy = true;
+  await step()
+    .then(() => checkDamaged(own))
+    .catch(() => undefined);
+  own.isBusy = false;
+};
+
+/** Replaces the remembered differences. */
+const remember = (own: Sampling, found: readonly Difference[]): void => {
+  own.isRebuilding = false;
+  own.differences.clear();
+  const differing = found.filter(({ kind }) => kind !== 'parked');
+  for (const { paymentId, kind } of differing.slice(0, DIFFERENCES_MAX))
+    own.differences.set(paymentId, kind);
+};
+
+const compareEach = async (
+  own: Sampling,
+  onProgress: CompareAllOptions['onProgress'],
+): Promise<Comparison> => {
+  if (own.isComparingAll) throw new ComparisonRunning('the read models are being compared already');
+  own.isComparingAll = true;
+  try {
+    const { store, readModels, stopping } = own;
+    const found = await compareAll({ store, readModels, onProgress, signal: stopping.signal });
+    remember(own, found.named);
+    if (found.differences > 0) await checkIndexes(own, stopping.signal).catch(() => false);
+    return found;
+  } finally {
+    own.isComparingAll = false;
+  }
+};
+
+export const startSampler = (options: SamplerOptions) => {
+  const own: Sampling = {
+    ...options,
+    differences: new Map(),
+    damaged: new Set(),
+    samples: 0,
+    isBusy: false,
+    isRebuilding: false,
+    isComparingAll: false,
+    stopping: new AbortController(),
   };
+  const nextDocument = documentsInTurn(own);
+  const nextInLog = eventsInTurn(own);
+  let turn = 0;
 
   const sample = async (): Promise<void> => {
     turn += 1;
     const paymentId = await (turn % 2 === 0 ? nextDocument() : nextInLog());
-    if (paymentId !== undefined) await check(paymentId);
+    if (paymentId !== undefined) await check(own, paymentId);
   };
-
-  const unlessBusy = async (step: () => Promise<void>): Promise<void> => {
-    if (busy || !isReady()) return;
-    busy = true;
-    await step()
-      .then(checkDamaged)
-      .catch(() => undefined);
-    busy = false;
-  };
-
-  const timer = setInterval(() => void unlessBusy(sample), options.everyMs);
+  const timer = setInterval(() => void unlessBusy(own, sample), own.everyMs);
   timer.unref();
   // A damage that a read has found is repaired at once, or at the next sample.
-  readModels.onDamage((paymentId) => {
-    if (damaged.size < DAMAGED_MAX) damaged.add(paymentId);
-    void unlessBusy(checkDamaged);
+  own.readModels.onDamage((paymentId) => {
+    if (own.damaged.size < DAMAGED_MAX) own.damaged.add(paymentId);
+    void unlessBusy(own, () => checkDamaged(own));
   });
 
   return {
-    counts: (): { samples: number; differences: number } => ({
-      samples,
-      differences: differences.size,
-    }),
-    /** Replaces the remembered differences. */
-    known: (found: readonly Difference[]): void => {
-      isRebuilding = false;
-      differences.clear();
-      const differing = found.filter(({ kind }) => kind !== 'parked');
-      for (const { paymentId, kind } of differing.slice(0, DIFFERENCES_MAX))
-        differences.set(paymentId, kind);
+    counts: () => ({ samples: own.samples, differences: own.differences.size }),
+    /** All of them. Throws ComparisonRunning, and what the engines throw. */
+    compareAll: (onProgress: CompareAllOptions['onProgress']) => compareEach(own, onProgress),
+    /** The read models were filled anew. */
+    forget: (): void => remember(own, []),
+    /** Fills the read models anew where an index is damaged; then true. Throws ReadModelsUnavailable. */
+    checkIndexes: (signal?: AbortSignal) => checkIndexes(own, signal),
+    stop: (): void => {
+      own.stopping.abort();
+      clearInterval(timer);
     },
-    checkIndexes,
-    stop: () => clearInterval(timer),
   };
 };
-
-export type Sampler = ReturnType<typeof startSampler>;

@@ -5,6 +5,7 @@ import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.t
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { takeFileLock } from '../shared/runtime/file-lock.ts';
 import { ensurePrivateFile, makeDataDir } from '../shared/runtime/private-files.ts';
+import { type Durability, openLedgerFile, versionOf } from '../shared/runtime/sqlite.ts';
 import { type Authorization, decideCard, decideFollowUp } from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
@@ -90,16 +91,11 @@ const REMEMBERED: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
 const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null =>
   behaviour !== undefined && REMEMBERED.has(behaviour) ? behaviour : null;
 
-/** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
-export type Durability = 'FULL' | 'NORMAL';
-
 const openDatabase = (file: string, durability: Durability): DatabaseSync => {
   ensurePrivateFile(file);
-  const db = new DatabaseSync(file);
+  const db = openLedgerFile(file, durability);
   try {
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability};
-      PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`);
-    const version = db.prepare('PRAGMA user_version').get()?.user_version;
+    const version = versionOf(db);
     if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     else if (version !== SCHEMA_VERSION) throw new Error(`ledger of schema version ${version}`);
     return db;

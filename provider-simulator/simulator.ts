@@ -16,13 +16,8 @@ import {
 } from '../command-api/provider/port.ts';
 import type { LaterResult } from '../shared/payment/outcome.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import {
-  type Durability,
-  type Ledger,
-  openLedger,
-  type Recorded,
-  type SimulatedEntry,
-} from './ledger.ts';
+import type { Durability } from '../shared/runtime/sqlite.ts';
+import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
 import { behaviourOf, cardOfToken, isLaterBehaviour, laterResultsOf } from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 

@@ -4,7 +4,7 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { cursorOf, placeOf } from '../shared/http/cursor.ts';
 import { asNumber, moment, optionalText } from '../shared/http/fields.ts';
 import { PaymentStatus } from '../shared/http/payment-schemas.ts';
-import { foundInLog } from '../shared/read-models/found-in-log.ts';
+import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 
 const LIMIT_DEFAULT = 20;
@@ -55,7 +55,7 @@ export const listPayments = async (
   const after = cursor ?? undefined;
   const search = { status, from, to, merchantReference, after, merchantId };
   const { documents, searchedTo } = await readModels.search(search, limit);
-  const page = await foundInLog(store, search, documents);
+  const page = await foldDamaged(store, search, documents);
   const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));
   const next = searchedTo === undefined ? '' : `,"nextCursor":"${cursorOf(searchedTo)}"`;
   return `{"payments":[${bodies.join(',')}]${next}}`;

@@ -4,7 +4,6 @@ import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
 import type { ReadModels } from './read-models/port.ts';
 import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
-import { tracedReadModels } from './read-models/traced.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 import type { Metrics } from './runtime/metrics.ts';
@@ -23,6 +22,22 @@ export const tracedStore = (store: EventStore, system: string): EventStore => {
     append: (stream, expected, events) =>
       withSpan(spanOf('append', stream), () => store.append(stream, expected, events)),
     readStream: (stream) => withSpan(spanOf('read', stream), () => store.readStream(stream)),
+  };
+};
+
+/** Spans around the calls that a request waits for. */
+const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
+  const spanOf = (name: string, operation: string) => ({
+    name,
+    kind: 'client' as const,
+    attributes: { 'db.system.name': system, 'db.operation.name': operation },
+  });
+  return {
+    ...readModels,
+    get: (paymentId, merchantId) =>
+      withSpan(spanOf('read payment', 'get'), () => readModels.get(paymentId, merchantId)),
+    search: (search, limit) =>
+      withSpan(spanOf('search payments', 'search'), () => readModels.search(search, limit)),
   };
 };
 

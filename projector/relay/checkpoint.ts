@@ -105,23 +105,8 @@ export const noteStillParked = (
   parked[paymentId] = { ...parking, reason: reason.slice(0, REASON_CHARS_MAX) };
 };
 
-export type OwnCheckpoint = {
-  /** Taken or saved here, else the stored one as last seen. */
-  known(): RelayCheckpoint | undefined;
-  /** Undefined while another relay may save. */
-  taken(): RelayCheckpoint | undefined;
-  /** Also while a step of before `leave` ends. Throws Error before the first `take`. */
-  value(): RelayCheckpoint;
-  /** The stored one. Throws Error where it is damaged, and what the document throws. */
-  read(): Promise<RelayCheckpoint | undefined>;
-  /** Throws the error of `overtaken`, and nothing changed, where another relay has saved since. */
-  save(next: RelayCheckpoint): Promise<void>;
-  /** Saves the stored one once, or the first: then every older relay fails to save. Throws as both. */
-  take(partitions: Partitions): Promise<RelayCheckpoint>;
-  leave(): void;
-};
-
-export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error): OwnCheckpoint => {
+/** `overtaken` makes the error for a relay after which another one has saved. */
+export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error) => {
   let version = 0;
   let own: RelayCheckpoint | undefined;
   let isTaken = false;
@@ -137,19 +122,25 @@ export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error)
   };
 
   return {
+    /** Taken or saved here, else the stored one as last seen. */
     known,
+    /** Undefined while another relay may save. */
     taken,
-    value: () => {
+    /** Also while a step of before `leave` ends. Throws Error before the first `take`. */
+    value: (): RelayCheckpoint => {
       if (own === undefined) throw new Error('the relay has not started');
       return own;
     },
-    read: async () => {
+    /** The stored one. Throws Error where it is damaged, and what the document throws. */
+    read: async (): Promise<RelayCheckpoint | undefined> => {
       const stored = await document.load();
       seen = stored && parseCheckpoint(stored.text);
       return seen;
     },
+    /** Throws the error of `overtaken`, and nothing changed, where another relay has saved since. */
     save,
-    take: async (counts) => {
+    /** Saves the stored one once, or the first: then every older relay fails to save. Throws as both. */
+    take: async (counts: Partitions): Promise<RelayCheckpoint> => {
       const stored = await document.load();
       version = stored?.version ?? 0;
       const found =
@@ -160,9 +151,10 @@ export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error)
       isTaken = true;
       return found;
     },
-    leave: () => {
+    leave: (): void => {
       seen = known();
       isTaken = false;
     },
   };
 };
+export type OwnCheckpoint = ReturnType<typeof openOwnCheckpoint>;

@@ -5,6 +5,7 @@
  * gap. It is tried again once the relay has caught up after each start, and on request.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
@@ -14,11 +15,11 @@ import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
+import { oneAtATime } from '../one-at-a-time.ts';
 import { runSubscription, type Subscription } from '../subscription.ts';
-import { createTurns } from '../turns.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import { createPublisher, type Publisher } from './publisher.ts';
-import type { Retried } from './send-parked.ts';
+import { type Publisher, send, silentForMs } from './publisher.ts';
+import { finishParked, type Retried, sendParked } from './send-parked.ts';
 import { type RelayStatus, stateOf } from './status.ts';
 
 export type RelayOptions = {
@@ -81,14 +82,91 @@ const rejectChange = (known: Partitions, found: Partitions): void => {
   }
 };
 
-const rejectNotReady = (
-  { state, error = 'no reason is known' }: RelayStatus,
-  mayRun: boolean,
-  allAcknowledged: boolean,
-): void => {
-  if (state === 'standing-by' || !mayRun) throw new StandingBy('another process relays');
+/** A running relay: its parts and its state. */
+type Running = Publisher & {
+  store: RelayOptions['store'];
+  feed: EventFeed;
+  mayRun(): boolean;
+  waitsMs: typeof WAITS_MS;
+  stopping: AbortController;
+  halted: string | undefined;
+  standingBy: boolean;
+  /** Only while every message that was sent is acknowledged, a parked payment may be sent. */
+  allAcknowledged: boolean;
+  lookedAtPartitionsMs: number;
+};
+
+const waitForTurn = async (relay: Running): Promise<void> => {
+  const { checkpoint, mayRun, waitsMs, stopping } = relay;
+  checkpoint.leave();
+  // A document that cannot be read is reported where the checkpoint is taken.
+  await checkpoint.read().catch(() => undefined);
+  while (!mayRun()) {
+    relay.standingBy = true;
+    await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
+    await checkpoint.read().catch(() => undefined);
+  }
+  relay.standingBy = false;
+};
+
+const findPartitions = async (relay: Running): Promise<Partitions> => {
+  const found = await relay.feed.partitions();
+  relay.lookedAtPartitionsMs = performance.now();
+  return found;
+};
+
+/** An operator may have changed the count at the broker. */
+const recheckPartitions = async (relay: Running): Promise<void> => {
+  const { lookedAtPartitionsMs, waitsMs, checkpoint } = relay;
+  if (performance.now() - lookedAtPartitionsMs <= waitsMs.recheck) return;
+  rejectChange(checkpoint.value().partitions, await findPartitions(relay));
+};
+
+const start = async (relay: Running): Promise<Position | null> => {
+  const { store, checkpoint } = relay;
+  const found = await findPartitions(relay);
+  const taken = await checkpoint.take(found);
+  rejectChange(taken.partitions, found);
+  await rejectMisfit(store, taken);
+  await finishParked(relay);
+  return checkpoint.value().position;
+};
+
+const idsOfParked = ({ checkpoint }: Running): string[] => Object.keys(checkpoint.value().parked);
+
+/** The messages of before this start were sent again and acknowledged: now come the parked ones. */
+const sendParkedOnce = async (relay: Running): Promise<void> => {
+  if (relay.allAcknowledged) return;
+  await sendParked(relay, idsOfParked(relay));
+  relay.allAcknowledged = true;
+};
+
+const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
+  if (!relay.mayRun()) throw new Error('another process relays');
+  await recheckPartitions(relay);
+  await send(relay, events);
+};
+
+const positionIn = ({ checkpoint }: Running): Position | null =>
+  checkpoint.known()?.position ?? null;
+
+const statusOf = (relay: Running, subscription: Subscription): RelayStatus => {
+  const { checkpoint, published, halted, standingBy, waitsMs } = relay;
+  const { restarts, ...now } = subscription.status();
+  const isSilent = silentForMs(relay) > waitsMs.silence;
+  return {
+    ...stateOf(now, halted, standingBy, isSilent),
+    checkpoint: positionIn(relay),
+    parked: Object.keys(checkpoint.known()?.parked ?? {}).length,
+    counts: { published, restarts },
+  };
+};
+
+const rejectNotReady = (relay: Running, subscription: Subscription): void => {
+  const { state, error = 'no reason is known' } = statusOf(relay, subscription);
+  if (state === 'standing-by' || !relay.mayRun()) throw new StandingBy('another process relays');
   if (state === 'halted') throw new RelayNotReady(`the relay has halted: ${error}`);
-  if (allAcknowledged && state === 'running') return;
+  if (relay.allAcknowledged && state === 'running') return;
   throw new RelayNotReady(
     state === 'backing-off'
       ? `the relay backs off (${error}); it tries parked payments once it has caught up`
@@ -96,102 +174,70 @@ const rejectNotReady = (
   );
 };
 
-/** An engine out of reach is no error: the relay waits for it. */
-export const startRelay = (options: RelayOptions): Relay => {
-  const { store, feed, checkpoint: document, logger, mayRun = () => true } = options;
-  const waitsMs = { ...WAITS_MS, ...options.waitsMs };
-  const stopping = new AbortController();
-  let halted: string | undefined;
-  let standingBy = false;
-  /** Only while every message that was sent is acknowledged, a parked payment may be sent. */
-  let allAcknowledged = false;
-  let lookedAtPartitionsMs = 0;
+const retry = async (relay: Running, paymentId: string | undefined): Promise<Retried[]> => {
+  await recheckPartitions(relay);
+  const ids = idsOfParked(relay).filter((id) => paymentId === undefined || id === paymentId);
+  return sendParked(relay, ids.slice(0, RETRIED_MAX));
+};
 
+const halt = (relay: Running, { message: reason }: RelayHalted): void => {
+  relay.halted = reason;
+  relay.logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
+};
+
+const prepare = (options: RelayOptions): Running => {
+  const { store, feed, logger, mayRun = () => true } = options;
   // With `mayRun` another relay is expected: this one tries again.
   const overtaken = (): Error => {
     const why = 'another relay has moved the checkpoint of the relay';
     return options.mayRun === undefined ? new RelayHalted(why) : new Error(why);
   };
-  const checkpoint = openOwnCheckpoint(document, overtaken);
-  const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger });
-
-  const waitForTurn = async (): Promise<void> => {
-    checkpoint.leave();
-    // A document that cannot be read is reported where the checkpoint is taken.
-    await checkpoint.read().catch(() => undefined);
-    while (!mayRun()) {
-      standingBy = true;
-      await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
-      await checkpoint.read().catch(() => undefined);
-    }
-    standingBy = false;
+  return {
+    ...{ store, feed, logger, mayRun },
+    checkpoint: openOwnCheckpoint(options.checkpoint, overtaken),
+    states: followPaymentStates(store),
+    published: 0,
+    sendingSinceMs: undefined,
+    waitsMs: { ...WAITS_MS, ...options.waitsMs },
+    stopping: new AbortController(),
+    halted: undefined,
+    standingBy: false,
+    allAcknowledged: false,
+    lookedAtPartitionsMs: 0,
   };
+};
 
-  const findPartitions = async (): Promise<Partitions> => {
-    const found = await feed.partitions();
-    lookedAtPartitionsMs = performance.now();
-    return found;
-  };
+/** An engine out of reach is no error: the relay waits for it. */
+export const startRelay = (options: RelayOptions): Relay => {
+  const { store, feed, checkpoint: document, logger, backOff } = options;
+  const relay = prepare(options);
+  const { checkpoint, mayRun, waitsMs, stopping } = relay;
+  const turns = oneAtATime();
 
-  /** An operator may have changed the count at the broker. */
-  const recheckPartitions = async (): Promise<void> => {
-    if (performance.now() - lookedAtPartitionsMs <= waitsMs.recheck) return;
-    rejectChange(checkpoint.value().partitions, await findPartitions());
-  };
-
-  const start = async (): Promise<Position | null> => {
-    const found = await findPartitions();
-    const taken = await checkpoint.take(found);
-    rejectChange(taken.partitions, found);
-    await rejectMisfit(store, taken);
-    await publisher.finishParked();
-    return checkpoint.value().position;
-  };
-
-  const idsOfParked = (): string[] => Object.keys(checkpoint.value().parked);
-
-  /** The messages of before this start were sent again and acknowledged: now come the parked ones. */
-  const caughtUp = async (): Promise<void> => {
-    if (allAcknowledged) return;
-    await publisher.sendParked(idsOfParked());
-    allAcknowledged = true;
-  };
-
-  const deliver = async (events: LogEvent[]): Promise<void> => {
-    if (!mayRun()) throw new Error('another process relays');
-    await recheckPartitions();
-    await publisher.send(events);
-  };
-
-  const orHalt = async <T>(step: () => Promise<T>): Promise<T> => {
-    try {
-      return await step();
-    } catch (error) {
-      allAcknowledged = false;
-      if (error instanceof RelayHalted) {
-        halted = error.message;
-        logger.error({ reason: halted }, 'relay halted: it cannot go on until an operator acts');
-        void subscription.stop();
-      }
-      throw error;
-    }
-  };
-
-  const turns = createTurns();
-  const inTurn = <T>(step: () => Promise<T>): Promise<T> => turns(() => orHalt(step));
+  const inTurn = <T>(step: () => Promise<T>): Promise<T> =>
+    turns(() =>
+      step().catch((error: unknown) => {
+        relay.allAcknowledged = false;
+        if (error instanceof RelayHalted) {
+          halt(relay, error);
+          void subscription.stop();
+        }
+        throw error;
+      }),
+    );
 
   const subscription: Subscription = runSubscription({
     store,
     logger,
-    backOff: options.backOff,
+    backOff,
     subscriber: {
       start: async () => {
-        allAcknowledged = false;
-        await waitForTurn();
-        return inTurn(start);
+        relay.allAcknowledged = false;
+        await waitForTurn(relay);
+        return inTurn(() => start(relay));
       },
-      events: (events) => inTurn(() => deliver(events)),
-      caughtUp: () => inTurn(caughtUp),
+      events: (events) => inTurn(() => deliver(relay, events)),
+      caughtUp: () => inTurn(() => sendParkedOnce(relay)),
     },
   });
 
@@ -201,38 +247,21 @@ export const startRelay = (options: RelayOptions): Relay => {
   }, waitsMs.standBy);
   watch.unref();
 
-  const position = (): Position | null => checkpoint.known()?.position ?? null;
-
-  const status = (): RelayStatus => {
-    const { restarts, ...now } = subscription.status();
-    const isSilent = publisher.silentForMs() > waitsMs.silence;
-    return {
-      ...stateOf(now, halted, standingBy, isSilent),
-      checkpoint: position(),
-      parked: Object.keys(checkpoint.known()?.parked ?? {}).length,
-      counts: { published: publisher.published(), restarts },
-    };
-  };
-
-  const retry = async (paymentId?: string): Promise<Retried[]> => {
-    rejectNotReady(status(), mayRun(), allAcknowledged);
-    await recheckPartitions();
-    const ids = idsOfParked().filter((id) => paymentId === undefined || id === paymentId);
-    return publisher.sendParked(ids.slice(0, RETRIED_MAX));
-  };
-
   return {
-    lag: createLag({ store, checkpoint: position }),
+    lag: createLag({ store, checkpoint: () => positionIn(relay) }),
     partitions: () => checkpoint.known()?.partitions,
-    status,
+    status: () => statusOf(relay, subscription),
     parked: async () => {
       const known = checkpoint.taken() ?? (await checkpoint.read().catch(throwUnread));
       return known?.parked ?? {};
     },
     retryParked: async (paymentId) => {
-      rejectNotReady(status(), mayRun(), allAcknowledged);
+      rejectNotReady(relay, subscription);
       try {
-        return await inTurn(() => retry(paymentId));
+        return await inTurn(async () => {
+          rejectNotReady(relay, subscription);
+          return retry(relay, paymentId);
+        });
       } catch (error) {
         // The next start sends first what may have left.
         subscription.restart();

@@ -17,13 +17,8 @@ import { count, messagesOf, sealMessageOf } from './batch.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];
+  /** `after` itself at the end of the log. */
   next: Position | null;
-};
-
-export type TopicReader = {
-  /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
-  page(topic: Topic, after: Position | null, limit: number): Promise<TopicPage | undefined>;
-  latest(): Promise<Position | null>;
 };
 
 export type TopicReaderOptions = {
@@ -42,11 +37,12 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   parked: new Set(parked),
 });
 
+/** The text is no position of the store. */
 const noWalk = (error: unknown): undefined => {
   if (!(error instanceof RangeError)) throw error;
 };
 
-export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
+export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
   const walks = createBoundedMap<Walk>(WALKS_MAX, {
     bytesMax: WALKS_BYTES_MAX,
     bytesOf: ({ parked }) => 500 + 100 * parked.size,
@@ -81,6 +77,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     }
   };
 
+  /** Undefined when no event has the position. */
   const walkTo = async (position: Position | null): Promise<Walk | undefined> => {
     const known = walks.get(keyOf(position));
     if (known !== undefined) return copyOf(known);
@@ -98,8 +95,14 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
   };
 
   return {
+    /** After it comes what is new. */
     latest: () => store.end(),
-    page: async (topic, after, limit) => {
+    /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
+    page: async (
+      topic: Topic,
+      after: Position | null,
+      limit: number,
+    ): Promise<TopicPage | undefined> => {
       const walk = await walkTo(after).catch(noWalk);
       if (walk === undefined) return undefined;
       const states = followPaymentStates(store);
@@ -116,3 +119,4 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     },
   };
 };
+export type TopicReader = ReturnType<typeof openTopicReader>;

@@ -8,7 +8,7 @@ import type { EventStore, LogEvent, Position } from '../../shared/event-store/po
 import { keysOf } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
-import type { RecordedSeal, SealSource } from './stored-seals.ts';
+import type { RecordedSeal } from './stored-seals.ts';
 
 const PAGE = 1000;
 
@@ -68,15 +68,6 @@ export const reach = async (
   return undefined;
 };
 
-export type RunningHash = SealSource & {
-  /** Undefined where no event is there. Throws what `seals` and the store throw. */
-  logHashAt(position: Position): Promise<string | undefined>;
-  follow(from: Position | null): Promise<void>;
-  /** With their log hashes; `taken` follows once they are applied. */
-  next(events: readonly LogEvent[]): { events: LogEvent[]; taken(): void };
-  leave(): void;
-};
-
 type RunningHashOptions = {
   store: Pick<EventStore, 'readAll'>;
   logId(): Promise<string>;
@@ -89,7 +80,8 @@ type RunningHashOptions = {
 /** A seal is made this near to the end of the log, where a verification still looks for its place. */
 const NEAR_END = 1000;
 
-export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions): RunningHash => {
+/** A SealSource, which the projector leads from event to event. */
+export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions) => {
   let at: Reached | undefined;
   let follows = false;
 
@@ -100,11 +92,12 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
   };
 
   return {
-    logHashAt: async (position) => {
+    /** Undefined where no event is there. Throws what `seals` and the store throw. */
+    logHashAt: async (position: Position): Promise<string | undefined> => {
       if (at?.position !== position) at = await reach(store, await seals(), position);
       return at?.logHash;
     },
-    follow: async (from) => {
+    follow: async (from: Position | null): Promise<void> => {
       // Another process may have made some meanwhile.
       const known = await seals();
       const last = known.at(-1);
@@ -112,7 +105,8 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
       if (!isThere) at = from === null ? startAt(undefined, last) : await reach(store, known, from);
       follows = true;
     },
-    next: (events) => {
+    /** With their log hashes; `taken` follows once they are applied. */
+    next: (events: readonly LogEvent[]): { events: LogEvent[]; taken(): void } => {
       if (at === undefined) return { events: [...events], taken: () => undefined };
       const linked = events.map(logHashes(at.logHash));
       return {
@@ -123,18 +117,18 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
         },
       };
     },
-    leave: () => {
+    leave: (): void => {
       follows = false;
     },
     last: () => at?.last,
-    unsealed: async () => (canSeal(at) ? at.unsealed : 0),
+    unsealed: async (): Promise<number> => (canSeal(at) ? at.unsealed : 0),
     head: async () => {
       if (!canSeal(at) || at.position === null) return undefined;
       const { position, logHash, unsealed } = at;
       if ((await store.readAll(position, NEAR_END)).length === NEAR_END) return undefined;
       return { head: { log: await logId(), position, logHash }, unsealed };
     },
-    sealed: (seal, count) => {
+    sealed: (seal: RecordedSeal, count: number): void => {
       if (at === undefined) return;
       const unsealed = at.unsealed - count;
       // The subscription may deliver it before its append resolves.
@@ -143,3 +137,4 @@ export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions
     },
   };
 };
+export type RunningHash = ReturnType<typeof carryHash>;

@@ -15,7 +15,7 @@ import {
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { createTurns } from '../turns.ts';
+import { oneAtATime } from '../one-at-a-time.ts';
 import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.ts';
 
 const LOOK_MS = 1_000;
@@ -52,7 +52,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
   /** Both kinds of work write the file beside the key. */
-  const inTurn = createTurns();
+  const inTurn = oneAtATime();
   let isLooking = false;
   let reported = false;
   let keptPosition: string | undefined;

@@ -1,4 +1,7 @@
-/** Verifies log and indexes soon after the start, then at an interval; a break is an error line. */
+/**
+ * Verifies the whole log some minutes after the start, then at an interval, and checks the indexes of the
+ * read models. The result is kept over restarts and is in the metrics; a break is an error line.
+ */
 import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
@@ -20,7 +23,7 @@ import { resultOf } from '../../shared/runtime/scan.ts';
 import type { Projector } from '../compose.ts';
 import { openKeyDocument } from '../key-document/open.ts';
 import type { KeyDocument } from '../key-document/port.ts';
-import { openRecord, type VerificationRecord } from './record.ts';
+import { openRecord } from './record.ts';
 
 /** A start has other work, and many processes start at once. */
 const FIRST_MS = 600_000;
@@ -32,8 +35,10 @@ type VerificationOptions = {
   readModels: RemovalDeps['readModels'];
   /** Left out where this process trusts no key. */
   sealingKey?: string | undefined;
+  /** As they are now. */
   keptHeads?: (() => HeadFile | undefined) | undefined;
   document: KeyDocument;
+  /** Between two runs; 0: only runs on request. */
   everyMs: number;
   mayRun(): boolean;
   checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
@@ -44,13 +49,7 @@ type VerificationOptions = {
   lookMs?: number;
 };
 
-export type ScheduledVerification = {
-  status(): VerificationRecord;
-  /** The result of a verification on request. */
-  note(broken: LogBreak | undefined): void;
-  stop(): Promise<void>;
-};
-
+/** The first that is not acknowledged. */
 type Verified = { events: number; broken: LogBreak | undefined };
 
 /** Undefined when aborted. Throws StoreUnavailable. */
@@ -75,7 +74,7 @@ const verifyOnce = async (
 };
 
 /** Before the first run only the kept results are read. */
-export const startVerification = (options: VerificationOptions): ScheduledVerification => {
+export const startVerification = (options: VerificationOptions) => {
   const { document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
   const record = openRecord(document, nowMs);
@@ -139,10 +138,11 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
 
   return {
     status: record.now,
-    note: (broken) => {
+    /** The result of a verification on request. */
+    note: (broken: LogBreak | undefined): void => {
       noted = note(broken);
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       stopping.abort();
       cancel();
       clearInterval(watch);
@@ -153,6 +153,7 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
     },
   };
 };
+export type ScheduledVerification = ReturnType<typeof startVerification>;
 
 type OpenVerification = Pick<
   VerificationOptions,
@@ -160,6 +161,7 @@ type OpenVerification = Pick<
 > & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   fileOf(name: string): string;
+  /** Its lease decides which process verifies. */
   projector: Pick<Projector, 'status' | 'checkIndexes'>;
 };
 

@@ -1,5 +1,5 @@
 /** The stored form of a payment. Both drivers store the same, so one check covers it (row-check.ts). */
-
+import { hash as digestOf } from 'node:crypto';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';
 
@@ -56,9 +56,25 @@ export const columnsOf = (row: DocumentRow) => {
   return [...first, merchantReference, unresolvedSince, unresolved];
 };
 
-/** The array ends at its bracket, so that the body need not be escaped a second time. */
-export const contentOfColumns = (columns: readonly unknown[], body: string): string =>
-  JSON.stringify(columns) + body;
+/**
+ * Two rows have the same text only when they are the same. The array ends at its bracket, so that the
+ * body need not be escaped a second time.
+ */
+export const contentOf = (row: DocumentRow): string => JSON.stringify(columnsOf(row)) + row.body;
 
-/** Two rows have the same text only when they are the same. */
-export const contentOf = (row: DocumentRow): string => contentOfColumns(columnsOf(row), row.body);
+const HASH_BYTES = 32;
+
+/** Over rows in any order, since the stores keep no common one: their hashes are combined with XOR. */
+export const startChecksum = () => {
+  const combined = new Uint8Array(HASH_BYTES);
+  let documents = 0;
+  return {
+    add: (row: DocumentRow): void => {
+      const hash = digestOf('sha256', contentOf(row), 'buffer');
+      for (let at = 0; at < HASH_BYTES; at += 1)
+        combined[at] = (combined[at] ?? 0) ^ (hash[at] ?? 0);
+      documents += 1;
+    },
+    result: () => ({ documents, hash: Buffer.from(combined).toString('hex') }),
+  };
+};

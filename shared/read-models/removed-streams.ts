@@ -9,6 +9,7 @@ import type { EventStore } from '../event-store/port.ts';
 import { streamOf } from '../payment/payment-events.ts';
 import { fewAtOnce } from '../runtime/slices.ts';
 import { ReadModelsUnavailable } from './errors.ts';
+import { documentPages, parkedPayments } from './pages.ts';
 import type { ReadModelsReader } from './port.ts';
 
 /** How many payments the read models name. */
@@ -72,16 +73,6 @@ async function* announced(
   }
 }
 
-/** With a revision that the log held once. */
-async function* parkedPayments({ readModels }: Pick<RemovalDeps, 'readModels'>) {
-  let page = await readModels.parked(PAGE);
-  while (page.length > 0) {
-    for (const { paymentId, revision } of page)
-      yield { stream: streamOf(paymentId), known: Math.max(revision - 1, 0) };
-    page = await readModels.parked(PAGE, page.at(-1));
-  }
-}
-
 const missingOf = async (
   { store, readModels }: RemovalDeps,
   ids: readonly string[],
@@ -107,11 +98,9 @@ const eachMissing = async (
   signal: AbortSignal,
   note: (missing: { paymentId: string; reason: string }) => boolean,
 ): Promise<void> => {
-  for (let last: string | null = null; !signal.aborted; ) {
-    const ids: string[] = await deps.readModels.idsAfter(last, PAGE);
+  for await (const ids of documentPages(deps.readModels, PAGE)) {
+    if (signal.aborted) return;
     for (const one of await missingOf(deps, ids)) if (!note(one)) return;
-    last = ids.at(-1) ?? null;
-    if (ids.length < PAGE) return;
   }
 };
 
@@ -159,7 +148,9 @@ export const removedStreams = async (
   };
   for await (const stream of announced(deps, signal)) await look(stream, -1);
   const isKnown = await unlessUnavailable(async () => {
-    for await (const { stream, known } of parkedPayments(deps)) await look(stream, known);
+    // The log held the revision before the parked one.
+    for await (const { paymentId, revision } of parkedPayments(deps.readModels, PAGE))
+      await look(streamOf(paymentId), Math.max(revision - 1, 0));
     await eachMissing(deps, signal, ({ paymentId, reason }) => {
       if (missing.length < NAMED_MAX) missing.push(paymentId);
       return note(streamOf(paymentId), reason);

@@ -1,8 +1,11 @@
 /** The checksum of read models: operators compare it with earlier ones, and two drivers with each other. */
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { startChecksum } from '../../shared/read-models/checksum.ts';
-import { contentOf, type DocumentRow } from '../../shared/read-models/document-row.ts';
+import {
+  contentOf,
+  type DocumentRow,
+  startChecksum,
+} from '../../shared/read-models/document-row.ts';
 
 const row = (n: number): DocumentRow => ({
   ...{ paymentId: `pay_${n}`, merchantId: 'm_1', revision: n, status: 'AUTHORIZED' },

@@ -1,15 +1,19 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { capped } from '../../runtime/capped-column.ts';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import {
+  capped,
+  codeOf,
+  openEventLog,
+  openEventLogToRead,
+  pagesToMove,
+  versionOf,
+} from '../../runtime/sqlite.ts';
 import { GENESIS_HASH } from '../chain.ts';
 import type { HashesAt } from '../port.ts';
 import type { Failure, Row, WorkerOptions } from './messages.ts';
-import { createSchema, SCHEMA_VERSION, versionOf } from './schema.ts';
+import { createSchema, SCHEMA_VERSION } from './schema.ts';
 
 // Earlier versions have a bug in the WAL that can corrupt the file.
 const OLDEST_SQLITE = [3, 51, 3] as const;
-
-/** For another program's lock on the file. */
-export const BUSY_MS = 5000;
 
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;
@@ -22,7 +26,6 @@ const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
 const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
-export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
 export const messageOf = (error: unknown): string => String(Object(error).message ?? error);
 
 /** `committing`: the failed statement was COMMIT. */
@@ -39,17 +42,8 @@ export function failureOf(error: unknown, committing: boolean): Failure {
 
 /** Throws Error, and SQLite's errors, for a file that cannot be used. */
 export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
-  const database = new DatabaseSync(file, { timeout: BUSY_MS });
-  rejectOldSqlite(database);
-  database.exec(`
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA foreign_keys = ON;
-    PRAGMA trusted_schema = OFF;
-    PRAGMA cell_size_check = ON;
-    PRAGMA recursive_triggers = ON; -- else REPLACE deletes past the triggers
-    PRAGMA wal_autocheckpoint = 0; -- see worker.ts
-  `);
+  rejectOldSqlite();
+  const database = openEventLog(file);
   createSchema(database);
   // Set after the schema is made, which must always fit.
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
@@ -58,19 +52,17 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
 
 /** By its address (`file:///…?immutable=1`), or a copy's path. Throws as `openDatabase`. */
 export function openForReading(file: string): DatabaseSync {
-  const isCopy = !file.startsWith('file:');
-  const database = new DatabaseSync(file, { readOnly: !isCopy });
-  rejectOldSqlite(database);
-  database.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
-  if (isCopy) createSchema(database);
+  rejectOldSqlite();
+  const database = openEventLogToRead(file);
+  if (!file.startsWith('file:')) createSchema(database);
   const version = versionOf(database);
   if (version !== SCHEMA_VERSION)
     throw new Error(`of schema ${version}: read it with its own version`);
   return database;
 }
 
-function rejectOldSqlite(database: DatabaseSync): void {
-  const version = String(database.prepare('SELECT sqlite_version() AS v').get()?.v);
+function rejectOldSqlite(): void {
+  const version = process.versions.sqlite ?? '';
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   const older = major - OLDEST_SQLITE[0] || minor - OLDEST_SQLITE[1] || patch - OLDEST_SQLITE[2];
   if (older < 0) {
@@ -118,7 +110,7 @@ export function prepareAll(database: DatabaseSync) {
     ),
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
-    walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
+    pagesToMove: pagesToMove(database),
     chain: database.prepare(
       `SELECT ${POSITION} AS position, s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
          e.log_hash AS logHash, e.text,

@@ -2,6 +2,7 @@
 import { pathToFileURL } from 'node:url';
 import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
+import { codeOf, isDamage } from '../../runtime/sqlite.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import { decodeForm, wholeStream } from '../fold-stream.ts';
 import type {
@@ -12,7 +13,7 @@ import type {
   StoredForm,
   UnreadableEvent,
 } from '../port.ts';
-import { codeOf, messageOf, openForReading, prepareAll, type Reads, readsOf } from './database.ts';
+import { messageOf, openForReading, prepareAll, type Reads, readsOf } from './database.ts';
 import { follow, liveTail, ofTypes, positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
 
@@ -51,10 +52,6 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
 /** `isLive`: a service writes to the path `file`; else an address or path for SQLite. */
 export type LogFile = { file: string; isLive: boolean };
 
-const WAIT_MS_MAX = 5000;
-const CORRUPT = 11;
-const NOT_A_DATABASE = 26;
-
 /** It and each call throw StoreFileUnusable or StoreUnavailable. */
 const openLog = ({ file, isLive }: LogFile) => {
   const address = isLive ? `${pathToFileURL(file).href}?mode=ro` : file;
@@ -64,13 +61,13 @@ const openLog = ({ file, isLive }: LogFile) => {
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       const message = `${address}: ${messageOf(error)} (SQLite error ${codeOf(error)})`;
-      const isDamage = [CORRUPT, NOT_A_DATABASE].includes(codeOf(error) & 0xff);
       // A live file may only be busy.
-      throw isDamage || !isLive ? new StoreFileUnusable(message) : new StoreUnavailable(message);
+      throw isDamage(error) || !isLive
+        ? new StoreFileUnusable(message)
+        : new StoreUnavailable(message);
     }
   };
   const database = read(() => openForReading(address));
-  database.exec(`PRAGMA busy_timeout = ${WAIT_MS_MAX}`);
   const statements = read(() => prepareAll(database));
   const reads = readsOf(statements);
   const inOrder: Reads = {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { versionOf } from '../../runtime/sqlite.ts';
 
 const appendOnly = (table: string): string =>
   ['UPDATE', 'DELETE']
@@ -39,9 +40,6 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
-
-export const versionOf = (database: DatabaseSync): number =>
-  Number(database.prepare('PRAGMA user_version').get()?.user_version);
 
 function migrate(database: DatabaseSync, index: number): void {
   database.exec('BEGIN EXCLUSIVE');

@@ -1,11 +1,11 @@
 /** The thread that owns the SQLite file of the event store. */
 import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { LOG_START, type LogEnd } from '../chain.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { appender } from './appends.ts';
 import {
-  BUSY_MS,
   failureOf,
   messageOf,
   openDatabase,
@@ -22,7 +22,6 @@ import {
   type Reply,
   type WorkerOptions,
 } from './messages.ts';
-import { versionOf } from './schema.ts';
 
 const TAIL_EVENTS = 100;
 const PROBE_PAGES = 8;
@@ -91,11 +90,10 @@ function requireInPlace(): void {
  */
 function checkpoint(): void {
   if (stopped !== undefined) return;
-  const { log, checkpointed } = statements.walPages.get() as { log: number; checkpointed: number };
   // A full disk may only need the pages of the log to be written over.
-  if (!diskFull && log - checkpointed < CHECKPOINT_PAGES) return;
+  if (!diskFull && statements.pagesToMove() < CHECKPOINT_PAGES) return;
   diskFull = false;
-  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  movePages(database);
 }
 
 /**
@@ -104,12 +102,9 @@ function checkpoint(): void {
  */
 function writePages(): void {
   const write = `PRAGMA user_version = ${versionOf(database)}`;
-  try {
-    database.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
+  withoutSync(database, () => {
     for (let pages = 0; pages < PROBE_PAGES; pages += 1) database.exec(write);
-  } finally {
-    database.exec(`PRAGMA synchronous = FULL; PRAGMA busy_timeout = ${BUSY_MS}`);
-  }
+  });
 }
 
 function requireWritable(): void {

@@ -4,9 +4,9 @@ import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 import { type DocumentRow, rowOf } from '../document-row.ts';
 import { DocumentTooLarge } from '../errors.ts';
-import type { Found } from '../found.ts';
 import type { PaymentSearch, ReadModelChange } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
+import type { Found } from '../search-page.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 4;

@@ -2,10 +2,10 @@
  * The read models in MongoDB, or in a server that speaks its protocol; this folder alone imports the
  * client. One document changes as a whole; no transaction, aggregate or change stream is needed.
  */
-import { createDamageReports } from '../damage-reports.ts';
+
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModels } from '../port.ts';
-import { createRowCheck } from '../row-check.ts';
+import { createDamageReports, createRowCheck } from '../row-check.ts';
 import { byId, revisionsIn } from './batch-writes.ts';
 import { createServed, openDatabase, SERVED } from './database.ts';
 import { text } from './documents.ts';
@@ -42,7 +42,7 @@ export const openMongoReadModels = async ({
   const { db, read } = database;
   const rowCheck = createRowCheck(secrets);
   const reports = createDamageReports();
-  const served = createServed(database, () => writer.recent.clear());
+  const served = createServed(database, () => recent.clear());
   const leases = createLeases(database);
   const poller = createRevisionPoller({
     revisionsOf: async (ids) => {
@@ -50,7 +50,7 @@ export const openMongoReadModels = async ({
       return byId(await read(() => revisionsIn(payments, ids)));
     },
   });
-  const writer = createWriter({
+  const { recent, writer } = createWriter({
     database,
     generation: served.now,
     check: ({ n }, found) => {
@@ -63,26 +63,22 @@ export const openMongoReadModels = async ({
     reports,
     onWritten: poller.reached,
   });
-  const { checkpoint, checkpointHash, load, apply } = writer;
 
   return {
     ...createReader(database, { served: served.read, rowCheck, reports }),
     ...createRebuilds({ database, served, leases, rowCheck, rebuildMs }),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       if (database.isDown()) return false;
-      if ((writer.recent.get(paymentId)?.revision ?? -1) >= revision) return true;
+      if ((recent.get(paymentId)?.revision ?? -1) >= revision) return true;
       return poller.wait(paymentId, revision, timeoutMs);
     },
     lease: async (holder, ttlMs) => leases.take(LEASE, text(holder), ttlMs),
     release: async (holder) => leases.release(LEASE, text(holder)),
-    checkpoint,
-    checkpointHash,
-    load,
-    apply,
+    ...writer,
     ping: async () => void (await read(() => db.command({ ping: 1 }))),
     close: async () => {
       poller.close();
-      writer.recent.clear();
+      recent.clear();
       await database.close();
     },
   };

@@ -1,10 +1,10 @@
 /** Rebuild: fills a generation beside the served one, and switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { startChecksum } from '../checksum.ts';
-import { createDamageReports } from '../damage-reports.ts';
+import { startChecksum } from '../document-row.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModelsChecksum, ReadModelsRebuild } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
+import { createDamageReports } from '../row-check.ts';
 import { PIECE_MAX } from './batch-writes.ts';
 import { isDuplicate, unlessMissing } from './client.ts';
 import { type Database, type Generation, SERVED, SERVED_MS_MAX, type Served } from './database.ts';
@@ -105,7 +105,7 @@ const fillBeside = async (
   for (const n of left) await remove(database, n);
   // A number that no generation had: another process may still use one that was removed.
   const next = generationOf(Math.max(old, ...left) + 1);
-  const { checkpoint, load, apply } = createWriter({
+  const { writer } = createWriter({
     database,
     generation: async () => next,
     check: () => undefined,
@@ -115,9 +115,7 @@ const fillBeside = async (
   });
   let open = true;
   return {
-    checkpoint,
-    load,
-    apply,
+    ...writer,
     parked: (limit, after) => parkedIn(database, next, limit, after),
     inspect: (paymentId) => inspectIn(database, next, paymentId, rowCheck),
     checksum: () => checksumOf(database, next),

@@ -1,24 +1,24 @@
 /** The read models' SQLite file: opened, replaced where it cannot be used, and its statements. */
 import { rmSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
-import { capped } from '../../runtime/capped-column.ts';
+import type { DatabaseSync } from 'node:sqlite';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import {
+  capped,
+  codeOf,
+  isDamage,
+  openReadModelsFile,
+  pagesToMove,
+  versionOf,
+} from '../../runtime/sqlite.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import { createRowCheck, type RowCheck } from '../row-check.ts';
-import { ROW } from './columns.ts';
-import { type IndexChecks, prepareIndexChecks } from './index-check.ts';
-import { GENERATION, schemaOf } from './schema.ts';
+import { GENERATION, type IndexChecks, prepareIndexChecks, ROW, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 
-/** Of a served file: only a log that the thread of searches could not move (checkpoints.ts). */
+/** Of a served file: only a log that the thread of searches could not move. */
 const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
 
-/** A statement waits so long for a lock that another process has. */
-const LOCK_MS_MAX = 5000;
-
-const CORRUPT = 11;
-const NOT_A_DATABASE = 26;
 /** Among others: a table or column that this version expects is missing. */
 const SQLITE_ERROR = 1;
 
@@ -73,7 +73,7 @@ const prepare = (db: DatabaseSync) => ({
      WHERE (since, payment_id) > (?, ?) ORDER BY since, payment_id LIMIT ?`,
   ),
   checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
-  walPages: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
+  pagesToMove: pagesToMove(db),
   move: db.prepare(
     `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)
      WHERE position IS ?3`,
@@ -93,7 +93,7 @@ export type Connection = ReturnType<typeof prepare> & {
 const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
   if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${schemaOf(keyIds[0] ?? '')} COMMIT;`);
-  const found = db.prepare('PRAGMA user_version').get()?.user_version;
+  const found = versionOf(db);
   if (found !== GENERATION)
     throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
   const keyId = db.prepare('SELECT key_id AS keyId FROM made_with').get()?.keyId as string;
@@ -106,13 +106,8 @@ const connect = ({
   checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
 }: SqliteReadModelsOptions): Connection => {
   ensurePrivateFile(file);
-  const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX });
+  const db = openReadModelsFile(file, checkpointInCommitAtPages);
   try {
-    // NORMAL: a power failure may take the last changes with their checkpoint; they are made again.
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
-    db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
-    // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
-    db.exec(`PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = ${checkpointInCommitAtPages}`);
     const rowCheck = createRowCheck(secrets);
     makeTables(db, rowCheck);
     const statements = prepare(db);
@@ -131,14 +126,6 @@ const connect = ({
   }
 };
 
-/** Undefined for an error that is not SQLite's. */
-const sqliteCode = (error: unknown): number | undefined => {
-  const { errcode } = error as { errcode?: number };
-  return errcode === undefined ? undefined : errcode & 0xff;
-};
-export const isDamage = (error: unknown): boolean =>
-  [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
-
 /** The `-wal` and `-shm` beside a file. */
 export const removeLog = (file: string): void => {
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
@@ -153,7 +140,7 @@ const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
   try {
     return connect(options);
   } catch (error) {
-    if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === SQLITE_ERROR))
+    if (!(error instanceof UnusableFile || isDamage(error) || codeOf(error) % 256 === SQLITE_ERROR))
       throw error;
     logger?.warn(
       { file, reason: firstLineOf(error) },

@@ -7,16 +7,16 @@
  * damaged file, or one of another version of this code, is thrown away and filled again by the
  * projector; it never keeps the service from starting.
  */
-import { createDamageReports } from '../damage-reports.ts';
-import type { OpenGeneration, ReadModels } from '../port.ts';
+
+import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
+import type { NextGeneration, OpenGeneration, ReadModels } from '../port.ts';
+import { createDamageReports } from '../row-check.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
-import { createCheckpoints } from './checkpoints.ts';
-import type { SqliteReadModelsOptions } from './connection.ts';
-import { createGenerations } from './next-generation.ts';
+import { removeFile, type SqliteReadModelsOptions, unavailable } from './connection.ts';
 import { createReader } from './reader.ts';
 import { openReplaceableFile } from './replaceable-file.ts';
-import { createSearches } from './search-thread.ts';
+import { createCheckpoints, createSearches } from './search-thread.ts';
 import { createWriter } from './writer.ts';
 
 /**
@@ -53,22 +53,74 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       return waiters.wait(paymentId, revision, timeoutMs);
     },
     ...writer,
-    openGeneration: createGenerations({
-      file: `${options.file}.next`,
-      elsewhere: (next) => ({
-        module: import.meta.url,
-        args: { file: next, secrets: options.secrets } satisfies SqliteReadModelsOptions,
-      }),
-      open: (next) => openSqliteReadModels({ ...options, file: next }),
-      isOpen: file.isOpen,
-      replaceBy: (next) => searches.whileClosed(() => file.replaceBy(next)),
-    }),
+    openGeneration: createGenerations(options, file.isOpen, (next) =>
+      searches.whileClosed(() => file.replaceBy(next)),
+    ),
     close: async () => {
       waiters.close();
       caches.clear();
       await Promise.all([searches.close(), checkpoints.underWay()]);
       file.close();
     },
+  };
+};
+
+/**
+ * Fills a file beside the served one, which it then replaces by `replaceBy`. One generation at a time: see
+ * ReadModelsRebuild.
+ */
+const createGenerations = (
+  options: SqliteReadModelsOptions,
+  isOpen: () => boolean,
+  replaceBy: (file: string) => Promise<void>,
+) => {
+  const file = `${options.file}.next`;
+  const args = { file, secrets: options.secrets } satisfies SqliteReadModelsOptions;
+  const openNext = (): ReadModels => openSqliteReadModels({ ...options, file });
+  let rebuilding = false;
+
+  return async (): Promise<NextGeneration> => {
+    if (rebuilding) throw new RebuildRunning('the read models are being rebuilt already');
+    if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
+    rebuilding = true;
+    let next: ReadModels;
+    try {
+      removeFile(file);
+      next = openNext();
+    } catch (error) {
+      rebuilding = false;
+      throw unavailable(error);
+    }
+    let ended = false;
+    return {
+      checkpoint: () => next.checkpoint(),
+      load: (paymentId) => next.load(paymentId),
+      apply: (...batch) => next.apply(...batch),
+      parked: (...page) => next.parked(...page),
+      inspect: (paymentId) => next.inspect(paymentId),
+      checksum: () => next.checksum(),
+      handOver: async (step) => {
+        await next.close();
+        try {
+          return await step({ module: import.meta.url, args });
+        } catch (error) {
+          throw unavailable(error);
+        } finally {
+          next = openNext();
+        }
+      },
+      serve: async () => {
+        await next.close();
+        await replaceBy(file);
+      },
+      end: async () => {
+        if (ended) return;
+        ended = true;
+        await next.close();
+        removeFile(file);
+        rebuilding = false;
+      },
+    };
   };
 };
 

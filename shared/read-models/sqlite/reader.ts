@@ -1,6 +1,5 @@
 /** Reading the SQLite file, and the documents that are cached from it. */
 
-import type { DamageReports } from '../damage-reports.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
   ParkedPayment,
@@ -9,10 +8,11 @@ import type {
   ReadModelsRebuild,
   UnresolvedPayment,
 } from '../port.ts';
+import type { DamageReports } from '../row-check.ts';
 import type { Caches } from './caches.ts';
-import type { CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
+import type { CheckedRow } from './schema.ts';
 import type { Searches } from './search-thread.ts';
 
 /** An index that does not lead to the payment's row, though it has to. */

@@ -1,17 +1,17 @@
 /** The read models' file while running: replaced when damaged or deleted, and after a rebuild. */
 import { close, openSync, renameSync, statSync } from 'node:fs';
 import { firstLineOf } from '../../runtime/error-text.ts';
+import { isDamage, moveAllPages } from '../../runtime/sqlite.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
-import type { Checkpoints } from './checkpoints.ts';
 import {
   type Connection,
-  isDamage,
   openConnection,
   removeFile,
   removeLog,
   type SqliteReadModelsOptions,
   unavailable,
 } from './connection.ts';
+import type { Checkpoints } from './search-thread.ts';
 
 /** Keeps the file that a rename takes away: freeing the blocks of a large one takes 0.1 s. */
 const keepOpen = (file: string): (() => void) => {
@@ -85,7 +85,7 @@ export const openReplaceableFile = (
     try {
       requireWhole(file);
       // The close alone moves the log only where no other process has the file open. No wait for readers.
-      at.db.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+      moveAllPages(at.db);
       at.db.close();
       requireWhole(options.file);
       letGo = keepOpen(options.file);

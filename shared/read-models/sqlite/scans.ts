@@ -1,26 +1,19 @@
-/** Jobs of the threads beside a read models' file (search-thread.ts), each with a connection. */
-import { DatabaseSync } from 'node:sqlite';
+/**
+ * The jobs of the threads beside a read models' file (search-thread.ts), each over a connection of its own:
+ * the search, the checksum, the comparison of the indexes, and the checkpoint of the write-ahead log.
+ * Each throws SQLite's errors.
+ */
 import { setImmediate as immediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Scan } from '../../runtime/scan.ts';
-import { startChecksum } from '../checksum.ts';
-import { contentOfColumns } from '../document-row.ts';
+import { movePages, openReadModelsToRead, openReadModelsWal } from '../../runtime/sqlite.ts';
+import { type DocumentRow, startChecksum } from '../document-row.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
 import { createRowCheck } from '../row-check.ts';
-import { COLUMNS, type ColumnList } from './columns.ts';
-import { prepareIndexChecks } from './index-check.ts';
+import { prepareIndexChecks, ROW } from './schema.ts';
 import { type SearchBounds, type SearchConnection, searchSqlite } from './search.ts';
 
 type File = { file: string };
-
-const WAIT_MS_MAX = 5000;
-
-/** Throws SQLite's errors, as each job does. */
-const openForReading = (file: string): DatabaseSync => {
-  const db = new DatabaseSync(file, { readOnly: true, timeout: WAIT_MS_MAX });
-  db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384');
-  return db;
-};
 
 export type SearchArgs = File & {
   secrets: readonly [string, ...string[]];
@@ -33,22 +26,17 @@ export type SearchArgs = File & {
 let searched: SearchConnection | undefined;
 
 export const search: Scan<SearchArgs, never, PaymentSearchPage> = async (args) => {
-  searched ??= { db: openForReading(args.file), rowCheck: createRowCheck(args.secrets) };
+  searched ??= { db: openReadModelsToRead(args.file), rowCheck: createRowCheck(args.secrets) };
   return searchSqlite(searched, args.search, args.limit, args.bounds);
 };
 
-type Row = [...columns: ColumnList, body: string];
-
+/** Of all documents. */
 export const checksum: Scan<File, never, ReadModelsChecksum> = async ({ file }) => {
-  using db = openForReading(file);
-  const rows = db.prepare(`SELECT ${COLUMNS}, body FROM payment`);
-  rows.setReturnArrays(true);
+  using db = openReadModelsToRead(file);
   const sum = startChecksum();
   // One statement: what is written meanwhile is not read.
-  for (const row of rows.iterate() as unknown as Iterable<Row>) {
-    const body = row.pop() as string;
-    sum.addContent(contentOfColumns(row, body));
-  }
+  for (const row of db.prepare(`SELECT ${ROW} FROM payment`).iterate())
+    sum.add(row as unknown as DocumentRow);
   return sum.result();
 };
 
@@ -57,9 +45,12 @@ const PAGE = 1000;
 const END_OF_PAGE = `SELECT max(rowid) AS upTo FROM (
   SELECT rowid FROM payment NOT INDEXED WHERE rowid > ? ORDER BY rowid LIMIT ${PAGE})`;
 
-/** The first index that differs from its table, in words. In pages: SQLite's check cannot stop. */
+/**
+ * The first index that differs from its table, in words; undefined where none does. Page by page, unlike
+ * SQLite's own check, which nothing can stop.
+ */
 export const indexDamage: Scan<File, never, string | undefined> = async ({ file }, { signal }) => {
-  using db = openForReading(file);
+  using db = openReadModelsToRead(file);
   // What is written from here on is not read.
   db.exec('BEGIN');
   const checks = prepareIndexChecks(db);
@@ -87,7 +78,6 @@ export const indexDamage: Scan<File, never, string | undefined> = async ({ file 
 
 /** One checkpoint of the file; the next one moves what this one left. */
 export const moveLog: Scan<File, never, void> = async ({ file }) => {
-  // A file that is gone is not made again.
-  using db = new DatabaseSync(`${pathToFileURL(file).href}?mode=rw`, { timeout: 0 });
-  db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(PASSIVE)');
+  using db = openReadModelsWal(pathToFileURL(file).href);
+  movePages(db);
 };

@@ -1,5 +1,11 @@
-/** The tables of the read models' SQLite file. A file with other tables is filled anew, not migrated. */
+/**
+ * The tables of the read models' SQLite file, a payment's row, and whether the indexes lead to it. A file
+ * with other tables is filled anew, not migrated.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
+import { capped } from '../../runtime/sqlite.ts';
+import type { DocumentRow } from '../document-row.ts';
 
 /** Names the tables below and the check of their rows; raise it with any change of either. */
 const SCHEMA_VERSION = 9;
@@ -85,3 +91,47 @@ export const schemaOf = (keyId: string): string => `
   INSERT INTO made_with VALUES (1, '${keyId}');
   PRAGMA user_version = ${GENERATION};
 `;
+
+export type CheckedRow = DocumentRow & { rowCheck: string };
+
+/** The columns of CheckedRow. */
+export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped('revision')} AS revision,
+  status, created_at AS createdAt, ${capped('amount')} AS amount, last4,
+  merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
+  row_check AS rowCheck, body`;
+
+/** Of the rows behind one rowid, up to another: how many an index has to lead to, and does. */
+const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {
+  const same = ['rowid', ...columns].map((column) => `entry.${column} = payment.${column}`);
+  return `SELECT count(*) AS rows, ifnull(sum(EXISTS (
+      SELECT 1 FROM payment AS entry INDEXED BY ${name} WHERE ${of} AND ${same.join(' AND ')}
+    )), 0) AS found FROM payment NOT INDEXED WHERE rowid > ? AND rowid <= ? AND ${of}`;
+};
+
+const entriesSql = ({ name, of = 'TRUE' }: PaymentIndex): string =>
+  `SELECT count(*) AS entries FROM payment INDEXED BY ${name} WHERE ${of}`;
+
+export type IndexCounts = { index: string; rows: number; found: number };
+
+/**
+ * Lists and searches find payments by an index alone, so a damaged one leaves payments out, and no error
+ * says so (ADR-0121). For a file that has all its indexes; each call throws SQLite's errors.
+ */
+export const prepareIndexChecks = (db: DatabaseSync) => {
+  const rows: [string, StatementSync][] = PAYMENT_INDEXES.map((index) => [
+    index.name,
+    db.prepare(rowsSql(index)),
+  ]);
+  return {
+    /** Between two rowids. */
+    counts: (after: number, upTo: number): IndexCounts[] =>
+      rows.map(([index, statement]) => {
+        const counted = statement.get(after, upTo);
+        return { index, rows: Number(counted?.rows), found: Number(counted?.found) };
+      }),
+    /** Of each index in all, in the same order. */
+    entries: (): number[] =>
+      PAYMENT_INDEXES.map((index) => Number(db.prepare(entriesSql(index)).get()?.entries)),
+  };
+};
+export type IndexChecks = ReturnType<typeof prepareIndexChecks>;

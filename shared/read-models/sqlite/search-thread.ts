@@ -52,7 +52,7 @@ export const createSearches = ({
       return run<PaymentSearchPage>(searching, 'search', { args });
     },
     checksum: () => run<ReadModelsChecksum>(summing, 'checksum'),
-    /** Moves the write-ahead log into the file (checkpoints.ts). */
+    /** Moves the write-ahead log into the file. */
     moveLog: () => run<void>(searching, 'moveLog'),
     indexDamage: (signal?: AbortSignal) =>
       run<string | undefined>(comparing, 'indexDamage', { signal }),
@@ -72,3 +72,30 @@ export const createSearches = ({
 };
 
 export type Searches = ReturnType<typeof createSearches>;
+
+/** 8 MB: a longer log keeps a batch waiting for longer, of a shorter one more pages are moved twice. */
+const DUE_AT_PAGES = 2_000;
+
+/**
+ * Moves the write-ahead log into the served file; `move` orders that of a thread. SQLite would do it inside
+ * a commit on the event loop, where every request would wait for the disk.
+ */
+export const createCheckpoints = (move: () => Promise<void>) => {
+  let underWay: Promise<void> | undefined;
+  return {
+    /** A batch waits for it: only a log that was moved to its end is written from its start again. */
+    underWay: (): Promise<void> | undefined => underWay,
+    /** Begins a checkpoint where one is due. */
+    afterCommit({ pagesToMove }: { pagesToMove(): number }): void {
+      if (underWay !== undefined || pagesToMove() < DUE_AT_PAGES) return;
+      underWay = move()
+        // Without a thread, or on a full disk, the log grows until SQLite moves it inside a commit.
+        .catch(() => undefined)
+        .finally(() => {
+          underWay = undefined;
+        });
+    },
+  };
+};
+
+export type Checkpoints = ReturnType<typeof createCheckpoints>;

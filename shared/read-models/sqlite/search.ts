@@ -6,11 +6,10 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Found, type Gathered, gather, gathered, newestOf, pageOf } from '../found.ts';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
-import { type CheckedRow, ROW } from './columns.ts';
-import { HAS_INDEXED_STATUS, INDEXED_STATUSES } from './schema.ts';
+import { type Found, type Gathered, gather, gathered, newestOf, pageOf } from '../search-page.ts';
+import { type CheckedRow, HAS_INDEXED_STATUS, INDEXED_STATUSES, ROW } from './schema.ts';
 
 /** It may be one that only reads. */
 export type SearchConnection = { db: DatabaseSync; rowCheck: RowCheck };

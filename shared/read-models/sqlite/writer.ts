@@ -1,14 +1,14 @@
 /** Writing the SQLite file: a batch and its checkpoint in one transaction. */
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
-import type { DamageReports } from '../damage-reports.ts';
 import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModelChange, ReadModelsWriter } from '../port.ts';
+import type { DamageReports } from '../row-check.ts';
 import type { Caches } from './caches.ts';
-import type { Checkpoints } from './checkpoints.ts';
-import type { CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
+import type { CheckedRow } from './schema.ts';
+import type { Checkpoints } from './search-thread.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
 

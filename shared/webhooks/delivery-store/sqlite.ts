@@ -1,7 +1,7 @@
 /** The state of deliveries in a SQLite file of the data folder, made at its first use. */
 import { existsSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import { openDeliveriesFile } from '../../runtime/sqlite.ts';
 import type { Attempt } from '../delivery-row.ts';
 import { ATTEMPTS_MAX, type DeliveryStore } from './port.ts';
 
@@ -18,9 +18,7 @@ const TABLES = `
 const connect = (file: string) => {
   // To open and close a file ends the locks that another connection of this process has on it.
   if (!existsSync(file)) ensurePrivateFile(file);
-  const db = new DatabaseSync(file, { timeout: 5_000 });
-  // NORMAL: a power failure may take the last changes; then their messages are sent again.
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF');
+  const db = openDeliveriesFile(file);
   db.exec(TABLES);
   return {
     db,

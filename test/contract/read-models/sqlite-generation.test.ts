@@ -5,8 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
-import { startChecksum } from '../../../shared/read-models/checksum.ts';
-import { rowOf } from '../../../shared/read-models/document-row.ts';
+import { rowOf, startChecksum } from '../../../shared/read-models/document-row.ts';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type {
   NextGeneration,

@@ -36,7 +36,7 @@ const foldOf = async (
 };
 
 /** Damaged documents are left out where their stream cannot be read. Throws StoreUnavailable. */
-export const foundInLog = async (
+export const foldDamaged = async (
   store: Pick<EventStore, 'readStream'>,
   search: PaymentSearch,
   found: PaymentDocument[],

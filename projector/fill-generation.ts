@@ -10,7 +10,7 @@ import type { ScanTools } from '../shared/runtime/scan.ts';
 import { createProjection, type Projection } from './projection.ts';
 
 /** Module URL to pass to scanLog(). */
-export const FILL_SCAN = import.meta.url;
+export const FILL_MODULE = import.meta.url;
 
 const PAGE = 1_000;
 /** No request reads the new read models yet. */

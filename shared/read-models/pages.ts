@@ -1,5 +1,5 @@
 /** Goes through all read models page by page. Each throws ReadModelsUnavailable. */
-import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
+import type { ParkedPayment, ReadModelsReader } from './port.ts';
 
 export async function* documentPages(
   { idsAfter }: Pick<ReadModelsReader, 'idsAfter'>,

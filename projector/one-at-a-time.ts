@@ -1,9 +1,7 @@
-export type Turns = <T>(step: () => Promise<T>) => Promise<T>;
-
 /** Steps that share a state run one after the other, whether those before failed or not. */
-export const createTurns = (): Turns => {
+export const oneAtATime = () => {
   let last: Promise<unknown> = Promise.resolve();
-  return (step) => {
+  return <T>(step: () => Promise<T>): Promise<T> => {
     const result = last.then(step, step);
     last = result.catch(() => undefined);
     return result;

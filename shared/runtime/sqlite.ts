@@ -1,0 +1,115 @@
+/** How this service opens its SQLite files: the settings of each, and the errors of damage. */
+import { DatabaseSync } from 'node:sqlite';
+
+/** For another program's lock on the file. */
+const LOCK_MS_MAX = 5000;
+
+/** A changed schema calls no function, and a damaged page is an error. */
+const CAREFUL = 'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;';
+const WAL = 'PRAGMA journal_mode = WAL;';
+// 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
+const READ_MODELS_CACHE = 'PRAGMA cache_size = -16384;';
+
+const open = (
+  file: string,
+  settings: string,
+  options: { timeout?: number; readOnly?: boolean } = {},
+): DatabaseSync => {
+  const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX, ...options });
+  try {
+    db.exec(settings);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+/** Throws SQLite's errors, as each of these. The worker moves the write-ahead log (worker.ts). */
+export const openEventLog = (file: string): DatabaseSync =>
+  open(
+    file,
+    `${WAL} ${CAREFUL} PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+     PRAGMA recursive_triggers = ON; -- else REPLACE deletes past the triggers
+     PRAGMA wal_autocheckpoint = 0;`,
+  );
+
+/** A path opens a copy, whose old schema is brought up to date; an address the log itself. */
+export const openEventLogToRead = (file: string): DatabaseSync =>
+  open(file, CAREFUL, { readOnly: file.startsWith('file:') });
+
+/**
+ * NORMAL: a power failure may take the last changes with their checkpoint; they are made again. SQLite
+ * itself moves a write-ahead log of so many pages, inside a commit.
+ */
+export const openReadModelsFile = (file: string, moveAtPages: number): DatabaseSync =>
+  open(
+    file,
+    `${WAL} ${CAREFUL} ${READ_MODELS_CACHE} PRAGMA synchronous = NORMAL;
+     PRAGMA wal_autocheckpoint = ${moveAtPages};`,
+  );
+
+export const openReadModelsToRead = (file: string): DatabaseSync =>
+  open(file, `${CAREFUL} ${READ_MODELS_CACHE}`, { readOnly: true });
+
+/** For a moment, to move its write-ahead log. A file that is gone is not made again. */
+export const openReadModelsWal = (address: string): DatabaseSync =>
+  open(`${address}?mode=rw`, 'PRAGMA synchronous = NORMAL;', { timeout: 0 });
+
+/** NORMAL: a power failure may take the last changes; then their messages are sent again. */
+export const openDeliveriesFile = (file: string): DatabaseSync =>
+  open(file, `${WAL} ${CAREFUL} PRAGMA synchronous = NORMAL;`);
+
+/** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
+export type Durability = 'FULL' | 'NORMAL';
+
+export const openLedgerFile = (file: string, durability: Durability): DatabaseSync =>
+  open(file, `${WAL} ${CAREFUL} PRAGMA synchronous = ${durability};`, { timeout: 0 });
+
+/**
+ * Runs a step that need not be durable and waits for no lock, over the log that a commit makes durable.
+ */
+export const withoutSync = (db: DatabaseSync, step: () => void): void => {
+  try {
+    db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
+    step();
+  } finally {
+    db.exec(`PRAGMA synchronous = FULL; PRAGMA busy_timeout = ${LOCK_MS_MAX}`);
+  }
+};
+
+/** The number of the file's schema. */
+export const versionOf = (db: DatabaseSync): number =>
+  Number(db.prepare('PRAGMA user_version').get()?.user_version);
+
+/** Counts the pages of the write-ahead log that are not in the file yet. */
+export const pagesToMove = (db: DatabaseSync): (() => number) => {
+  const statement = db.prepare('PRAGMA wal_checkpoint(NOOP)');
+  return () => {
+    const { log, checkpointed } = statement.get() as { log: number; checkpointed: number };
+    return log - checkpointed;
+  };
+};
+
+/** As many pages of the write-ahead log as no reader needs there. */
+export const movePages = (db: DatabaseSync): void => db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+
+/** All pages, before the file is closed; waits for no reader. */
+export const moveAllPages = (db: DatabaseSync): void =>
+  db.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+
+/** SQLite's own code, 0 for an error that is not SQLite's. */
+export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
+
+export const isDamage = (error: unknown): boolean =>
+  [CORRUPT, NOT_A_DATABASE].includes(codeOf(error) & 0xff);
+
+/**
+ * node:sqlite throws at a number beyond 2^53-1, which only tampering writes; capped, it breaks the
+ * chain or its row's check, which is reported.
+ */
+export const capped = (column: string): string =>
+  `max(-${Number.MAX_SAFE_INTEGER}, min(${column}, ${Number.MAX_SAFE_INTEGER}))`;
