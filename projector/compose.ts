@@ -40,9 +40,7 @@ export type ProjectorStatus = {
   /** This projector's, or the stored one while it stands by. */
   checkpoint: Position | null;
   caughtUp: boolean;
-  /** There are events to apply, and the checkpoint has not moved for too long. */
   stuck: boolean;
-  /** Now, or as last seen while it stands by. */
   parked: number;
   /** Since the start (ADR-0121). */
   compared: { samples: number; differences: number };
@@ -166,7 +164,6 @@ export const startProjector = async (options: ProjectorOptions) => {
       return sampler.compareAll(onProgress);
     },
     checkIndexes: sampler.checkIndexes,
-    /** Of this process. */
     rebuilds: { latest: rebuilds.latest },
     stop: async (): Promise<void> => {
       rebuilds.abort();

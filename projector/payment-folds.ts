@@ -86,7 +86,6 @@ const foldNext = async (
   return foldPayment(folding, paymentId, revision);
 };
 
-/** On top of the stored read models. Throws what the engines throw. */
 export const foldBatch = async (
   folding: Folding,
   events: LogEvent[],

@@ -165,7 +165,6 @@ export const createProjection = (options: ProjectionOptions) => {
     start: () => inTurn(() => start(own)),
     /** Moves the checkpoint behind the batch. Throws what the engines throw. */
     events: (events: LogEvent[]) => inTurn(() => applyBatch(own, events)),
-    /** True when the document is whole now. */
     retryParked: (paymentId: string) => inTurn(() => retryParked(own, paymentId)),
     /** Parks the payment where its stream is no longer whole; `kept` replaces its document. */
     removal: (paymentId: string, kept?: PaymentReadModel) =>
@@ -183,7 +182,6 @@ export const createProjection = (options: ProjectionOptions) => {
     /** False where the read models were wiped, or another writer moved the checkpoint. */
     inStep: () => inTurn(async () => (await own.readModels.checkpoint()) === own.checkpoint),
     checkpoint: (): Position | null => own.checkpoint,
-    /** Since the start; `parked`: now. */
     counts: () => ({ ...own.counts, parked: own.parked.size }),
   };
 };

@@ -29,7 +29,6 @@ const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
 const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
-/** How long the send under way has had no response. */
 export const silentForMs = ({ sendingSinceMs }: Publisher): number =>
   sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs;
 

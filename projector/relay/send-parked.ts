@@ -12,7 +12,6 @@ import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts
 import { noteSent, noteStillParked } from './checkpoint.ts';
 import { type Publisher, sendInParts } from './publisher.ts';
 
-/** Still parked at `at` where it is not sent. */
 export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
 
 class StillParked extends Error {}
@@ -51,7 +50,6 @@ const sendLeftOut = async (
   if (hasMessages(batch)) await sendBatch();
 };
 
-/** Why the payment stays parked. */
 const sendOne = async (own: Publisher, paymentId: string): Promise<string | undefined> => {
   const { store, checkpoint, logger } = own;
   const parking = checkpoint.value().parked[paymentId];

@@ -17,7 +17,6 @@ import { count, messagesOf, sealMessageOf } from './batch.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];
-  /** `after` itself at the end of the log. */
   next: Position | null;
 };
 
@@ -37,7 +36,6 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   parked: new Set(parked),
 });
 
-/** The text is no position of the store. */
 const noWalk = (error: unknown): undefined => {
   if (!(error instanceof RangeError)) throw error;
 };
@@ -77,7 +75,6 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
     }
   };
 
-  /** Undefined when no event has the position. */
   const walkTo = async (position: Position | null): Promise<Walk | undefined> => {
     const known = walks.get(keyOf(position));
     if (known !== undefined) return copyOf(known);
@@ -95,7 +92,6 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
   };
 
   return {
-    /** After it comes what is new. */
     latest: () => store.end(),
     /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
     page: async (

@@ -35,10 +35,8 @@ type VerificationOptions = {
   readModels: RemovalDeps['readModels'];
   /** Left out where this process trusts no key. */
   sealingKey?: string | undefined;
-  /** As they are now. */
   keptHeads?: (() => HeadFile | undefined) | undefined;
   document: KeyDocument;
-  /** Between two runs; 0: only runs on request. */
   everyMs: number;
   mayRun(): boolean;
   checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
@@ -49,7 +47,6 @@ type VerificationOptions = {
   lookMs?: number;
 };
 
-/** The first that is not acknowledged. */
 type Verified = { events: number; broken: LogBreak | undefined };
 
 /** Undefined when aborted. Throws StoreUnavailable. */
@@ -161,7 +158,6 @@ type OpenVerification = Pick<
 > & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   fileOf(name: string): string;
-  /** Its lease decides which process verifies. */
   projector: Pick<Projector, 'status' | 'checkIndexes'>;
 };
 

@@ -30,7 +30,6 @@ export const search: Scan<SearchArgs, never, PaymentSearchPage> = async (args) =
   return searchSqlite(searched, args.search, args.limit, args.bounds);
 };
 
-/** Of all documents. */
 export const checksum: Scan<File, never, ReadModelsChecksum> = async ({ file }) => {
   using db = openReadModelsToRead(file);
   const sum = startChecksum();

@@ -94,7 +94,6 @@ export const schemaOf = (keyId: string): string => `
 
 export type CheckedRow = DocumentRow & { rowCheck: string };
 
-/** The columns of CheckedRow. */
 export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped('revision')} AS revision,
   status, created_at AS createdAt, ${capped('amount')} AS amount, last4,
   merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
@@ -123,13 +122,11 @@ export const prepareIndexChecks = (db: DatabaseSync) => {
     db.prepare(rowsSql(index)),
   ]);
   return {
-    /** Between two rowids. */
     counts: (after: number, upTo: number): IndexCounts[] =>
       rows.map(([index, statement]) => {
         const counted = statement.get(after, upTo);
         return { index, rows: Number(counted?.rows), found: Number(counted?.found) };
       }),
-    /** Of each index in all, in the same order. */
     entries: (): number[] =>
       PAYMENT_INDEXES.map((index) => Number(db.prepare(entriesSql(index)).get()?.entries)),
   };
