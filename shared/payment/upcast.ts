@@ -1,6 +1,5 @@
 /** Turns old stored events into current ones, a hop from version n to n + 1; none is rewritten. */
 import { EVENT_VERSIONS, type EventType } from './events.ts';
-import { withNamesOfToday } from './first-names.ts';
 
 type Hop = (data: unknown) => unknown;
 
@@ -40,6 +39,33 @@ const HOPS: Hops = {
       return { ...others, cursor: String(sequence) };
     },
   },
+};
+
+/** The first names of two fields of version 1 of outcome events, which installations hold. */
+const OLD_NAMES = new Map([
+  ['cause', 'outcome'],
+  ['settlement', 'resolution'],
+]);
+const WITH_OLD_NAMES: ReadonlySet<EventType> = new Set([
+  'PaymentAuthorized',
+  'PaymentCaptured',
+  'PaymentVoided',
+  'PaymentRefunded',
+  'PaymentFailed',
+  'PaymentCaptureDeclined',
+  'PaymentVoidDeclined',
+  'PaymentRefundDeclined',
+]);
+
+/** Stored data under today's names; the same object where it has them. */
+export const withNamesOfToday = (type: EventType, version: number, data: unknown): unknown => {
+  if (version !== 1 || !WITH_OLD_NAMES.has(type) || typeof data !== 'object' || data === null)
+    return data;
+  const names = Object.keys(data);
+  if (!names.some((name) => OLD_NAMES.has(name))) return data;
+  return Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [OLD_NAMES.get(name) ?? name, value]),
+  );
 };
 
 const throughHops = upcastOver(HOPS, EVENT_VERSIONS);

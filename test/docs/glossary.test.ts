@@ -18,9 +18,9 @@ const PAGES_OF_THEIR_OWN = [
   'docs/provider.md',
   'CHANGELOG.md',
   'test/docs/glossary.test.ts',
-  'shared/payment/first-names.ts',
-  'test/domain/stored-events/PaymentAuthorized.v1.first-names.json',
-  'test/domain/stored-events/PaymentRefundDeclined.v1.first-names.json',
+  'shared/payment/upcast.ts',
+  'test/domain/stored-events/PaymentAuthorized.v1.old-names.json',
+  'test/domain/stored-events/PaymentRefundDeclined.v1.old-names.json',
 ];
 const CODE = /\.(ts|js|cjs|mjs)$/;
 /** What runs in production; tests, scripts and pages measure and show figures. */

@@ -10,9 +10,8 @@ import fc from 'fast-check';
 import { decode, encode, isReadable, type StoredEvent } from '../../shared/event-store/codec.ts';
 import type { Expected, NewEvent } from '../../shared/event-store/port.ts';
 import { EVENT_SCHEMAS, EVENT_VERSIONS, type EventType } from '../../shared/payment/events.ts';
-import { withNamesOfToday } from '../../shared/payment/first-names.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { CannotUpcast, upcastOver } from '../../shared/payment/upcast.ts';
+import { CannotUpcast, upcastOver, withNamesOfToday } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
@@ -58,9 +57,9 @@ const forms: Form[] = [
   { type: 'WebhookTestRequested', version: 1, variant: '.with-identity' },
   { type: 'WebhookResendRequested', version: 1, variant: '.with-identity' },
   // As version 1 was written before two of its fields got other names.
-  { type: 'PaymentAuthorized', version: 1, variant: '.first-names', isPast: true },
-  { type: 'PaymentFailed', version: 1, variant: '.first-names', isPast: true },
-  { type: 'PaymentRefundDeclined', version: 1, variant: '.first-names', isPast: true },
+  { type: 'PaymentAuthorized', version: 1, variant: '.old-names', isPast: true },
+  { type: 'PaymentFailed', version: 1, variant: '.old-names', isPast: true },
+  { type: 'PaymentRefundDeclined', version: 1, variant: '.old-names', isPast: true },
 ];
 const fileOf = ({ type, version, variant = '' }: Form) => `${type}.v${version}${variant}.json`;
 
@@ -106,14 +105,14 @@ describe('version 1 under its first names is read under those of today', () => {
   test.each(['PaymentAuthorized', 'PaymentRefundDeclined'])(
     'what was resolved by hand is not taken for the word of the provider: %s',
     (type) => {
-      const atFirst = frozenForm(`${type}.v1.first-names.json`).stored;
+      const atFirst = frozenForm(`${type}.v1.old-names.json`).stored;
       const today = frozenForm(`${type}.v1.by-hand.json`).stored;
       expect(dataOf(decode(rowOf(atFirst)))).toEqual(dataOf(decode(rowOf(today))));
     },
   );
 
   test.each(types)('whatever outcome it is, and no other event: %s', (type) => {
-    const old = frozenForm('PaymentRefundDeclined.v1.first-names.json').stored.data;
+    const old = frozenForm('PaymentRefundDeclined.v1.old-names.json').stored.data;
     const today = frozenForm('PaymentRefundDeclined.v1.by-hand.json').stored.data;
     expect(withNamesOfToday(type, 1, old)).toStrictEqual(OUTCOME.test(type) ? today : old);
     for (const same of [today, null, 'text', undefined])
@@ -122,7 +121,7 @@ describe('version 1 under its first names is read under those of today', () => {
   });
 
   test('the outcome of a declined payment is what was stored as its cause', () => {
-    const event = decode(rowOf(frozenForm('PaymentFailed.v1.first-names.json').stored));
+    const event = decode(rowOf(frozenForm('PaymentFailed.v1.old-names.json').stored));
     expect(dataOf(event)).toMatchObject({ outcome: 'DECLINED' });
   });
 });
