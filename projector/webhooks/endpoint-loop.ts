@@ -90,13 +90,21 @@ export const startEndpointLoop = (
   let reading: AbortController | undefined;
   const running = new Set<Promise<void>>();
   let wakeUp = Promise.withResolvers<void>();
-  let broken: unknown;
+  let isInterrupted = false;
 
   const wake = (): void => {
     wakeUp.resolve();
     wakeUp = Promise.withResolvers();
   };
   signal.addEventListener('abort', wake, { once: true });
+
+  /** A line for the first of several in a row; an engine out of reach has its own. */
+  const interrupted = (error: unknown): void => {
+    if (isInterrupted || error instanceof StoreUnavailable) return;
+    isInterrupted = true;
+    const reason = reasonOf(error);
+    logger.warn({ endpointId, reason }, 'webhook delivery interrupted: it is tried again');
+  };
 
   const save = async (): Promise<void> => {
     const made = state.attempts;
@@ -116,13 +124,14 @@ export const startEndpointLoop = (
   const begin = (item: Item): void => {
     state.delivery = started(state.delivery, item);
     const sending = sendItem(state, item, deps, signal)
+      .then(() => {
+        isInterrupted = false;
+      })
       .catch((error: unknown) => {
         if (signal.aborted) return;
-        if (!(error instanceof StoreUnavailable)) broken = error;
-        else {
-          const failure = { ours: 'store out of reach', random: deps.random() } as const;
-          setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
-        }
+        interrupted(error);
+        const failure = { ours: 'interrupted', random: deps.random() } as const;
+        setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
       })
       .finally(() => {
         running.delete(sending);
@@ -159,8 +168,8 @@ export const startEndpointLoop = (
       setDelivery(state, readOn(there, [], { position: upTo, hash: null }));
     } catch (error) {
       if (leave.aborted) return;
-      if (error instanceof StoreUnavailable) await pause(RETRY_MS, signal);
-      else broken = error;
+      interrupted(error);
+      await pause(RETRY_MS, signal);
     } finally {
       if (reading === own) reading = undefined;
       wake();
@@ -190,7 +199,6 @@ export const startEndpointLoop = (
   };
 
   const turn = async (): Promise<number> => {
-    if (broken !== undefined) throw broken;
     const step = nextStep(state.delivery, nowMs());
     const send = allowed(step);
     const saveMs = saveAtMs(send);

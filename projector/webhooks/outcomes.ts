@@ -134,7 +134,7 @@ export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery 
 export type Failure = {
   retryAfterMs?: number | undefined;
   /** No request was made, which says nothing about the endpoint. */
-  ours?: 'unreadable' | 'store out of reach' | undefined;
+  ours?: 'unreadable' | 'interrupted' | undefined;
   random: number;
 };
 
@@ -173,8 +173,7 @@ const absorbed = (delivery: Delivery): Delivery => {
 const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random }: Failure) => {
   const before = item.kind === 'single' ? item.single.n : item.kind === 'retry' ? item.n : 0;
   // Nothing is given up where no request was made.
-  if (ours === 'store out of reach')
-    return { n: before, nextAt: nowMs + attemptDelayMs(1, random) };
+  if (ours === 'interrupted') return { n: before, nextAt: nowMs + attemptDelayMs(1, random) };
   // While an endpoint accepts nothing, no message is given up for it.
   const n = isFailing(row) ? Math.max(before, 1) : before + 1;
   if (isTest(item) || n >= ATTEMPTS_OF_ONE_MAX) return undefined;

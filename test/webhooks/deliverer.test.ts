@@ -249,6 +249,31 @@ test('while nobody has an endpoint, events cost the deliverer nothing', async ()
   expect(world.deliverer.status().state).toBe('idle');
 });
 
+test('a fault of ours while a message is sent is told once, and the message is sent again', async () => {
+  await using world = webhookWorld({
+    outcome: () => {
+      throw new TypeError('a fault');
+    },
+  });
+  const endpointId = await world.register();
+  await world.pay('pay_1');
+  const told = 'webhook delivery interrupted: it is tried again';
+  await until('it is told', async () => {
+    await world.clock.advance(MINUTE);
+    return world.lines.includes(told);
+  });
+  await pass(world, HOUR);
+  expect(world.lines.filter((line) => line === told)).toHaveLength(1);
+  expect(world.lines).not.toContain('webhook state not saved: nothing is sent until it can be');
+  world.outcome = undefined;
+  const row = () => parseDeliveryRow(world.deliveries.rows.get(endpointId)?.text ?? '');
+  await until('the message is accepted', async () => {
+    await world.clock.advance(MINUTE);
+    return row().checkpoint !== null && row().oldestWaiting === null;
+  });
+  expect(row().fails).toBe(0);
+});
+
 test('fifty hung endpoints do not slow a healthy one down', async () => {
   const hung = Promise.withResolvers<object>();
   await using world = webhookWorld({

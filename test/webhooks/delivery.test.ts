@@ -275,7 +275,7 @@ describe('a failure', () => {
   });
 
   test('of the event store is no attempt, and no test is given up for it', () => {
-    const ours = 'store out of reach';
+    const ours = 'interrupted';
     const poison = { from: 0, to: 0, n: ATTEMPTS_OF_ONE_MAX - 1, since: 0, nextAt: 0 };
     const singles = [single('test', 'evt_1', 0)];
     const row = { ...newDeliveryRow(null, 0), window: 2, retrying: { pay_1: poison }, singles };
@@ -346,7 +346,7 @@ describe('a failing endpoint', () => {
     expect(sent).toEqual(['pay_1', 'pay_2', 'resend']);
   });
 
-  test.each(['unreadable', 'store out of reach'] as const)(
+  test.each(['unreadable', 'interrupted'] as const)(
     'waits for its next probe after a failure of ours: %s',
     (ours) => {
       const due = { from: 0, to: 0, n: 5, since: 0, nextAt: 0 };
