@@ -31,6 +31,142 @@ export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger'> &
   random?(): number;
 };
 
+type Running = { loop: EndpointLoop; end: AbortController };
+
+type Merchant = {
+  /** Of its endpoints' events. */
+  stream: string;
+  /** By the endpoint's id; `halted`: its log does not fit what was sent. */
+  endpoints: Map<string, Running | 'halted'>;
+  /** Its events cannot be read, so none of its endpoints is served. */
+  isHalted: boolean;
+  /** It has an endpoint that is not disabled. */
+  isServed: boolean;
+};
+
+type Serving = {
+  store: EndpointsOptions['store'];
+  deliveries: DeliveryStore;
+  deps: LoopDeps;
+  merchants: Map<string, Merchant>;
+  /** The merchant's id by the stream of its endpoints. */
+  streams: Map<string, string>;
+  isOver: boolean;
+  restart(): void;
+};
+
+/** Nothing is sent from a log that does not fit what was sent. */
+const fitsLog = async ({ store, deps }: Serving, endpointId: string, row: DeliveryRow) => {
+  const { checkpoint, hash } = row;
+  const misfit = await misfitOf(store, checkpoint, hash);
+  if (misfit === undefined) return true;
+  deps.logger.error(
+    { endpointId, checkpoint },
+    `webhook endpoint halted: the event log ${misfit} what was sent; put the right log back, or resume the endpoint from now`,
+  );
+  return false;
+};
+
+const startLoop = async (
+  serving: Serving,
+  { endpoints }: Merchant,
+  endpoint: Endpoint,
+  events: readonly RecordedEvent[],
+): Promise<void> => {
+  const { deliveries, deps, restart } = serving;
+  const { endpointId } = endpoint;
+  const born = events.findIndex(
+    ({ event }) => event.type === 'WebhookEndpointCreated' && event.data.endpointId === endpointId,
+  );
+  const row = await takeRow(deliveries, endpoint, born);
+  const delivery = followCommands(deliveryOf(row.value()), endpoint, events, deps.nowMs());
+  if (!(await fitsLog(serving, endpointId, delivery.row))) {
+    endpoints.set(endpointId, 'halted');
+    return;
+  }
+  if (serving.isOver) return;
+  const end = new AbortController();
+  const loop = startEndpointLoop(endpoint, delivery, row, deps, end.signal);
+  const running = { loop, end };
+  endpoints.set(endpointId, running);
+  loop.ended.catch((error: unknown) => {
+    if (endpoints.get(endpointId) !== running) return;
+    const reason = reasonOf(error);
+    deps.logger.warn({ endpointId, reason }, 'webhook delivery interrupted: it starts again');
+    restart();
+  });
+};
+
+const endLoop = async ({ endpoints }: Merchant, endpointId: string): Promise<void> => {
+  const running = endpoints.get(endpointId);
+  endpoints.delete(endpointId);
+  if (running === undefined || running === 'halted') return;
+  running.end.abort();
+  await running.loop.ended.catch(() => undefined);
+};
+
+const endLoops = (merchant: Merchant): Promise<unknown> =>
+  Promise.all([...merchant.endpoints.keys()].map((id) => endLoop(merchant, id)));
+
+const merchantIn = ({ merchants, streams }: Serving, merchantId: string): Merchant => {
+  const known = merchants.get(merchantId);
+  if (known !== undefined) return known;
+  const stream = endpointStreamOf(merchantId);
+  const added = { stream, endpoints: new Map(), isHalted: false, isServed: false };
+  merchants.set(merchantId, added);
+  streams.set(stream, merchantId);
+  return added;
+};
+
+const follow = async (serving: Serving, merchantId: string): Promise<void> => {
+  if (serving.isOver) return;
+  const { store, deliveries, deps } = serving;
+  const merchant = merchantIn(serving, merchantId);
+  const found = await readableEndpoints(store, merchantId, (reason) =>
+    deps.logger.error(
+      { stream: merchant.stream, merchant: merchantId, reason },
+      'webhook endpoints of a merchant halted: their events cannot be read; put the right log back',
+    ),
+  );
+  merchant.isHalted = found === undefined;
+  merchant.isServed = found?.endpoints.some(({ disabled }) => disabled === undefined) === true;
+  if (found === undefined) {
+    await endLoops(merchant);
+    return;
+  }
+  const { endpoints, events } = found;
+  for (const endpoint of endpoints) {
+    const running = merchant.endpoints.get(endpoint.endpointId);
+    if (running === undefined || running === 'halted')
+      await startLoop(serving, merchant, endpoint, events);
+    else running.loop.update(endpoint, events);
+  }
+  const known = new Set(endpoints.map(({ endpointId }) => endpointId));
+  for (const endpointId of merchant.endpoints.keys()) {
+    if (known.has(endpointId)) continue;
+    await endLoop(merchant, endpointId);
+    await deliveries.remove(endpointId);
+  }
+};
+
+const merchantOf = ({ streams }: Serving, event: LogEvent): string | undefined => {
+  const known = streams.get(event.stream);
+  if (known !== undefined) return known;
+  if (!event.stream.startsWith(WEBHOOK_STREAMS) || !('event' in event)) return undefined;
+  return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
+};
+
+const statusOf = ({ merchants }: Serving) => {
+  const all = [...merchants.values()];
+  const endpoints = all.flatMap((one) => [...one.endpoints.values()]);
+  const running = endpoints.filter((one) => one !== 'halted');
+  const halted = endpoints.length - running.length + all.filter((one) => one.isHalted).length;
+  return endpointsStatus(
+    running.map(({ loop }) => loop.status()),
+    halted,
+  );
+};
+
 /** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
 export const openEndpoints = (
   options: EndpointsOptions,
@@ -38,18 +174,13 @@ export const openEndpoints = (
   restart: () => void,
 ) => {
   const { store, deliveries, sender, disable, logger, nowMs = Date.now } = options;
-  type Owned = { merchantId: string };
-  const loops = new Map<string, Owned & { loop: EndpointLoop; end: AbortController }>();
-  /** An endpoint by its id, all of a merchant's by their stream. */
-  const halted = new Map<string, Owned>();
-  const merchants = new Map<string, string>();
-  const served = new Set<string>();
-  let isOver = false;
+  const merchants = new Map<string, Merchant>();
   const messages = createMessages(store);
   const feed = createLogFeed({
     store,
     from,
-    onPayment: (event, merchantId) => (served.has(merchantId) ? messages.keep(event) : undefined),
+    onPayment: (event, merchantId) =>
+      merchants.get(merchantId)?.isServed ? messages.keep(event) : undefined,
   });
   const deps: LoopDeps = {
     ...{ feed, messages, sender, secret, logger, disable, nowMs },
@@ -58,112 +189,24 @@ export const openEndpoints = (
     startTimer: options.startTimer ?? startTimer,
     random: options.random ?? Math.random,
   };
-
-  /** Nothing is sent from a log that does not fit what was sent. */
-  const fitsLog = async (endpoint: Endpoint, { checkpoint, hash }: DeliveryRow) => {
-    const { endpointId, merchantId } = endpoint;
-    const misfit = await misfitOf(store, checkpoint, hash);
-    if (misfit === undefined) return true;
-    halted.set(endpointId, { merchantId });
-    logger.error(
-      { endpointId, checkpoint },
-      `webhook endpoint halted: the event log ${misfit} what was sent; put the right log back, or resume the endpoint from now`,
-    );
-    return false;
+  const serving: Serving = {
+    ...{ store, deliveries, deps, merchants, restart },
+    streams: new Map(),
+    isOver: false,
   };
-
-  const startLoop = async (endpoint: Endpoint, events: readonly RecordedEvent[]): Promise<void> => {
-    const { endpointId, merchantId } = endpoint;
-    const born = events.findIndex(
-      ({ event }) =>
-        event.type === 'WebhookEndpointCreated' && event.data.endpointId === endpointId,
-    );
-    const row = await takeRow(deliveries, endpoint, born);
-    const delivery = followCommands(deliveryOf(row.value()), endpoint, events, nowMs());
-    halted.delete(endpointId);
-    if (!(await fitsLog(endpoint, delivery.row)) || isOver) return;
-    const end = new AbortController();
-    const loop = startEndpointLoop(endpoint, delivery, row, deps, end.signal);
-    loops.set(endpointId, { merchantId, loop, end });
-    loop.ended.catch((error: unknown) => {
-      if (loops.get(endpointId)?.loop !== loop) return;
-      logger.warn(
-        { endpointId, reason: reasonOf(error) },
-        'webhook delivery interrupted: it starts again',
-      );
-      restart();
-    });
-  };
-
-  const endLoop = async (endpointId: string): Promise<void> => {
-    const running = loops.get(endpointId);
-    loops.delete(endpointId);
-    halted.delete(endpointId);
-    running?.end.abort();
-    await running?.loop.ended.catch(() => undefined);
-  };
-
-  const follow = async (merchantId: string): Promise<void> => {
-    if (isOver) return;
-    const stream = endpointStreamOf(merchantId);
-    merchants.set(stream, merchantId);
-    halted.delete(stream);
-    const here = [...loops, ...halted]
-      .filter(([, owned]) => owned.merchantId === merchantId)
-      .map(([id]) => id);
-    const found = await readableEndpoints(store, merchantId, (reason) =>
-      logger.error(
-        { stream, merchant: merchantId, reason },
-        'webhook endpoints of a merchant halted: their events cannot be read; put the right log back',
-      ),
-    );
-    if (found === undefined) {
-      await Promise.all(here.map(endLoop));
-      served.delete(merchantId);
-      halted.set(stream, { merchantId });
-      return;
-    }
-    const { endpoints, events } = found;
-    if (endpoints.some(({ disabled }) => disabled === undefined)) served.add(merchantId);
-    else served.delete(merchantId);
-    for (const endpoint of endpoints) {
-      const running = loops.get(endpoint.endpointId);
-      if (running === undefined) await startLoop(endpoint, events);
-      else running.loop.update(endpoint, events);
-    }
-    const known = new Set(endpoints.map(({ endpointId }) => endpointId));
-    for (const endpointId of here) {
-      if (known.has(endpointId)) continue;
-      await endLoop(endpointId);
-      await deliveries.remove(endpointId);
-    }
-  };
-
-  const merchantOf = (event: LogEvent): string | undefined => {
-    const known = merchants.get(event.stream);
-    if (known !== undefined || !event.stream.startsWith(WEBHOOK_STREAMS)) return known;
-    return 'event' in event && event.event.type === 'WebhookEndpointCreated'
-      ? event.event.data.merchantId
-      : undefined;
-  };
-
   return {
-    follow,
+    follow: (merchantId: string) => follow(serving, merchantId),
     /** Throws what the engines throw. */
     events: async (events: readonly LogEvent[]): Promise<void> => {
       await feed.add(events);
-      const changed = new Set(events.map(merchantOf));
-      for (const merchantId of changed) if (merchantId !== undefined) await follow(merchantId);
+      const changed = new Set(events.map((event) => merchantOf(serving, event)));
+      for (const merchantId of changed)
+        if (merchantId !== undefined) await follow(serving, merchantId);
     },
-    status: () =>
-      endpointsStatus(
-        [...loops.values()].map(({ loop }) => loop.status()),
-        halted.size,
-      ),
+    status: () => statusOf(serving),
     end: async (): Promise<void> => {
-      isOver = true;
-      halted.clear();
-      await Promise.all([...loops.keys()].map(endLoop));
+      serving.isOver = true;
+      await Promise.all([...merchants.values()].map(endLoops));
     },
   };
 };
