@@ -26,11 +26,7 @@ export type History = {
   broken: AuditBreak | undefined;
 };
 
-/**
- * The first event that does not verify: by its hashes, by an impossible amount, because a forger can
- * compute new hashes, or because it cannot be read. A stream that begins in its middle has its own
- * `verify`.
- */
+/** The first event that does not verify: by its hashes, its amounts, or as it cannot be read. */
 export const streamBreak = (
   forms: readonly StoredForm[],
   events: readonly LogEvent[],

@@ -136,11 +136,7 @@ type RemovedDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
 const isOf = async ({ merchants }: RemovedDeps, { stream }: LogBreak, only: string) =>
   (await merchants.of({ stream, revision: 1, position: '', unreadable: '' })) === only;
 
-/**
- * Streams that were removed past the service, as one merchant or an auditor of all may see them. A
- * log with one chain shows removals by itself: what it lost is only named, where it `isBroken`.
- * Throws StoreUnavailable.
- */
+/** Removed streams, as one merchant or an auditor of all may see them. Throws StoreUnavailable. */
 export const removedFor = async (
   deps: RemovedDeps,
   only: string | undefined,

@@ -172,10 +172,7 @@ export const readOps = async <T>(path: string): Promise<T> =>
 
 const ATTEMPTS_MAX = 8;
 
-/**
- * Behind a gateway two projectors share one address, and only the one that follows the log accepts commands:
- * posts until that one responds. Throws CommandFailed at any other rejection, with what `next` adds for it.
- */
+/** Posts until the projector that follows the log responds: two share the address of a gateway. */
 export const postToFollowing = async (
   client: Client,
   path: string,

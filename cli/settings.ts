@@ -49,10 +49,7 @@ type TokenOptions = {
   ttlSeconds: number;
 };
 
-/**
- * A token signed with JWT_SECRET or the key pair in DATA_DIR. By default `subject`, the actor, is the merchant,
- * and `scope`, separated by spaces, all scopes of a merchant. Throws CommandFailed.
- */
+/** A token signed with JWT_SECRET or the key pair in DATA_DIR. Throws CommandFailed. */
 export const makeToken = async (config: Config, options: TokenOptions): Promise<string> => {
   const { issuer, audience, merchantClaims } = config.tokens;
   return signToken(await signerOf(config), {

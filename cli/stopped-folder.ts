@@ -135,10 +135,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   return app;
 };
 
-/**
- * Opens a stopped data folder. Throws CommandFailed where a service holds it, where it holds no log, and, exit
- * code 3, where the log cannot be opened. A log that was not sealed last is read all the same: see noteMisfit.
- */
+/** Opens a stopped folder. Throws CommandFailed where it is held, or has no log or a broken one. */
 export const openStoppedFolder = async (folder: string, merchant = '*'): Promise<Client> => {
   const lock = shareFolder(folder);
   process.once('exit', () => lock?.release());

@@ -103,10 +103,7 @@ const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => 
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
 
-/**
- * With `publicKey` the seals must lead to or from that key. Throws CommandFailed when the file or its manifest
- * cannot be read, or a key is named for a part of a log.
- */
+/** `publicKey`: the seals must lead to or from it. Throws CommandFailed for an unreadable file. */
 export const verifyFile = async (
   file: string,
   manifestFile: string = manifestFileOf(file),

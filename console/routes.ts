@@ -57,10 +57,7 @@ const listFiles = async (): Promise<Files> => {
   ]);
 };
 
-/**
- * Registers the console. Every address below it that is no file gives the page, which shows what belongs
- * there. `merchantClaims` are those of JWT_MERCHANT_CLAIM, by which the page reads its reader's token.
- */
+/** Every address below it that is no file gives the page, which shows what belongs there. */
 export const registerConsole = (app: FastifyInstance, merchantClaims: readonly string[]): void => {
   const claims = merchantClaims.map(encodeURIComponent).join(',');
   const sendPage = async (reply: FastifyReply): Promise<FastifyReply> => {

@@ -1,7 +1,4 @@
-/**
- * Applies the events of a merchant's endpoints to one delivery: tests, resends, new starts, and notices
- * that another endpoint was disabled. The row says up to which revision they were applied. Pure.
- */
+/** Applies the events of a merchant's endpoints to one delivery, once each (`commands`). Pure. */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { Single } from '../../shared/webhooks/delivery-row.ts';
 import {

@@ -1,8 +1,4 @@
-/**
- * The payment as a response shows it: a fold of `project` over the stream. Every process uses this one
- * function, so the bodies of one revision are the same to the byte (gaps §9). The state of the rules
- * (state.ts) begins with it.
- */
+/** The payment as responses show it, and every operation begun on it, to recognise repeats by. */
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import {
   attempt,

@@ -38,10 +38,7 @@ export const paymentMessage = (
   return message(type, recorded, `"revision":${revision},"payment":${bodyOf(readModel)}`);
 };
 
-/**
- * The message of an event of the log. Undefined also where the payment's events cannot be read or cannot
- * follow one another: other payments' messages still go out (P5). Throws StoreUnavailable.
- */
+/** Undefined also where the payment's events cannot be read (P5). Throws StoreUnavailable. */
 export const messageAt = async (
   states: PaymentStates,
   event: LogEvent,

@@ -1,7 +1,4 @@
-/**
- * Signatures of Standard Webhooks 1.0, version `v1`: HMAC-SHA256 over id, time and body. No secret is
- * stored: each is derived from `WEBHOOK_SECRET` by its purpose (ADR-0221).
- */
+/** Standard Webhooks 1.0, `v1`; each secret is derived from `WEBHOOK_SECRET` (ADR-0221). */
 import { createHmac } from 'node:crypto';
 
 /** 32 bytes. */

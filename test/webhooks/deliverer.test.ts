@@ -257,13 +257,13 @@ test('a fault of ours while a message is sent is told once, and the message is s
   });
   const endpointId = await world.register();
   await world.pay('pay_1');
-  const told = 'webhook delivery interrupted: it is tried again';
-  await until('it is told', async () => {
+  const restarted = 'webhook delivery interrupted: it is tried again';
+  await until('it is restarted', async () => {
     await world.clock.advance(MINUTE);
-    return world.lines.includes(told);
+    return world.lines.includes(restarted);
   });
   await pass(world, HOUR);
-  expect(world.lines.filter((line) => line === told)).toHaveLength(1);
+  expect(world.lines.filter((line) => line === restarted)).toHaveLength(1);
   expect(world.lines).not.toContain('webhook state not saved: nothing is sent until it can be');
   world.outcome = undefined;
   const row = () => parseDeliveryRow(world.deliveries.rows.get(endpointId)?.text ?? '');
