@@ -22,7 +22,7 @@ export const NOT_READ = { applied: () => {}, starting: () => {}, lost: () => {} 
 /** How many events the loop has taken, up to where, and the served checkpoint at that time. */
 export type Filled = { events: number; at: Position | null; until: Position | null };
 
-export type FillOptions = {
+type FillOptions = {
   store: Pick<LogReader, 'stored'>;
   projection: Projection;
   /** The served checkpoint. It moves meanwhile, perhaps as fast as the loop. */
@@ -56,12 +56,12 @@ export async function* fill({
 
 /** A log whose lines are written by the process that ordered the scan. */
 const logOver = (call: ScanTools['call']): Logger => {
-  const lineOf = (level: string) => (fields: object, message: string) =>
-    void call(level, fields, message).catch(() => undefined);
+  const lineOf = (level: keyof Logger) => (fields: object, message: string) =>
+    void call('log', level, fields, message).catch(() => undefined);
   return { info: lineOf('info'), warn: lineOf('warn'), error: lineOf('error') };
 };
 
-/** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and the levels of a log. */
+/** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and `log`. */
 export const fillOpened: LogScan<{ module: string; args: unknown }, Filled, void> =
   async function* (store, { module, args }, { signal, call }) {
     const { open }: { open: OpenGeneration } = await import(module);

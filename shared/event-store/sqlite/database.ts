@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import {
   capped,
   codeOf,
@@ -62,7 +62,8 @@ export function openForReading(file: string): DatabaseSync {
 }
 
 function rejectOldSqlite(): void {
-  const version = process.versions.sqlite ?? '';
+  using nothing = new DatabaseSync(':memory:');
+  const version = String(nothing.prepare('SELECT sqlite_version() AS v').get()?.v);
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   const older = major - OLDEST_SQLITE[0] || minor - OLDEST_SQLITE[1] || patch - OLDEST_SQLITE[2];
   if (older < 0) {

@@ -94,7 +94,7 @@ export const schemaOf = (keyId: string): string => `
 
 export type CheckedRow = DocumentRow & { rowCheck: string };
 
-/** The columns of CheckedRow. */
+/** The columns of CheckedRow: those of `columnsOf`, the check, the body. */
 export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped('revision')} AS revision,
   status, created_at AS createdAt, ${capped('amount')} AS amount, last4,
   merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
