@@ -216,5 +216,3 @@ export const createRebuilds = (
     ended: async (): Promise<void> => void (await running),
   };
 };
-
-export type Rebuilds = ReturnType<typeof createRebuilds>;

@@ -26,7 +26,7 @@ export const logBreak = (
     'the event log is not as it was written: change nothing, and see docs/runbook.md, PaymentsLogBroken',
   );
 
-export type LogWalk = {
+type LogWalk = {
   stored: StoredForms;
   guarantee: StoredForms['guarantee'];
   seals?: SealsAgainst;
