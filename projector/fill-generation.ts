@@ -5,8 +5,7 @@
 
 import { decodeForm } from '../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
-import { readPatiently } from '../shared/event-store/read-page.ts';
-import type { LogScan } from '../shared/event-store/scan-log.ts';
+import { type LogScan, readPatiently } from '../shared/event-store/scan-log.ts';
 import type { OpenGeneration } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { ScanTools } from '../shared/runtime/scan.ts';
