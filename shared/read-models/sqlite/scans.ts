@@ -1,5 +1,5 @@
 /**
- * The jobs of the threads beside a read models' file (search-thread.ts), each over a connection of its own:
+ * The jobs of the threads beside a read models' file (file-threads.ts), each over a connection of its own:
  * the search, the checksum, the comparison of the indexes, and the checkpoint of the write-ahead log.
  * Each throws SQLite's errors.
  */

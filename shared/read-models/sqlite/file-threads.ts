@@ -1,6 +1,6 @@
 /**
- * Searches of the read models' file, and what else takes long over it, in threads with other connections:
- * however many payments a search looks at, no request waits for it (ADR-0185).
+ * The threads beside the read models' file, with connections of their own, for searches and all else that
+ * takes long: however many payments a search looks at, no request waits for it (ADR-0185).
  */
 import { resultOf, type ScanOrder } from '../../runtime/scan.ts';
 import { createScanThread, type ScanThread } from '../../runtime/scan-thread.ts';
@@ -21,10 +21,10 @@ const ended = (error: Error): never => {
 };
 
 /**
- * Searches of the file that the options name; nothing is opened before the first. Each sees everything that
+ * Over the file that the options name; nothing is opened before the first call. Each sees everything that
  * was committed before it, and throws SQLite's errors, and ReadModelsUnavailable where its thread is gone.
  */
-export const createSearches = ({
+export const createFileThreads = ({
   file,
   secrets,
   searchBounds: bounds,
@@ -78,7 +78,7 @@ export const createSearches = ({
   };
 };
 
-export type Searches = ReturnType<typeof createSearches>;
+export type FileThreads = ReturnType<typeof createFileThreads>;
 
 /** 8 MB: a longer log keeps a batch waiting for longer, of a shorter one more pages are moved twice. */
 const DUE_AT_PAGES = 2_000;
