@@ -3,6 +3,7 @@
  * a transaction, so that a long scan never keeps the write-ahead log from being moved.
  */
 import { pathToFileURL } from 'node:url';
+import { reasonOf } from '../../runtime/error-text.ts';
 import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { codeOf, isDamage } from '../../runtime/sqlite.ts';
@@ -16,7 +17,7 @@ import type {
   StoredForm,
   UnreadableEvent,
 } from '../port.ts';
-import { messageOf, openForReading, prepareAll, type Reads, readsOf } from './database.ts';
+import { openForReading, prepareAll, type Reads, readsOf } from './database.ts';
 import { follow, liveTail, ofTypes, positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
 
@@ -63,7 +64,7 @@ const openLog = ({ file, isLive }: LogFile) => {
       return step();
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      const message = `${address}: ${messageOf(error)} (SQLite error ${codeOf(error)})`;
+      const message = `${address}: ${reasonOf(error)} (SQLite error ${codeOf(error)})`;
       // A live file may only be busy.
       throw isDamage(error) || !isLive
         ? new StoreFileUnusable(message)
