@@ -83,6 +83,7 @@ export const indexDamage: Scan<File, never, string | undefined> = async ({ file 
 
 /** One checkpoint of the file; the next one moves what this one left. */
 export const moveLog: Scan<File, never, void> = async ({ file }) => {
-  using db = openReadModelsWal(pathToFileURL(file).href);
+  // A file that is gone is not made again.
+  using db = openReadModelsWal(`${pathToFileURL(file).href}?mode=rw`);
   movePages(db);
 };
