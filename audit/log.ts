@@ -10,7 +10,7 @@ import type {
   StoredForm,
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
-import { readPage } from '../shared/event-store/read-page.ts';
+import { readPage } from '../shared/event-store/scan-log.ts';
 import { formReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';

@@ -2,8 +2,7 @@
 
 import { decodeForm } from '../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
-import { readPatiently } from '../shared/event-store/read-page.ts';
-import type { LogScan } from '../shared/event-store/scan-log.ts';
+import { type LogScan, readPatiently } from '../shared/event-store/scan-log.ts';
 import type { OpenGeneration } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { ScanTools } from '../shared/runtime/scan.ts';
@@ -18,7 +17,7 @@ export const NOT_READ = { applied: () => {}, starting: () => {}, lost: () => {} 
 
 export type Filled = { events: number; at: Position | null; until: Position | null };
 
-export type FillOptions = {
+type FillOptions = {
   store: Pick<LogReader, 'stored'>;
   projection: Projection;
   /** The served checkpoint. It moves meanwhile, perhaps as fast as the loop. */
@@ -52,12 +51,12 @@ export async function* fill({
 
 /** A log whose lines are written by the process that ordered the scan. */
 const logOver = (call: ScanTools['call']): Logger => {
-  const lineOf = (level: string) => (fields: object, message: string) =>
-    void call(level, fields, message).catch(() => undefined);
+  const lineOf = (level: keyof Logger) => (fields: object, message: string) =>
+    void call('log', level, fields, message).catch(() => undefined);
   return { info: lineOf('info'), warn: lineOf('warn'), error: lineOf('error') };
 };
 
-/** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and the levels of a log. */
+/** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and `log`. */
 export const fillOpened: LogScan<{ module: string; args: unknown }, Filled, void> =
   async function* (store, { module, args }, { signal, call }) {
     const { open }: { open: OpenGeneration } = await import(module);

@@ -49,7 +49,8 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
   };
 };
 
-type Begun = { ended: Promise<object>; next(): Promise<object | undefined> };
+/** Long work that has begun, and its progress as server-sent events until its result. */
+type Begun = { ended: Promise<object>; source: Source };
 
 const begin = async (
   run: (onProgress: (progress: object) => void) => Promise<object>,
@@ -61,40 +62,30 @@ const begin = async (
     news.resolve();
   });
   // The client may be gone when the work fails; the status still shows how it ended.
-  const over = ended.then(
-    () => undefined,
-    () => undefined,
-  );
+  const over = ended.catch(() => undefined);
   await Promise.race([news.promise, ended]);
-  return {
-    ended,
-    // Of the progress between two calls only the last is given.
-    next: async () => {
-      await Promise.race([news.promise, over]);
+  const source: Source = async function* (signal) {
+    const left = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve());
+    });
+    for (;;) {
+      await Promise.race([left, news.promise, over]);
+      if (signal.aborted) return;
+      // Of the progress between two steps only the last is given.
       const progress = latest;
+      if (progress === undefined) break;
       latest = undefined;
       news = Promise.withResolvers<void>();
-      return progress;
-    },
-  };
-};
-
-const eventsOf = ({ ended, next }: Begun): Source =>
-  async function* (signal) {
-    const left = new Promise<undefined>((resolve) => {
-      signal.addEventListener('abort', () => resolve(undefined));
-    });
-    const nextOrLeft = () => Promise.race([left, next()]);
-    for (let step = await nextOrLeft(); step !== undefined; step = await nextOrLeft()) {
-      yield serverSent('progress', step);
+      yield serverSent('progress', progress);
     }
-    if (signal.aborted) return;
     try {
       yield serverSent('result', await ended);
     } catch (error) {
       yield serverSent('failed', { reason: reasonOf(error) });
     }
   };
+  return { ended, source };
+};
 
 const streamOr = (
   reply: FastifyReply,
@@ -103,7 +94,7 @@ const streamOr = (
   otherwise: () => FastifyReply | Promise<FastifyReply>,
 ): FastifyReply | Promise<FastifyReply> =>
   accepts(reply, EVENT_STREAM) && streams.take(reply)
-    ? streams.send(reply, EVENT_STREAM, eventsOf(begun), KEEP_ALIVE)
+    ? streams.send(reply, EVENT_STREAM, begun.source, KEEP_ALIVE)
     : otherwise();
 
 const whyLater = (error: unknown): string | undefined => {

@@ -9,9 +9,9 @@ import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/log.ts';
+import { oneAfterAnother } from '../shared/runtime/queues.ts';
 import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './log-check.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 import { type Folded, foldBatch, foldPayment } from './payment-folds.ts';
 import { forgetForeign } from './verification/acknowledge.ts';
 
@@ -160,7 +160,7 @@ export const createProjection = (options: ProjectionOptions) => {
     started: false,
     counts: { events: 0, healed: 0, parkings: 0 },
   };
-  const inTurn = oneAtATime();
+  const inTurn = oneAfterAnother();
   return {
     start: () => inTurn(() => start(own)),
     /** Moves the checkpoint behind the batch. Throws what the engines throw. */

@@ -88,10 +88,9 @@ const fillInThread = async (
 ): Promise<number> => {
   let events = 0;
   if (handOver === undefined || store.stored.scan === undefined) return events;
-  const line = (level: keyof Logger) => async (fields: object, message: string) =>
+  const log = async (level: keyof Logger, fields: object, message: string) =>
     logger[level](fields, message);
-  const levels = { info: line('info'), warn: line('warn'), error: line('error') };
-  const calls = { checkpoint: readModels.checkpoint, ...levels };
+  const calls = { checkpoint: readModels.checkpoint, log };
   await handOver(async (args) => {
     const order = { module: FILL_MODULE, job: 'fillOpened', args, calls, signal };
     for await (const filled of scanLog<Filled, void>(store, order)) {
@@ -215,5 +214,3 @@ export const createRebuilds = (
     ended: async (): Promise<void> => void (await running),
   };
 };
-
-export type Rebuilds = ReturnType<typeof createRebuilds>;

@@ -1,6 +1,7 @@
 /** The catch-up loop, through which the projector, the relay and the deliverer follow the log. */
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 
 /** Where one of these throws, the loop starts again. */
@@ -80,7 +81,7 @@ export const runSubscription = ({
     while (!stopping.signal.aborted) {
       const reason = await followLog().then(
         () => (leaving.signal.aborted ? 'restart requested' : 'the subscription ended'),
-        (error: unknown) => (error instanceof Error ? error.message : String(error)),
+        reasonOf,
       );
       if (!stopping.signal.aborted) await wait(reason);
     }

@@ -10,12 +10,12 @@ import type { EventStore, LogEvent, Position } from '../../shared/event-store/po
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import { oneAfterAnother } from '../../shared/runtime/queues.ts';
 import { RelayHalted, RelayNotReady, StandingBy } from '../errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import type { KeyDocument } from '../key-document/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
-import { oneAtATime } from '../one-at-a-time.ts';
 import { runSubscription, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 import { type Publisher, send, silentForMs } from './publisher.ts';
@@ -212,7 +212,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, backOff } = options;
   const relay = prepare(options);
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
-  const turns = oneAtATime();
+  const turns = oneAfterAnother();
 
   const inTurn = <T>(step: () => Promise<T>): Promise<T> =>
     turns(() =>

@@ -15,7 +15,7 @@ import {
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { oneAtATime } from '../one-at-a-time.ts';
+import { oneAfterAnother, oneRunAtATime } from '../../shared/runtime/queues.ts';
 import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.ts';
 
 const LOOK_MS = 1_000;
@@ -52,8 +52,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
   /** Both kinds of work write the file beside the key. */
-  const inTurn = oneAtATime();
-  let isLooking = false;
+  const inTurn = oneAfterAnother();
   let reported = false;
   let keptPosition: string | undefined;
   let isKept = true;
@@ -101,9 +100,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
     return events >= eventsMax || (events > 0 && isLate);
   };
 
-  const look = async (): Promise<void> => {
-    if (isLooking) return;
-    isLooking = true;
+  const look = oneRunAtATime(async (): Promise<void> => {
     try {
       if (await isDue()) await seal();
       await inTurn(keepLast);
@@ -112,8 +109,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
       if (!reported) logger.warn({ reason: reasonOf(error) }, 'the event log could not be sealed');
       reported = true;
     }
-    isLooking = false;
-  };
+  });
   const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();
 

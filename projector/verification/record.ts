@@ -15,7 +15,7 @@ const verificationRecord = z.object({
   lastRunMs: z.number().min(0),
   broken: broken.optional(),
 });
-export type VerificationRecord = z.infer<typeof verificationRecord>;
+type VerificationRecord = z.infer<typeof verificationRecord>;
 
 const NEVER: VerificationRecord = { lastOkMs: 0, lastRunMs: 0 };
 

@@ -7,15 +7,10 @@ import { UnreadableStream } from './errors.ts';
 import { asPaymentEvent, type RecordedPaymentEvent } from './fold-stream.ts';
 import type { EventStore, RecordedEvent } from './port.ts';
 
-export type PaymentStates = {
-  /** Throws UnreadableStream, StoreUnavailable, and Error where an event cannot be applied. */
-  after(event: RecordedPaymentEvent): Promise<PaymentReadModel>;
-};
-
 const STATES_MAX = 10_000;
 const STATES_BYTES_MAX = 48 * 1024 * 1024;
 
-export const followPaymentStates = (store: Pick<EventStore, 'readStream'>): PaymentStates => {
+export const followPaymentStates = (store: Pick<EventStore, 'readStream'>) => {
   const states = createBoundedMap<PaymentReadModel>(STATES_MAX, {
     bytesMax: STATES_BYTES_MAX,
     bytesOf: bytesOfReadModel,
@@ -53,6 +48,9 @@ export const followPaymentStates = (store: Pick<EventStore, 'readStream'>): Paym
   };
 
   return {
-    after: async (event) => keep(event.stream, project(await before(event), event)),
+    /** Throws UnreadableStream, StoreUnavailable, and Error where an event cannot be applied. */
+    after: async (event: RecordedPaymentEvent): Promise<PaymentReadModel> =>
+      keep(event.stream, project(await before(event), event)),
   };
 };
+export type PaymentStates = ReturnType<typeof followPaymentStates>;

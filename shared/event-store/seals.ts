@@ -15,7 +15,7 @@ export const isSameHead = (one: SealedHead, other: SealedHead): boolean =>
   one.log === other.log && one.position === other.position && one.logHash === other.logHash;
 
 export type Seal = DataOf<'LogSealed'>;
-export type Rotation = DataOf<'SealingKeyRotated'>;
+type Rotation = DataOf<'SealingKeyRotated'>;
 
 type Signed = SealedHead & Pick<Seal, 'eventsMax'>;
 type RotationFacts = Signed & { oldPublicKey: string; newPublicKey: string };

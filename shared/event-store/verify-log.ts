@@ -8,8 +8,7 @@ import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } f
 import { logHashes } from './chain.ts';
 import { unreadableAt } from './codec.ts';
 import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
-import { readPage } from './read-page.ts';
-import { type EventTotal, type LogScan, scanLog, totalUpTo } from './scan-log.ts';
+import { type EventTotal, type LogScan, readPage, scanLog, totalUpTo } from './scan-log.ts';
 import { storedCheck } from './verify-chain.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
@@ -26,7 +25,7 @@ export const logBreak = (
     'the event log is not as it was written: change nothing, and see docs/runbook.md, PaymentsLogBroken',
   );
 
-export type LogWalk = {
+type LogWalk = {
   stored: StoredForms;
   guarantee: StoredForms['guarantee'];
   seals?: SealsAgainst;

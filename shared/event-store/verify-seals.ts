@@ -46,9 +46,8 @@ const NOT_KEPT =
   'its log hash is not the one that was kept beside the sealing key: the log was changed after its last seal';
 const CUT =
   'the log ends before the head that was kept beside the sealing key: its last events were taken out';
-const breakOfSeals = ({ position }: SealedHead, reason: string) => ({
-  ...{ position, stream: SEALS_STREAM, revision: 0, reason },
-});
+const breakOfSeals = ({ position }: SealedHead, reason: string) =>
+  breakAt({ position, stream: SEALS_STREAM, revision: 0 }, reason);
 
 /**
  * Takes every event in order. Each seal covers a place after the seal before it and at most

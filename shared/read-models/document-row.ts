@@ -56,11 +56,12 @@ export const columnsOf = (row: DocumentRow) => {
   return [...first, merchantReference, unresolvedSince, unresolved];
 };
 
-/**
- * Two rows have the same text only when they are the same. The array ends at its bracket, so that the
- * body need not be escaped a second time.
- */
-export const contentOf = (row: DocumentRow): string => JSON.stringify(columnsOf(row)) + row.body;
+/** The array ends at its bracket, so that the body need not be escaped a second time. */
+export const contentOfColumns = (columns: readonly unknown[], body: string): string =>
+  JSON.stringify(columns) + body;
+
+/** Two rows have the same text only when they are the same. */
+export const contentOf = (row: DocumentRow): string => contentOfColumns(columnsOf(row), row.body);
 
 const HASH_BYTES = 32;
 
@@ -68,13 +69,15 @@ const HASH_BYTES = 32;
 export const startChecksum = () => {
   const combined = new Uint8Array(HASH_BYTES);
   let documents = 0;
+  const addContent = (content: string): void => {
+    const hash = digestOf('sha256', content, 'buffer');
+    for (let at = 0; at < HASH_BYTES; at += 1) combined[at] = (combined[at] ?? 0) ^ (hash[at] ?? 0);
+    documents += 1;
+  };
   return {
-    add: (row: DocumentRow): void => {
-      const hash = digestOf('sha256', contentOf(row), 'buffer');
-      for (let at = 0; at < HASH_BYTES; at += 1)
-        combined[at] = (combined[at] ?? 0) ^ (hash[at] ?? 0);
-      documents += 1;
-    },
+    add: (row: DocumentRow): void => addContent(contentOf(row)),
+    /** A document by its `contentOf`. */
+    addContent,
     result: () => ({ documents, hash: Buffer.from(combined).toString('hex') }),
   };
 };

@@ -92,17 +92,13 @@ const missingOf = async (
   return found.flat();
 };
 
-/** Calls `note`, until false, with each payment of which the log holds less than its document. */
-const eachMissing = async (
-  deps: RemovalDeps,
-  signal: AbortSignal,
-  note: (missing: { paymentId: string; reason: string }) => boolean,
-): Promise<void> => {
+/** The payments that the log holds less of than their document, in the order of ids. */
+async function* eachMissing(deps: RemovalDeps, signal: AbortSignal) {
   for await (const ids of documentPages(deps.readModels, PAGE)) {
     if (signal.aborted) return;
-    for (const one of await missingOf(deps, ids)) if (!note(one)) return;
+    yield* await missingOf(deps, ids);
   }
-};
+}
 
 const unlessUnavailable = async (work: () => Promise<void>): Promise<boolean> => {
   try {
@@ -120,9 +116,10 @@ export const missingPayments = async (
   signal: AbortSignal,
 ): Promise<string[] | undefined> => {
   const missing: string[] = [];
-  const isKnown = await unlessUnavailable(() =>
-    eachMissing(deps, signal, ({ paymentId }) => missing.push(paymentId) < NAMED_MAX),
-  );
+  const isKnown = await unlessUnavailable(async () => {
+    for await (const { paymentId } of eachMissing(deps, signal))
+      if (missing.push(paymentId) === NAMED_MAX) return;
+  });
   return isKnown ? missing : undefined;
 };
 
@@ -151,10 +148,10 @@ export const removedStreams = async (
     // The log held the revision before the parked one.
     for await (const { paymentId, revision } of parkedPayments(deps.readModels, PAGE))
       await look(streamOf(paymentId), Math.max(revision - 1, 0));
-    await eachMissing(deps, signal, ({ paymentId, reason }) => {
+    for await (const { paymentId, reason } of eachMissing(deps, signal)) {
       if (missing.length < NAMED_MAX) missing.push(paymentId);
-      return note(streamOf(paymentId), reason);
-    });
+      if (!note(streamOf(paymentId), reason)) return;
+    }
   });
   return { breaks: [...breaks.values()], ...(isKnown && { missing }) };
 };

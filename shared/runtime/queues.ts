@@ -25,6 +25,16 @@ export const createQueues = (): Queues => {
   return { run, idle };
 };
 
+/** Steps that share a state run one after the other, whether those before failed or not. */
+export const oneAfterAnother = () => {
+  let last: Promise<unknown> = Promise.resolve();
+  return <T>(step: () => Promise<T>): Promise<T> => {
+    const result = last.then(step, step);
+    last = result.catch(() => undefined);
+    return result;
+  };
+};
+
 /** A call while it runs gets the result of that run. */
 export const oneRunAtATime = <A extends unknown[], T>(
   work: (...args: A) => Promise<T>,

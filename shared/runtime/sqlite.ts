@@ -1,5 +1,5 @@
 /** How this service opens its SQLite files: the settings of each, and the errors of damage. */
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
 
 /** For another program's lock on the file. */
 const LOCK_MS_MAX = 5000;
@@ -7,64 +7,55 @@ const LOCK_MS_MAX = 5000;
 /** A changed schema calls no function, and a damaged page is an error. */
 const CAREFUL = 'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;';
 const WAL = 'PRAGMA journal_mode = WAL;';
+const NORMAL = 'PRAGMA synchronous = NORMAL;';
 // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
 const READ_MODELS_CACHE = 'PRAGMA cache_size = -16384;';
 
-const open = (
-  file: string,
-  settings: string,
-  options: { timeout?: number; readOnly?: boolean } = {},
-): DatabaseSync => {
-  const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX, ...options });
-  try {
-    db.exec(settings);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-};
+/** Throws SQLite's errors. */
+const opens =
+  (settings: string, options: DatabaseSyncOptions = {}) =>
+  (file: string): DatabaseSync => {
+    const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX, ...options });
+    try {
+      db.exec(settings);
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  };
 
-/** Throws SQLite's errors, as each of these. The worker moves the write-ahead log (worker.ts). */
-export const openEventLog = (file: string): DatabaseSync =>
-  open(
-    file,
-    `${WAL} ${CAREFUL} PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-     PRAGMA recursive_triggers = ON; -- else REPLACE deletes past the triggers
-     PRAGMA wal_autocheckpoint = 0;`,
-  );
+/** The worker moves its write-ahead log (worker.ts). Without recursive triggers REPLACE deletes past them. */
+export const openEventLog = opens(
+  `${WAL} ${CAREFUL} PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+   PRAGMA recursive_triggers = ON; PRAGMA wal_autocheckpoint = 0;`,
+);
 
 /** A path opens a copy, whose old schema is brought up to date; an address the log itself. */
 export const openEventLogToRead = (file: string): DatabaseSync =>
-  open(file, CAREFUL, { readOnly: file.startsWith('file:') });
+  opens(CAREFUL, { readOnly: file.startsWith('file:') })(file);
 
 /**
  * NORMAL: a power failure may take the last changes with their checkpoint; they are made again. SQLite
  * itself moves a write-ahead log of so many pages, inside a commit.
  */
 export const openReadModelsFile = (file: string, moveAtPages: number): DatabaseSync =>
-  open(
-    file,
-    `${WAL} ${CAREFUL} ${READ_MODELS_CACHE} PRAGMA synchronous = NORMAL;
-     PRAGMA wal_autocheckpoint = ${moveAtPages};`,
-  );
+  opens(`${WAL} ${CAREFUL} ${READ_MODELS_CACHE} ${NORMAL}
+    PRAGMA wal_autocheckpoint = ${moveAtPages};`)(file);
 
-export const openReadModelsToRead = (file: string): DatabaseSync =>
-  open(file, `${CAREFUL} ${READ_MODELS_CACHE}`, { readOnly: true });
+export const openReadModelsToRead = opens(`${CAREFUL} ${READ_MODELS_CACHE}`, { readOnly: true });
 
-/** For a moment, to move its write-ahead log. A file that is gone is not made again. */
-export const openReadModelsWal = (address: string): DatabaseSync =>
-  open(`${address}?mode=rw`, 'PRAGMA synchronous = NORMAL;', { timeout: 0 });
+/** For a moment, to move its write-ahead log. */
+export const openReadModelsWal = opens(NORMAL, { timeout: 0 });
 
 /** NORMAL: a power failure may take the last changes; then their messages are sent again. */
-export const openDeliveriesFile = (file: string): DatabaseSync =>
-  open(file, `${WAL} ${CAREFUL} PRAGMA synchronous = NORMAL;`);
+export const openDeliveriesFile = opens(`${WAL} ${CAREFUL} ${NORMAL}`);
 
 /** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
 export type Durability = 'FULL' | 'NORMAL';
 
 export const openLedgerFile = (file: string, durability: Durability): DatabaseSync =>
-  open(file, `${WAL} ${CAREFUL} PRAGMA synchronous = ${durability};`, { timeout: 0 });
+  opens(`${WAL} ${CAREFUL} PRAGMA synchronous = ${durability};`, { timeout: 0 })(file);
 
 /**
  * Runs a step that need not be durable and waits for no lock, over the log that a commit makes durable.

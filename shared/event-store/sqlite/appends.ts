@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { reasonOf } from '../../runtime/error-text.ts';
 import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
-import { failureOf, messageOf, type Statements } from './database.ts';
+import { failureOf, type Statements } from './database.ts';
 import { type AppendJob, type AppendOutcome, Failed, type Row } from './messages.ts';
 
 type StreamHead = { id: number; revision: number; hash: string };
@@ -14,7 +15,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
     try {
       if (database.isTransaction) database.exec('ROLLBACK');
     } catch (error) {
-      throw new Failed({ kind: 'fatal', message: messageOf(error), unknown });
+      throw new Failed({ kind: 'fatal', message: reasonOf(error), unknown });
     }
   }
 

@@ -1,4 +1,5 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { reasonOf } from '../../runtime/error-text.ts';
 import {
   capped,
   codeOf,
@@ -26,12 +27,10 @@ const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
 const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
-export const messageOf = (error: unknown): string => String(Object(error).message ?? error);
-
 /** `committing`: the failed statement was COMMIT. */
 export function failureOf(error: unknown, committing: boolean): Failure {
   const code = codeOf(error);
-  const message = `${messageOf(error)} (SQLite error ${code})`;
+  const message = `${reasonOf(error)} (SQLite error ${code})`;
   if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE) {
     return { kind: 'full', message, unknown: false };
   }
@@ -62,7 +61,8 @@ export function openForReading(file: string): DatabaseSync {
 }
 
 function rejectOldSqlite(): void {
-  const version = process.versions.sqlite ?? '';
+  using nothing = new DatabaseSync(':memory:');
+  const version = String(nothing.prepare('SELECT sqlite_version() AS v').get()?.v);
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   const older = major - OLDEST_SQLITE[0] || minor - OLDEST_SQLITE[1] || patch - OLDEST_SQLITE[2];
   if (older < 0) {

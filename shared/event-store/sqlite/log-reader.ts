@@ -1,5 +1,6 @@
 /** A second, reading connection. Each page is a transaction, so the write-ahead log can move. */
 import { pathToFileURL } from 'node:url';
+import { reasonOf } from '../../runtime/error-text.ts';
 import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { codeOf, isDamage } from '../../runtime/sqlite.ts';
@@ -13,7 +14,7 @@ import type {
   StoredForm,
   UnreadableEvent,
 } from '../port.ts';
-import { messageOf, openForReading, prepareAll, type Reads, readsOf } from './database.ts';
+import { openForReading, prepareAll, type Reads, readsOf } from './database.ts';
 import { follow, liveTail, ofTypes, positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
 
@@ -60,7 +61,7 @@ const openLog = ({ file, isLive }: LogFile) => {
       return step();
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      const message = `${address}: ${messageOf(error)} (SQLite error ${codeOf(error)})`;
+      const message = `${address}: ${reasonOf(error)} (SQLite error ${codeOf(error)})`;
       // A live file may only be busy.
       throw isDamage(error) || !isLive
         ? new StoreFileUnusable(message)

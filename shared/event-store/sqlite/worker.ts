@@ -1,13 +1,13 @@
 /** The thread that owns the SQLite file of the event store. */
 import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { LOG_START, type LogEnd } from '../chain.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { appender } from './appends.ts';
 import {
   failureOf,
-  messageOf,
   openDatabase,
   openForReading,
   prepareAll,
@@ -53,7 +53,7 @@ function open() {
     if (!readOnly) verifyTail(statements, end);
     return { database, statements, end };
   } catch (error) {
-    const message = `${file}: ${messageOf(error)}`;
+    const message = `${file}: ${reasonOf(error)}`;
     reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
     return process.exit();
   }

@@ -5,23 +5,16 @@
  */
 import { within } from '../../runtime/back-off.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
+import { failureOf } from './client.ts';
 
 const PROBE_MS = 250;
 const CLOSED = 'the read models are closed';
-
-export type Failure = {
-  reason: string;
-  /** True when the server did not answer, false when it answered with an error. */
-  gone: boolean;
-};
 
 type CircuitBreakerOptions = {
   /** A command that a running server answers at once. */
   probe(): Promise<unknown>;
   probeMsMax: number;
   onProbeFailed(): void;
-  /** Undefined for an error that says nothing about the server. */
-  failureOf(error: unknown): Failure | undefined;
   onOpen(): void;
 };
 
@@ -37,7 +30,6 @@ export const createCircuitBreaker = ({
   probe,
   probeMsMax,
   onProbeFailed,
-  failureOf,
   onOpen,
 }: CircuitBreakerOptions) => {
   let stopped = false;

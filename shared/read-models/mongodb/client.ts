@@ -9,7 +9,6 @@ import {
   MongoServerError,
 } from 'mongodb';
 import { ReadModelsUnavailable } from '../errors.ts';
-import type { Failure } from './circuit-breaker.ts';
 
 const DUPLICATE_KEY = 11000;
 const NAMESPACE_NOT_FOUND = 26;
@@ -68,8 +67,11 @@ const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTR
 const isBrokenSocket = (error: unknown): boolean =>
   BROKEN_SOCKET.has((error as { code?: unknown } | undefined)?.code);
 
-/** Undefined for an error that is about documents. */
-export const failureOf = (error: unknown): Failure | undefined => {
+/**
+ * One line for the log, and whether the server is gone: it is not where it answered with an error. Undefined
+ * for an error that is about documents.
+ */
+export const failureOf = (error: unknown): { reason: string; gone: boolean } | undefined => {
   if (isBrokenSocket(error))
     return { reason: 'the read models cannot be reached: the connection broke', gone: true };
   if (isDuplicate(error) || !(error instanceof MongoError)) return undefined;

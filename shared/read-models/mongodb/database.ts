@@ -1,6 +1,6 @@
 /** The database, and the generations of read models in it, of which one is served. */
 import { createCircuitBreaker } from './circuit-breaker.ts';
-import { againAfterBreak, clientOf, connected, failureOf } from './client.ts';
+import { againAfterBreak, clientOf, connected } from './client.ts';
 import { FORM, type StoredControl, type StoredParking, type StoredPayment } from './documents.ts';
 
 /** No call outlives these, whatever the client's own time-outs do. */
@@ -23,7 +23,6 @@ export const openDatabase = (url: string, onDown = (): void => undefined) => {
     probeMsMax: READ_MS_MAX,
     // The client can wait for ever at a connection that has ended. Closed, it begins anew.
     onProbeFailed: () => void client.close().catch(() => undefined),
-    failureOf,
     onOpen: onDown,
   });
   const once = <T>(ms: number, run: () => Promise<T>): Promise<T> =>

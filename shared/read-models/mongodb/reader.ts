@@ -112,6 +112,8 @@ export const createReader = (
   { served, rowCheck, reports }: ReaderDeps,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
   const { call, read } = database;
+  const readServed = <T>(step: (from: Generation) => Promise<T>): Promise<T> =>
+    served((from) => read(() => step(from)));
 
   const documentOf = (stored: StoredPayment | undefined): PaymentDocument | undefined => {
     if (stored === undefined) return undefined;
@@ -127,9 +129,7 @@ export const createReader = (
   const lookUp = shareLookUps<StoredPayment>((ids) => {
     // With one more than there can be, the server knows the end and keeps no cursor.
     const whole = { ...quick, batchSize: ids.length + 1 };
-    return served(({ payments }) =>
-      read(() => payments.find({ _id: oneOf(ids) }, whole).toArray()),
-    );
+    return readServed(({ payments }) => payments.find({ _id: oneOf(ids) }, whole).toArray());
   });
   const getAny = async (paymentId: string): Promise<PaymentDocument | undefined> =>
     documentOf(await lookUp(text(paymentId)));
@@ -164,14 +164,12 @@ export const createReader = (
     },
     unresolved: async (limit) => {
       const projection = { merchantId: 1, unresolvedSince: 1 };
-      const found = await served(({ payments }) =>
-        read(() =>
-          payments
-            .find({ unresolvedSince: { $gt: '' } }, { ...quick, projection })
-            .sort({ unresolvedSince: 1, _id: 1 })
-            .limit(limit)
-            .toArray(),
-        ),
+      const found = await readServed(({ payments }) =>
+        payments
+          .find({ unresolvedSince: { $gt: '' } }, { ...quick, projection })
+          .sort({ unresolvedSince: 1, _id: 1 })
+          .limit(limit)
+          .toArray(),
       );
       return found.map(({ _id, merchantId, unresolvedSince = '' }) => ({
         paymentId: _id,
@@ -184,14 +182,12 @@ export const createReader = (
     idsAfter: async (paymentId, limit) => {
       // Of texts alone, also at first: no other id is a payment's.
       const filter = { _id: { $gt: text(paymentId ?? '') } };
-      const found = await served(({ payments }) =>
-        read(() =>
-          payments
-            .find(filter, { ...quick, projection: { _id: 1 } })
-            .sort({ _id: 1 })
-            .limit(limit)
-            .toArray(),
-        ),
+      const found = await readServed(({ payments }) =>
+        payments
+          .find(filter, { ...quick, projection: { _id: 1 } })
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray(),
       );
       return found.map(({ _id }) => _id);
     },

@@ -58,15 +58,8 @@ const leftovers = async ({ db, read }: Database, servedN: number): Promise<numbe
   return found.filter((n) => n !== undefined && Number(n) !== servedN).map(Number);
 };
 
-/** Keeps every other rebuild out until `end` is called. */
-type Turn = {
-  /** Throws RebuildRunning where another rebuild has begun, whether or not it has ended. */
-  renew(): Promise<void>;
-  end(): Promise<void>;
-};
-
-/** Throws RebuildRunning. */
-const takeTurn = async ({ leases, rebuildMs }: RebuildOptions): Promise<Turn> => {
+/** Keeps every other rebuild out until `end` is called. Throws RebuildRunning. */
+const takeTurn = async ({ leases, rebuildMs }: RebuildOptions) => {
   const holder = crypto.randomUUID();
   if (!(await leases.take(REBUILD, holder, rebuildMs)))
     throw new RebuildRunning('the read models are being rebuilt already');
@@ -76,8 +69,9 @@ const takeTurn = async ({ leases, rebuildMs }: RebuildOptions): Promise<Turn> =>
   };
   const renewal = setInterval(() => renew().catch(() => undefined), rebuildMs / 3).unref();
   return {
+    /** Throws RebuildRunning where another rebuild has begun, whether or not it has ended. */
     renew,
-    end: async () => {
+    end: async (): Promise<void> => {
       clearInterval(renewal);
       await leases.release(REBUILD, holder);
     },
@@ -98,7 +92,7 @@ const storedServed = async (served: Served): Promise<number> => {
 const fillBeside = async (
   { database, served, rowCheck }: RebuildOptions,
   old: number,
-  turn: Turn,
+  turn: Awaited<ReturnType<typeof takeTurn>>,
 ): Promise<NextGeneration> => {
   const { control, write, generationOf } = database;
   const left = await leftovers(database, old);

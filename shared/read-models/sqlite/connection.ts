@@ -85,8 +85,6 @@ export type Connection = ReturnType<typeof prepare> & {
   rowCheck: RowCheck;
   /** Prepared once, when a check is wanted. */
   indexChecks(): IndexChecks;
-  /** Whether any payment may be parked: spares each read and write a look into an empty table. */
-  anyParked: boolean;
 };
 
 /** Throws UnusableFile at another generation's tables, or another key's. */
@@ -112,14 +110,14 @@ const connect = ({
     makeTables(db, rowCheck);
     const statements = prepare(db);
     // Damage that the first reads meet is found here, where the file can still be replaced.
-    const anyParked = statements.parked.get('', '', 1) !== undefined;
+    statements.parked.get('', '', 1);
     statements.checkpoint.get();
     let checks: IndexChecks | undefined;
     const indexChecks = (): IndexChecks => {
       checks ??= prepareIndexChecks(db);
       return checks;
     };
-    return { ...statements, db, rowCheck, indexChecks, anyParked };
+    return { ...statements, db, rowCheck, indexChecks };
   } catch (error) {
     db.close();
     throw error;

@@ -14,9 +14,9 @@ import { createDamageReports } from '../row-check.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
 import { removeFile, type SqliteReadModelsOptions, unavailable } from './connection.ts';
+import { createCheckpoints, createFileThreads } from './file-threads.ts';
 import { createReader } from './reader.ts';
 import { openReplaceableFile } from './replaceable-file.ts';
-import { createCheckpoints, createSearches } from './search-thread.ts';
 import { createWriter } from './writer.ts';
 
 /**
@@ -27,12 +27,12 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   const waiters = createRevisionWaiters();
   const caches = createCaches();
   const reports = createDamageReports();
-  const searches = createSearches(options);
-  const checkpoints = createCheckpoints(searches.moveLog);
+  const threads = createFileThreads(options);
+  const checkpoints = createCheckpoints(threads.moveLog);
   const file = openReplaceableFile(options, checkpoints, () => {
     caches.clear();
     // Its connection is to the file that is gone.
-    void searches.close();
+    void threads.close();
   });
 
   const revisionOf = (paymentId: string): number =>
@@ -43,7 +43,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   const writer = createWriter(file, caches, reports, checkpoints, waiters.reached);
 
   return {
-    ...createReader(file, caches, reports, searches),
+    ...createReader(file, caches, reports, threads),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       try {
         if (revisionOf(paymentId) >= revision) return true;
@@ -54,12 +54,12 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     },
     ...writer,
     openGeneration: createGenerations(options, file.isOpen, (next) =>
-      searches.whileClosed(() => file.replaceBy(next)),
+      threads.whileClosed(() => file.replaceBy(next)),
     ),
     close: async () => {
       waiters.close();
       caches.clear();
-      await Promise.all([searches.close(), checkpoints.underWay()]);
+      await Promise.all([threads.close(), checkpoints.underWay()]);
       file.close();
     },
   };

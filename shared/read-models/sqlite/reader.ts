@@ -11,9 +11,9 @@ import type {
 import type { DamageReports } from '../row-check.ts';
 import type { Caches } from './caches.ts';
 import type { Connection } from './connection.ts';
+import type { FileThreads } from './file-threads.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { CheckedRow } from './schema.ts';
-import type { Searches } from './search-thread.ts';
 
 /** An index that does not lead to the payment's row, though it has to. */
 const unlistedBy = (at: Connection, paymentId: string): string | undefined => {
@@ -29,7 +29,7 @@ export const createReader = (
   { run, isOpen }: ReplaceableFile,
   { documents }: Caches,
   { report, onDamage }: DamageReports,
-  searches: Searches,
+  threads: FileThreads,
 ): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
   const read = (at: Connection, paymentId: string): PaymentDocument | undefined => {
     const row = at.document.get(paymentId) as CheckedRow | undefined;
@@ -47,8 +47,7 @@ export const createReader = (
 
   const documentAt = (at: Connection, paymentId: string): PaymentDocument | undefined => {
     const document = documents.get(paymentId) ?? read(at, paymentId);
-    if (document === undefined || !at.anyParked) return document;
-    return { ...document, parked: at.isParked.get(paymentId) !== undefined };
+    return document && { ...document, parked: at.isParked.get(paymentId) !== undefined };
   };
   const documentOf = (paymentId: string): PaymentDocument | undefined =>
     run((at) => documentAt(at, paymentId));
@@ -70,7 +69,7 @@ export const createReader = (
     },
     getAny: async (paymentId) => documentOf(paymentId),
     search: async (search, limit) => {
-      const page = await elsewhere(() => searches.search(search, limit));
+      const page = await elsewhere(() => threads.search(search, limit));
       for (const { paymentId, damaged } of page.documents) if (damaged) report(paymentId);
       return page;
     },
@@ -91,10 +90,10 @@ export const createReader = (
         const unlisted = unlistedBy(at, paymentId);
         return { row, whole: at.rowCheck.holds(row, rowCheck), parked, unlisted };
       }),
-    indexDamage: (signal) => elsewhere(() => searches.indexDamage(signal)),
+    indexDamage: (signal) => elsewhere(() => threads.indexDamage(signal)),
     idsAfter: async (paymentId, limit) =>
       run((at) => at.idsAfter.all(paymentId ?? '', limit).map((row) => row.paymentId as string)),
     onDamage,
-    checksum: () => elsewhere(searches.checksum),
+    checksum: () => elsewhere(threads.checksum),
   };
 };

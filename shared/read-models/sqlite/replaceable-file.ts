@@ -11,7 +11,7 @@ import {
   type SqliteReadModelsOptions,
   unavailable,
 } from './connection.ts';
-import type { Checkpoints } from './search-thread.ts';
+import type { Checkpoints } from './file-threads.ts';
 
 /** Keeps the file that a rename takes away: freeing the blocks of a large one takes 0.1 s. */
 const keepOpen = (file: string): (() => void) => {

@@ -1,5 +1,5 @@
 /**
- * The jobs of the threads beside a read models' file (search-thread.ts), each over a connection of its own:
+ * The jobs of the threads beside a read models' file (file-threads.ts), each over a connection of its own:
  * the search, the checksum, the comparison of the indexes, and the checkpoint of the write-ahead log.
  * Each throws SQLite's errors.
  */
@@ -7,7 +7,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Scan } from '../../runtime/scan.ts';
 import { movePages, openReadModelsToRead, openReadModelsWal } from '../../runtime/sqlite.ts';
-import { type DocumentRow, startChecksum } from '../document-row.ts';
+import { contentOfColumns, startChecksum } from '../document-row.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
 import { createRowCheck } from '../row-check.ts';
 import { prepareIndexChecks, ROW } from './schema.ts';
@@ -34,8 +34,13 @@ export const checksum: Scan<File, never, ReadModelsChecksum> = async ({ file }) 
   using db = openReadModelsToRead(file);
   const sum = startChecksum();
   // One statement: what is written meanwhile is not read.
-  for (const row of db.prepare(`SELECT ${ROW} FROM payment`).iterate())
-    sum.add(row as unknown as DocumentRow);
+  const rows = db.prepare(`SELECT ${ROW} FROM payment`);
+  rows.setReturnArrays(true);
+  // No event is applied meanwhile: objects would take half as long again.
+  for (const row of rows.iterate() as unknown as Iterable<unknown[]>) {
+    const [_rowCheck, body] = row.splice(-2) as [string, string];
+    sum.addContent(contentOfColumns(row, body));
+  }
   return sum.result();
 };
 
@@ -77,6 +82,7 @@ export const indexDamage: Scan<File, never, string | undefined> = async ({ file 
 
 /** One checkpoint of the file; the next one moves what this one left. */
 export const moveLog: Scan<File, never, void> = async ({ file }) => {
-  using db = openReadModelsWal(pathToFileURL(file).href);
+  // A file that is gone is not made again.
+  using db = openReadModelsWal(`${pathToFileURL(file).href}?mode=rw`);
   movePages(db);
 };

@@ -21,7 +21,7 @@ export const INDEXED_STATUSES = ['AUTHORIZED', 'FAILED', 'REFUNDED', 'VOIDED'] a
 export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'${one}'`).join(', ')})`;
 
 /** Of all payments, or of those that `of` holds for. */
-export type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
+type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
 
 /**
  * The indexes by which payments are searched. One of last4 would cost a new payment a third of its time,
@@ -50,7 +50,7 @@ const SEARCHED: readonly PaymentIndex[] = [
 ];
 
 /** With the one that SQLite makes of the primary key. */
-export const PAYMENT_INDEXES: readonly PaymentIndex[] = [
+const PAYMENT_INDEXES: readonly PaymentIndex[] = [
   { name: 'sqlite_autoindex_payment_1', columns: ['payment_id'] },
   ...SEARCHED,
 ];
@@ -94,6 +94,7 @@ export const schemaOf = (keyId: string): string => `
 
 export type CheckedRow = DocumentRow & { rowCheck: string };
 
+/** The columns of CheckedRow: those of `columnsOf`, the check, the body. */
 export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped('revision')} AS revision,
   status, created_at AS createdAt, ${capped('amount')} AS amount, last4,
   merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
@@ -110,8 +111,6 @@ const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {
 const entriesSql = ({ name, of = 'TRUE' }: PaymentIndex): string =>
   `SELECT count(*) AS entries FROM payment INDEXED BY ${name} WHERE ${of}`;
 
-export type IndexCounts = { index: string; rows: number; found: number };
-
 /**
  * Lists and searches find payments by an index alone, so a damaged one leaves payments out, and no error
  * says so (ADR-0121). For a file that has all its indexes; each call throws SQLite's errors.
@@ -122,7 +121,8 @@ export const prepareIndexChecks = (db: DatabaseSync) => {
     db.prepare(rowsSql(index)),
   ]);
   return {
-    counts: (after: number, upTo: number): IndexCounts[] =>
+    /** Between two rowids. */
+    counts: (after: number, upTo: number) =>
       rows.map(([index, statement]) => {
         const counted = statement.get(after, upTo);
         return { index, rows: Number(counted?.rows), found: Number(counted?.found) };

@@ -6,9 +6,9 @@ import type { ReadModelChange, ReadModelsWriter } from '../port.ts';
 import type { DamageReports } from '../row-check.ts';
 import type { Caches } from './caches.ts';
 import type { Connection } from './connection.ts';
+import type { Checkpoints } from './file-threads.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { CheckedRow } from './schema.ts';
-import type { Checkpoints } from './search-thread.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
 
@@ -20,7 +20,7 @@ const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): Ch
 /** False when the file had the document at this revision already. */
 const writeRow = (at: Connection, row: CheckedRow): boolean => {
   const { changes } = at.write.run(...columnsOf(row), row.rowCheck, row.body);
-  if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
+  at.unpark.run(row.paymentId, row.revision);
   return changes === 1;
 };
 
@@ -36,7 +36,6 @@ const makeWay = (at: Connection, { paymentId, readModel }: Repair): void => {
 const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void => {
   const { paymentId, revision, reason, time } = change;
   at.park.run(paymentId, revision, reason, time, paymentId, revision);
-  at.anyParked = true;
 };
 
 /** Returns the read models that were written, not those that were skipped. */

@@ -15,7 +15,7 @@ import {
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
-import { readPage } from '../../../shared/event-store/read-page.ts';
+import { readPage } from '../../../shared/event-store/scan-log.ts';
 import { verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import type { AppendFault, Drop, Fault } from '../../support/eventstoredb-stand-in/faults.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';

@@ -1,4 +1,7 @@
-/** Searches, and what else takes long, in threads: no request waits for them (ADR-0185). */
+/**
+ * The threads beside the read models' file, with connections of their own, for searches and all else that
+ * takes long: however many payments a search looks at, no request waits for it (ADR-0185).
+ */
 import { resultOf, type ScanOrder } from '../../runtime/scan.ts';
 import { createScanThread, type ScanThread } from '../../runtime/scan-thread.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
@@ -17,8 +20,11 @@ const ended = (error: Error): never => {
   throw error.name === 'ScanThreadEnded' ? new ReadModelsUnavailable(error.message) : error;
 };
 
-/** Nothing opens before the first search. Throws SQLite's errors, and ReadModelsUnavailable. */
-export const createSearches = ({
+/**
+ * Over the file that the options name; nothing is opened before the first call. Each sees everything that
+ * was committed before it, and throws SQLite's errors, and ReadModelsUnavailable where its thread is gone.
+ */
+export const createFileThreads = ({
   file,
   secrets,
   searchBounds: bounds,
@@ -71,7 +77,7 @@ export const createSearches = ({
   };
 };
 
-export type Searches = ReturnType<typeof createSearches>;
+export type FileThreads = ReturnType<typeof createFileThreads>;
 
 /** 8 MB: a longer log keeps a batch waiting for longer, of a shorter one more pages are moved twice. */
 const DUE_AT_PAGES = 2_000;
