@@ -121,7 +121,6 @@ export const prepareIndexChecks = (db: DatabaseSync) => {
     db.prepare(rowsSql(index)),
   ]);
   return {
-    /** Between two rowids. */
     counts: (after: number, upTo: number) =>
       rows.map(([index, statement]) => {
         const counted = statement.get(after, upTo);
