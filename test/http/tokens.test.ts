@@ -7,8 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
-import { createVerifiedTokens } from '../../shared/http/auth/seen-tokens.ts';
-import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/tokens.ts';
+import {
+  createAuthenticator,
+  createSeenTokens,
+  type TokenSettings,
+} from '../../shared/http/auth/tokens.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = 'a shared secret of 32 bytes, or so';
@@ -392,21 +395,21 @@ describe('gaps §10: verified tokens are remembered', () => {
   const principal: Principal = { merchantId: 'm', actor: 'm', scopes: undefined };
 
   test('until the second of exp, and no longer than a key set is kept', () => {
-    const tokens = createVerifiedTokens(60_000);
-    tokens.keep('a', principal, 1_000, 990_000);
+    const tokens = createSeenTokens<Principal>(60_000);
+    tokens.keep('a', principal, 990_000, 1_000_000);
     expect(tokens.find('a', 999_999)).toBe(principal);
     expect(tokens.find('a', 1_000_000)).toBeUndefined();
-    tokens.keep('b', principal, 1_000.5, 990_000);
+    tokens.keep('b', principal, 990_000, 1_000_500);
     expect(tokens.find('b', 1_000_499)).toBe(principal);
     expect(tokens.find('b', 1_000_500)).toBeUndefined();
-    tokens.keep('c', principal, 10_000, 0);
+    tokens.keep('c', principal, 0, 10_000_000);
     expect(tokens.find('c', 59_999)).toBe(principal);
     expect(tokens.find('c', 60_000)).toBeUndefined();
   });
 
   test('only so many, the oldest is forgotten first', () => {
-    const tokens = createVerifiedTokens(60_000, 2);
-    for (const digest of ['a', 'b', 'c']) tokens.keep(digest, principal, 10_000, 0);
+    const tokens = createSeenTokens<Principal>(60_000, 2);
+    for (const digest of ['a', 'b', 'c']) tokens.keep(digest, principal, 0, 10_000_000);
     expect(['a', 'b', 'c'].map((digest) => tokens.find(digest, 1))).toEqual([
       undefined,
       principal,

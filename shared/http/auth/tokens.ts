@@ -1,4 +1,5 @@
 /** Bearer tokens (gaps §10): a JWT becomes the merchant, the actor and their rights. */
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
   type CryptoKey,
@@ -10,6 +11,7 @@ import {
   type JWTVerifyResult,
   jwtVerify,
 } from 'jose';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import {
   LOCAL_KEY_ALGORITHM,
   PUBLIC_KEY_ALGORITHMS,
@@ -19,12 +21,13 @@ import { soleHeader } from '../headers.ts';
 import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
 import { type Principal, principalOf, type Scope } from './principal.ts';
-import {
-  type Authentication,
-  createRejectedTokens,
-  createVerifiedTokens,
-  digestOf,
-} from './seen-tokens.ts';
+
+/** The result of checking a request's Authorization header. */
+export type Authentication =
+  | { ok: true; principal: Principal }
+  | { ok: false; details: string[] }
+  /** The issuer's keys are out of reach, so the token could not be checked. */
+  | { ok: 'unknown' };
 
 type KeySource =
   | { kind: 'secret'; secret: string }
@@ -63,6 +66,23 @@ const UNCHECKED: Authentication = { ok: 'unknown' };
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
 /** How long a key that its issuer withdrew is still believed for a token seen before. */
 const KEY_SET_RECHECK_MS = 60_000;
+/** A rejected token is checked anew soon: an issuer may put a new key under an old name. */
+const REJECTED_MS = 10_000;
+const SEEN_MAX = 10_000;
+
+/** What was found of tokens. They are kept by digest, so that no token stays in memory. */
+export const createSeenTokens = <T extends object>(keptMs: number, seenMax = SEEN_MAX) => {
+  const entries = createBoundedMap<{ known: T; untilMs: number }>(seenMax);
+  return {
+    find: (digest: string, nowMs: number): T | undefined => {
+      const entry = entries.get(digest);
+      return entry !== undefined && nowMs < entry.untilMs ? entry.known : undefined;
+    },
+    keep: (digest: string, known: T, nowMs: number, untilMs = Number.POSITIVE_INFINITY): void => {
+      entries.set(digest, { known, untilMs: Math.min(untilMs, nowMs + keptMs) });
+    },
+  };
+};
 
 type Verification = {
   key: CryptoKey | IssuerKeys['find'];
@@ -138,8 +158,8 @@ export const createAuthenticator = async (
 ): Promise<Authenticator> => {
   const verification = await verificationBy(settings, onFailure);
   const { key, algorithms, recheckMs, outdatedSeconds = () => 0 } = verification;
-  const verified = createVerifiedTokens(recheckMs);
-  const rejections = createRejectedTokens();
+  const verified = createSeenTokens<Principal>(recheckMs);
+  const rejections = createSeenTokens<Authentication>(REJECTED_MS);
   const options = {
     algorithms,
     requiredClaims: ['exp'],
@@ -169,7 +189,7 @@ export const createAuthenticator = async (
     const principal = principalOf(payload, settings.merchantClaims);
     if (principal === undefined) return MALFORMED;
     const until = { ...principal, expiresAtSeconds: exp };
-    verified.keep(digest, until, exp, nowMs);
+    verified.keep(digest, until, nowMs, exp * 1000);
     return { ok: true, principal: until };
   };
 
@@ -197,7 +217,7 @@ export const createAuthenticator = async (
       if (header === undefined || header === '') return MISSING;
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
       if (token === undefined) return MALFORMED;
-      const digest = digestOf(token);
+      const digest = hash('sha256', token, 'base64');
       const nowMs = Date.now();
       const principal = verified.find(digest, nowMs);
       if (principal !== undefined) return { ok: true, principal };
