@@ -1,17 +1,16 @@
 /** Bearer tokens (gaps §10): a JWT becomes the merchant, the actor and their rights. */
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import {
   type CryptoKey,
   createLocalJWKSet,
   errors,
   type FlattenedJWSInput,
-  type JSONWebKeySet,
   type JWTHeaderParameters,
   type JWTVerifyResult,
   jwtVerify,
 } from 'jose';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import type { TokenKeys } from '../../runtime/config.ts';
 import {
   LOCAL_KEY_ALGORITHM,
   PUBLIC_KEY_ALGORITHMS,
@@ -29,14 +28,8 @@ export type Authentication =
   /** The issuer's keys are out of reach, so the token could not be checked. */
   | { ok: 'unknown' };
 
-type KeySource =
-  | { kind: 'secret'; secret: string }
-  | { kind: 'jwks-url'; url: string }
-  | { kind: 'jwks-file'; path: string }
-  | { kind: 'local'; folder: string };
-
 export type TokenSettings = {
-  keys: KeySource;
+  keys: TokenKeys;
   merchantClaims: readonly string[];
   issuer?: string | undefined;
   audience?: string | undefined;
@@ -91,14 +84,6 @@ type Verification = {
   outdatedSeconds?: IssuerKeys['outdatedSeconds'];
 };
 
-const keySetFrom = (path: string): IssuerKeys['find'] => {
-  try {
-    return createLocalJWKSet(JSON.parse(readFileSync(path, 'utf8')) as JSONWebKeySet);
-  } catch (error) {
-    throw new Error('JWT_JWKS_FILE: the file holds no JSON Web Key Set', { cause: error });
-  }
-};
-
 const verificationBy = async (
   { keys, algorithms }: TokenSettings,
   onFailure?: (error: unknown) => void,
@@ -109,7 +94,7 @@ const verificationBy = async (
     case 'secret':
       return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM], recheckMs };
     case 'jwks-file':
-      return { key: keySetFrom(keys.path), algorithms: allowed, recheckMs };
+      return { key: createLocalJWKSet(keys.jwks), algorithms: allowed, recheckMs };
     case 'jwks-url': {
       const { find, outdatedSeconds } = followIssuerKeys({ url: keys.url, onFailure });
       return { key: find, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS, outdatedSeconds };
@@ -151,7 +136,7 @@ const hasPlainSignature = (token: string): boolean => {
 
 const BEARER = /^bearer +([^\s]+)$/i;
 
-/** Throws for an unusable key file; `onFailure` is called when the keys of an address fail to load. */
+/** Throws DataFolderRefused for a damaged local key; `onFailure` is called when the keys of an address fail to load. */
 export const createAuthenticator = async (
   settings: TokenSettings,
   onFailure?: (error: unknown) => void,
