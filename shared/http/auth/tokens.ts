@@ -80,7 +80,8 @@ export const createSeenTokens = <T extends object>(keptMs: number, seenMax = SEE
 type Verification = {
   key: CryptoKey | IssuerKeys['find'];
   algorithms: string[];
-  recheckMs: number;
+  /** Left out for keys that never change. */
+  recheckMs?: number;
   outdatedSeconds?: IssuerKeys['outdatedSeconds'];
 };
 
@@ -88,13 +89,12 @@ const verificationBy = async (
   { keys, algorithms }: TokenSettings,
   onFailure?: (error: unknown) => void,
 ): Promise<Verification> => {
-  const recheckMs = Number.POSITIVE_INFINITY;
   const allowed = PUBLIC_KEY_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
   switch (keys.kind) {
     case 'secret':
-      return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM], recheckMs };
+      return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM] };
     case 'jwks-file':
-      return { key: createLocalJWKSet(keys.jwks), algorithms: allowed, recheckMs };
+      return { key: createLocalJWKSet(keys.jwks), algorithms: allowed };
     case 'jwks-url': {
       const { find, outdatedSeconds } = followIssuerKeys({ url: keys.url, onFailure });
       return { key: find, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS, outdatedSeconds };
@@ -104,7 +104,6 @@ const verificationBy = async (
       return {
         key: createLocalJWKSet({ keys: [publicJwk] }),
         algorithms: [LOCAL_KEY_ALGORITHM],
-        recheckMs,
       };
     }
   }
@@ -141,9 +140,8 @@ export const createAuthenticator = async (
   settings: TokenSettings,
   onFailure?: (error: unknown) => void,
 ): Promise<Authenticator> => {
-  const verification = await verificationBy(settings, onFailure);
-  const { key, algorithms, recheckMs, outdatedSeconds = () => 0 } = verification;
-  const verified = createSeenTokens<Principal>(recheckMs);
+  const { key, algorithms, recheckMs, outdatedSeconds } = await verificationBy(settings, onFailure);
+  const verified = createSeenTokens<Principal>(recheckMs ?? Number.POSITIVE_INFINITY);
   const rejections = createSeenTokens<Authentication>(REJECTED_MS);
   const options = {
     algorithms,
@@ -196,7 +194,7 @@ export const createAuthenticator = async (
   };
 
   return {
-    keysOutdatedSeconds: outdatedSeconds,
+    keysOutdatedSeconds: outdatedSeconds ?? (() => 0),
     authenticate: (rawHeaders, mayLoad = () => true) => {
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
