@@ -62,10 +62,10 @@ const inStepWith =
     return () => behind;
   };
 
-const watchCommits = (metrics: Metrics, store: Pick<OpenedStore, 'commits'>): void => {
+const watchCommits = (metrics: Metrics, engine: Pick<OpenedStore, 'commits'>): void => {
   let commitsSeen = 0;
   metrics.beforeScrape(() => {
-    const commits = store.commits() ?? commitsSeen;
+    const commits = engine.commits() ?? commitsSeen;
     metrics.appendBatches.inc(commits - commitsSeen);
     commitsSeen = commits;
   });
@@ -82,12 +82,13 @@ const openSides = async (
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
-  const opened = await openEventStore({ ...drivers, metrics });
+  const { store: ownStore, ...engine } = await openEventStore({ ...drivers, metrics });
   const secrets = secretsOf(config, config.idempotencySecret ?? (await idempotencySecret(folder)));
   const identities = createIdentities(secrets);
-  const checked = await withCheckedSecret(opened.store, identities, onFatal);
-  const freshness = trackFreshness(wrapStore(checked));
-  // Every append of this process goes through it.
+  const freshness = trackFreshness(
+    wrapStore(await withCheckedSecret(ownStore, identities, onFatal)),
+  );
+  // Wrapped once: every append of this process goes through it.
   const { store } = freshness;
   const readModels = wrapReadModels(await openReadModels(drivers, secrets));
   const deliveries = await openDeliveries(drivers);
@@ -105,21 +106,21 @@ const openSides = async (
       secret: projection.webhookSecret,
       kindOf: addressKinds(config.webhooks.allowedNetworks),
     },
-    sharedStore: opened.shared,
+    sharedStore: engine.shared,
     readModels: { ...readModels, waitForRevision: projector.waitForRevision },
     identities,
     provider: wrapProvider(
       await openFileIn(folder, 'provider-ledger.sqlite', (file) => openProvider(config, log, file)),
     ),
   });
-  watchCommits(metrics, opened);
-  return { ...own, opened, readModels, projection, commands };
+  watchCommits(metrics, engine);
+  return { ...own, engine, readModels, projection, commands };
 };
 
 type Sides = Awaited<ReturnType<typeof openSides>>;
 
 const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> => {
-  const { config, log, metrics, store, opened, readModels, projection, commands } = sides;
+  const { config, log, metrics, store, engine, readModels, projection, commands } = sides;
   const { projector, verification, sealer } = projection;
   const authHooks = await openAuthHooks(config, { log, metrics });
   commands.register(app, authHooks);
@@ -137,17 +138,17 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
     store,
     readModels,
     webhookSecret: projection.webhookSecret,
-    behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
+    behind: engine.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
   registerConsole(app, config.tokens.merchantClaims);
 };
 
 /** Ready while the event store is up and the projector moves; no other engine stops all requests. */
 const readiness =
-  (app: FastifyInstance, { config, opened, projection, commands }: Sides) =>
+  (app: FastifyInstance, { config, engine, projection, commands }: Sides) =>
   async () => {
-    const position = opened.shared ? {} : { position: opened.lastPosition() ?? '0' };
-    const eventStore = await engineState(opened.ping, position);
+    const position = engine.shared ? {} : { position: engine.lastPosition() ?? '0' };
+    const eventStore = await engineState(engine.ping, position);
     const simulated = config.provider.kind === 'simulator';
     const { projection: readModels, relay, webhooks } = projection.states();
     const isStuck = projection.projector.status().stuck;
@@ -167,18 +168,18 @@ export const openService = async (
   wrappers: Wrappers = {},
 ): Promise<Service> => {
   const sides = await openSides(config, folder, log, onFatal, wrappers);
-  const { metrics, opened, store, readModels, projection, commands } = sides;
+  const { metrics, engine, store, readModels, projection, commands } = sides;
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
   await registerApis(app, sides);
   registerHealth(app, { metrics, ready: readiness(app, sides) });
   await commands.start(projection.projector.caughtUp);
   return {
     app,
-    eventsAtStart: Number(opened.lastPosition() ?? 0),
+    eventsAtStart: Number(engine.lastPosition() ?? 0),
     warnings: [...folder.warnings, ...readOnlyWarnings(commands)],
     giveUp: async () => {
       // A file never stands still, and appends to it are kept until the end.
-      if (opened.shared) await store.close();
+      if (engine.shared) await store.close();
     },
     stop: async () => {
       commands.beginStop();

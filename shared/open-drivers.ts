@@ -11,7 +11,7 @@ import { isTracing, withSpan } from './runtime/tracing.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
-export const tracedStore = (store: EventStore, system: string): EventStore => {
+const tracedStore = (store: EventStore, system: string): EventStore => {
   const spanOf = (operation: 'append' | 'read', stream: string) => ({
     name: `${operation} ${familyOf(stream)}`,
     kind: 'client' as const,

@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
 import { openDeliveries } from '../../shared/open-deliveries.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { takeLowPriority } from '../../shared/runtime/low-priority.ts';
+import { takeLowPriority } from '../../shared/runtime/slices.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { spanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';

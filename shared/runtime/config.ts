@@ -15,7 +15,7 @@ import type { ParsedSettings } from './settings/table.ts';
 export type TokenKeys =
   | { kind: 'secret'; secret: string }
   | { kind: 'jwks-url'; url: string }
-  | { kind: 'jwks-file'; path: string; jwks: { keys: Record<string, unknown>[] } }
+  | { kind: 'jwks-file'; jwks: { keys: Record<string, unknown>[] } }
   /** In the data folder, made on first use. */
   | { kind: 'local'; folder: string };
 

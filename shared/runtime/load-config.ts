@@ -17,7 +17,7 @@ const readKeys = (path: string, report: Report): TokenKeys | undefined => {
   if (read === undefined) return undefined;
   const keys = (read.value as { keys?: unknown } | null)?.keys;
   return Array.isArray(keys) && keys.length > 0 && keys.every(isPublicKey)
-    ? { kind: 'jwks-file', path, jwks: { keys } }
+    ? { kind: 'jwks-file', jwks: { keys } }
     : report('must name a JWK set of public keys');
 };
 

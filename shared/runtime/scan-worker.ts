@@ -1,5 +1,4 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { takeLowPriority } from './low-priority.ts';
 import {
   errorFrom,
   type FromThread,
@@ -8,6 +7,7 @@ import {
   stepsOf,
   type ToThread,
 } from './scan.ts';
+import { takeLowPriority } from './slices.ts';
 
 type Begin = Pick<ScanOrder, 'module' | 'job' | 'args'> & { port: MessagePort };
 

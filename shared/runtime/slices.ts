@@ -1,4 +1,7 @@
-/** Long loops let other work run in between: a payment can have thousands of events (gaps §18). */
+/** Long work lets other work run: a payment can have thousands of events (gaps §18). */
+import { readlinkSync } from 'node:fs';
+import { constants, getPriority, setPriority } from 'node:os';
+import { basename } from 'node:path';
 import { setImmediate as immediate } from 'node:timers/promises';
 
 const SLICE = 100;
@@ -31,4 +34,12 @@ export const fewAtOnce = async <T>(
   for (let at = 0; at < ids.length; at += AT_ONCE)
     results.push(...(await Promise.all(ids.slice(at, at + AT_ONCE).map(look))));
   return results;
+};
+
+/** Only Linux has a priority for each thread. */
+export const takeLowPriority = (by: number): void => {
+  try {
+    const thread = Number(basename(readlinkSync('/proc/thread-self')));
+    setPriority(thread, Math.min(getPriority(thread) + by, constants.priority.PRIORITY_LOW));
+  } catch {}
 };

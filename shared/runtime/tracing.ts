@@ -42,7 +42,7 @@ export const receivedTraceparent = (text: unknown): TraceParent | undefined => {
   return place;
 };
 
-export const traceparentOf = ({ traceId, spanId, isSampled }: TraceParent): string =>
+const traceparentOf = ({ traceId, spanId, isSampled }: TraceParent): string =>
   `${VERSION}-${traceId}-${spanId}-0${isSampled ? 1 : 0}`;
 
 const KINDS = {

@@ -199,7 +199,6 @@ describe('settings: what is set and right', () => {
     const JWT_JWKS_FILE = fileWith('jwks.json', JSON.stringify({ keys: [publicKey] }));
     expect(load({ JWT_JWKS_FILE }).tokens.keys).toEqual({
       kind: 'jwks-file',
-      path: JWT_JWKS_FILE,
       jwks: { keys: [publicKey] },
     });
   });

@@ -6,8 +6,13 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
 import type { Principal, Scope } from './principal.ts';
 import { createRateLimiter, type Rate, senderOf } from './rate-limit.ts';
-import type { Authentication } from './seen-tokens.ts';
-import { type Authenticator, createAuthenticator, isOfMerchants, mayUse } from './tokens.ts';
+import {
+  type Authentication,
+  type Authenticator,
+  createAuthenticator,
+  isOfMerchants,
+  mayUse,
+} from './tokens.ts';
 
 type AuthOptions = {
   authenticator: Pick<Authenticator, 'authenticate'>;

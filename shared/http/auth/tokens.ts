@@ -1,15 +1,16 @@
 /** Bearer tokens (gaps §10): a JWT becomes the merchant, the actor and their rights. */
-import { readFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
 import {
   type CryptoKey,
   createLocalJWKSet,
   errors,
   type FlattenedJWSInput,
-  type JSONWebKeySet,
   type JWTHeaderParameters,
   type JWTVerifyResult,
   jwtVerify,
 } from 'jose';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import type { TokenKeys } from '../../runtime/config.ts';
 import {
   LOCAL_KEY_ALGORITHM,
   PUBLIC_KEY_ALGORITHMS,
@@ -19,21 +20,16 @@ import { soleHeader } from '../headers.ts';
 import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
 import { type Principal, principalOf, type Scope } from './principal.ts';
-import {
-  type Authentication,
-  createRejectedTokens,
-  createVerifiedTokens,
-  digestOf,
-} from './seen-tokens.ts';
 
-type KeySource =
-  | { kind: 'secret'; secret: string }
-  | { kind: 'jwks-url'; url: string }
-  | { kind: 'jwks-file'; path: string }
-  | { kind: 'local'; folder: string };
+/** The result of checking a request's Authorization header. */
+export type Authentication =
+  | { ok: true; principal: Principal }
+  | { ok: false; details: string[] }
+  /** The issuer's keys are out of reach, so the token could not be checked. */
+  | { ok: 'unknown' };
 
 export type TokenSettings = {
-  keys: KeySource;
+  keys: TokenKeys;
   merchantClaims: readonly string[];
   issuer?: string | undefined;
   audience?: string | undefined;
@@ -63,33 +59,42 @@ const UNCHECKED: Authentication = { ok: 'unknown' };
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
 /** How long a key that its issuer withdrew is still believed for a token seen before. */
 const KEY_SET_RECHECK_MS = 60_000;
+/** A rejected token is checked anew soon: an issuer may put a new key under an old name. */
+const REJECTED_MS = 10_000;
+const SEEN_MAX = 10_000;
+
+/** What was found of tokens. They are kept by digest, so that no token stays in memory. */
+export const createSeenTokens = <T extends object>(keptMs: number, seenMax = SEEN_MAX) => {
+  const entries = createBoundedMap<{ known: T; untilMs: number }>(seenMax);
+  return {
+    find: (digest: string, nowMs: number): T | undefined => {
+      const entry = entries.get(digest);
+      return entry !== undefined && nowMs < entry.untilMs ? entry.known : undefined;
+    },
+    keep: (digest: string, known: T, nowMs: number, untilMs = Number.POSITIVE_INFINITY): void => {
+      entries.set(digest, { known, untilMs: Math.min(untilMs, nowMs + keptMs) });
+    },
+  };
+};
 
 type Verification = {
   key: CryptoKey | IssuerKeys['find'];
   algorithms: string[];
-  recheckMs: number;
+  /** Left out for keys that never change. */
+  recheckMs?: number;
   outdatedSeconds?: IssuerKeys['outdatedSeconds'];
-};
-
-const keySetFrom = (path: string): IssuerKeys['find'] => {
-  try {
-    return createLocalJWKSet(JSON.parse(readFileSync(path, 'utf8')) as JSONWebKeySet);
-  } catch (error) {
-    throw new Error('JWT_JWKS_FILE: the file holds no JSON Web Key Set', { cause: error });
-  }
 };
 
 const verificationBy = async (
   { keys, algorithms }: TokenSettings,
   onFailure?: (error: unknown) => void,
 ): Promise<Verification> => {
-  const recheckMs = Number.POSITIVE_INFINITY;
   const allowed = PUBLIC_KEY_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
   switch (keys.kind) {
     case 'secret':
-      return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM], recheckMs };
+      return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM] };
     case 'jwks-file':
-      return { key: keySetFrom(keys.path), algorithms: allowed, recheckMs };
+      return { key: createLocalJWKSet(keys.jwks), algorithms: allowed };
     case 'jwks-url': {
       const { find, outdatedSeconds } = followIssuerKeys({ url: keys.url, onFailure });
       return { key: find, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS, outdatedSeconds };
@@ -99,7 +104,6 @@ const verificationBy = async (
       return {
         key: createLocalJWKSet({ keys: [publicJwk] }),
         algorithms: [LOCAL_KEY_ALGORITHM],
-        recheckMs,
       };
     }
   }
@@ -131,15 +135,14 @@ const hasPlainSignature = (token: string): boolean => {
 
 const BEARER = /^bearer +([^\s]+)$/i;
 
-/** Throws for an unusable key file; `onFailure` is called when the keys of an address fail to load. */
+/** Throws DataFolderRefused for a damaged local key; `onFailure` is called when the keys of an address fail to load. */
 export const createAuthenticator = async (
   settings: TokenSettings,
   onFailure?: (error: unknown) => void,
 ): Promise<Authenticator> => {
-  const verification = await verificationBy(settings, onFailure);
-  const { key, algorithms, recheckMs, outdatedSeconds = () => 0 } = verification;
-  const verified = createVerifiedTokens(recheckMs);
-  const rejections = createRejectedTokens();
+  const { key, algorithms, recheckMs, outdatedSeconds } = await verificationBy(settings, onFailure);
+  const verified = createSeenTokens<Principal>(recheckMs ?? Number.POSITIVE_INFINITY);
+  const rejections = createSeenTokens<Authentication>(REJECTED_MS);
   const options = {
     algorithms,
     requiredClaims: ['exp'],
@@ -169,7 +172,7 @@ export const createAuthenticator = async (
     const principal = principalOf(payload, settings.merchantClaims);
     if (principal === undefined) return MALFORMED;
     const until = { ...principal, expiresAtSeconds: exp };
-    verified.keep(digest, until, exp, nowMs);
+    verified.keep(digest, until, nowMs, exp * 1000);
     return { ok: true, principal: until };
   };
 
@@ -191,13 +194,13 @@ export const createAuthenticator = async (
   };
 
   return {
-    keysOutdatedSeconds: outdatedSeconds,
+    keysOutdatedSeconds: outdatedSeconds ?? (() => 0),
     authenticate: (rawHeaders, mayLoad = () => true) => {
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
       if (token === undefined) return MALFORMED;
-      const digest = digestOf(token);
+      const digest = hash('sha256', token, 'base64');
       const nowMs = Date.now();
       const principal = verified.find(digest, nowMs);
       if (principal !== undefined) return { ok: true, principal };

@@ -8,12 +8,13 @@ import {
   timesOf,
 } from './defaults.ts';
 import { eventStoreAddressProblems } from './event-store-address.ts';
-import { type ParsedSettings, PLAINTEXT_ENGINES } from './table.ts';
+import type { ParsedSettings, PLAINTEXT_ENGINES } from './table.ts';
 
-type Rule = readonly [isBroken: boolean, problem: string];
+/** A problem, and whether there is one. */
+type Rules = Readonly<Record<string, boolean>>;
 
-const problemsOf = (rules: readonly Rule[]): string[] =>
-  rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
+const problemsOf = (rules: Rules): string[] =>
+  Object.keys(rules).filter((problem) => rules[problem]);
 
 const SECRET_BYTES_MIN = 32;
 const isShort = (secret: string | undefined): boolean =>
@@ -28,42 +29,31 @@ const isPlainHttp = (url: string | undefined): boolean => {
 };
 
 /** Card numbers must not travel in the clear. */
-const providerRules = (parsed: ParsedSettings): Rule[] => {
+const providerRules = (parsed: ParsedSettings): Rules => {
   const { PROVIDER: provider, PROVIDER_URL: url, PROVIDER_ALLOW_HTTP: allowsHttp } = parsed;
   const { timeoutMs, requestBudgetMs } = timesOf(parsed);
-  return [
-    [
+  return {
+    [`PROVIDER_TIMEOUT_MS (${timeoutMs}) must not be above REQUEST_BUDGET_MS (${requestBudgetMs})`]:
       timeoutMs > requestBudgetMs,
-      `PROVIDER_TIMEOUT_MS (${timeoutMs}) must not be above REQUEST_BUDGET_MS (${requestBudgetMs})`,
-    ],
-    [
-      isPlainHttp(url) && !allowsHttp,
-      'PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)',
-    ],
-    [provider === 'http' && url === undefined, 'PROVIDER_URL must be set with PROVIDER=http'],
-    [
+    'PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)': isPlainHttp(url) && !allowsHttp,
+    'PROVIDER_URL must be set with PROVIDER=http': provider === 'http' && url === undefined,
+    [`PROVIDER_URL must not be set with PROVIDER=${provider}`]:
       provider !== undefined && provider !== 'http' && url !== undefined,
-      `PROVIDER_URL must not be set with PROVIDER=${provider}`,
-    ],
-  ];
+  };
 };
 
-const stripeRules = (parsed: ParsedSettings): Rule[] => {
-  if (providerKindOf(parsed) !== 'stripe') return [];
+const stripeRules = (parsed: ParsedSettings): Rules => {
+  if (providerKindOf(parsed) !== 'stripe') return {};
   const { STRIPE_SECRET_KEY: key } = parsed;
   const isLive = key !== undefined && isLiveKey(key);
-  return [
-    [key === undefined, 'STRIPE_SECRET_KEY must be set with PROVIDER=stripe'],
-    [
+  return {
+    'STRIPE_SECRET_KEY must be set with PROVIDER=stripe': key === undefined,
+    'STRIPE_SECRET_KEY is a live key: money would move (set STRIPE_LIVE=true)':
       isLive && !parsed.STRIPE_LIVE,
-      'STRIPE_SECRET_KEY is a live key: money would move (set STRIPE_LIVE=true)',
-    ],
-    [
+    'STRIPE_TEST_TOKENS must not be true with a live key':
       isLive && parsed.STRIPE_TEST_TOKENS === true,
-      'STRIPE_TEST_TOKENS must not be true with a live key',
-    ],
-    [isPlainHttp(parsed.STRIPE_API_URL), 'STRIPE_API_URL must be https'],
-  ];
+    'STRIPE_API_URL must be https': isPlainHttp(parsed.STRIPE_API_URL),
+  };
 };
 
 /** `%2F` begins the path of a socket file. */
@@ -89,42 +79,37 @@ const isMongoPlain = (url: string): boolean => {
 };
 
 /** Plain text can be read and changed on its way. */
-const plaintextRules = (parsed: ParsedSettings): Rule[] => {
+const plaintextRules = (parsed: ParsedSettings): Rules => {
   const { EVENTSTOREDB_URL: esdb, MONGODB_URL: mongo, KAFKA_BROKERS: brokers = [] } = parsed;
-  const engines: Record<(typeof PLAINTEXT_ENGINES)[number], readonly [boolean, string, string]> = {
-    eventstoredb: [
-      esdb !== undefined && parameterOf(esdb, 'tls') === 'false' && isElsewhere(hostsOf(esdb)),
-      'EVENTSTOREDB_URL',
-      'leave out tls=false',
-    ],
-    mongodb: [mongo !== undefined && isMongoPlain(mongo), 'MONGODB_URL', 'add tls=true'],
-    kafka: [!parsed.KAFKA_TLS && isElsewhere(brokers), 'KAFKA_BROKERS', 'set KAFKA_TLS=true'],
-    jwks: [isPlainHttp(parsed.JWT_JWKS_URL), 'JWT_JWKS_URL', 'use https'],
-  };
-  return PLAINTEXT_ENGINES.map((engine) => {
-    const [isPlain, setting, withTls] = engines[engine];
-    const isAllowed = parsed.PLAINTEXT_ALLOWED?.includes(engine) === true;
-    return [
-      isPlain && !isAllowed,
-      `${setting} must use TLS on a host other than loopback: ${withTls}, or set PLAINTEXT_ALLOWED=${engine}`,
-    ];
+  const rule = (
+    engine: (typeof PLAINTEXT_ENGINES)[number],
+    isPlain: boolean,
+    [setting, withTls]: readonly [string, string],
+  ): Rules => ({
+    [`${setting} must use TLS on a host other than loopback: ${withTls}, or set PLAINTEXT_ALLOWED=${engine}`]:
+      isPlain && parsed.PLAINTEXT_ALLOWED?.includes(engine) !== true,
   });
+  const isEventStorePlain =
+    esdb !== undefined && parameterOf(esdb, 'tls') === 'false' && isElsewhere(hostsOf(esdb));
+  const isKafkaPlain = !parsed.KAFKA_TLS && isElsewhere(brokers);
+  return {
+    ...rule('eventstoredb', isEventStorePlain, ['EVENTSTOREDB_URL', 'leave out tls=false']),
+    ...rule('mongodb', mongo !== undefined && isMongoPlain(mongo), ['MONGODB_URL', 'add tls=true']),
+    ...rule('kafka', isKafkaPlain, ['KAFKA_BROKERS', 'set KAFKA_TLS=true']),
+    ...rule('jwks', isPlainHttp(parsed.JWT_JWKS_URL), ['JWT_JWKS_URL', 'use https']),
+  };
 };
 
 const KAFKA_LOGIN = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
-const kafkaRules = (parsed: ParsedSettings): Rule[] => {
+const kafkaRules = (parsed: ParsedSettings): Rules => {
   const missing = KAFKA_LOGIN.filter((name) => parsed[name] === undefined);
-  return [
-    [
+  return {
+    [`${missing.join(', ')} must be set with the other settings of Kafka's login`]:
       missing.length > 0 && missing.length < KAFKA_LOGIN.length,
-      `${missing.join(', ')} must be set with the other settings of Kafka's login`,
-    ],
-    [
+    'KAFKA_TLS must be true with KAFKA_CA_FILE':
       parsed.KAFKA_CA_FILE !== undefined && !parsed.KAFKA_TLS,
-      'KAFKA_TLS must be true with KAFKA_CA_FILE',
-    ],
-  ];
+  };
 };
 
 export const engineProblems = (parsed: ParsedSettings): string[] => {
@@ -132,12 +117,12 @@ export const engineProblems = (parsed: ParsedSettings): string[] => {
   const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
   return [
     ...addressProblems.map((problem) => `EVENTSTOREDB_URL ${problem}`),
-    ...problemsOf([
+    ...problemsOf({
       ...providerRules(parsed),
       ...stripeRules(parsed),
       ...plaintextRules(parsed),
       ...kafkaRules(parsed),
-    ]),
+    }),
   ];
 };
 
@@ -155,81 +140,67 @@ export const tokenProblems = (parsed: ParsedSettings): string[] => {
   // A public key must never serve as an HMAC secret.
   const hasForeign = parsed.JWT_ALGORITHMS?.some((name) => !allowed.includes(name)) === true;
   const isByUrl = parsed.JWT_JWKS_URL !== undefined;
-  return problemsOf([
-    [sources.length > 1, `${sources.join(', ')} must not be set together`],
-    [
+  return problemsOf({
+    [`${sources.join(', ')} must not be set together`]: sources.length > 1,
+    [`JWT_ALGORITHMS must be of ${allowed.join(', ')} with these keys`]:
       sources.length <= 1 && hasForeign,
-      `JWT_ALGORITHMS must be of ${allowed.join(', ')} with these keys`,
-    ],
-    [isByUrl && parsed.JWT_ISSUER === undefined, 'JWT_ISSUER must be set with JWT_JWKS_URL'],
-    [isByUrl && parsed.JWT_AUDIENCE === undefined, 'JWT_AUDIENCE must be set with JWT_JWKS_URL'],
-  ]);
+    'JWT_ISSUER must be set with JWT_JWKS_URL': isByUrl && parsed.JWT_ISSUER === undefined,
+    'JWT_AUDIENCE must be set with JWT_JWKS_URL': isByUrl && parsed.JWT_AUDIENCE === undefined,
+  });
 };
 
 /** The embedded mode has defaults for these; several processes must be given each. */
-const distributedRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
-  if (!isDistributed(mode)) return [];
-  return [
-    [parsed.EVENTSTOREDB_URL === undefined, `EVENTSTOREDB_URL must be set for the ${mode}`],
-    [parsed.MONGODB_URL === undefined, `MONGODB_URL must be set for the ${mode}`],
-    [
+const distributedRules = (mode: Mode, parsed: ParsedSettings): Rules => {
+  if (!isDistributed(mode)) return {};
+  return {
+    [`EVENTSTOREDB_URL must be set for the ${mode}`]: parsed.EVENTSTOREDB_URL === undefined,
+    [`MONGODB_URL must be set for the ${mode}`]: parsed.MONGODB_URL === undefined,
+    'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one':
       mode === 'command-api' && providerKindOf(parsed) === 'simulator',
-      'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one',
-    ],
-    [
-      KEY_SOURCES.every((name) => parsed[name] === undefined),
-      `one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`,
-    ],
-    [
-      isShort(parsed.JWT_SECRET),
-      `JWT_SECRET must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`,
-    ],
-  ];
+    [`one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`]: KEY_SOURCES.every(
+      (name) => parsed[name] === undefined,
+    ),
+    [`JWT_SECRET must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`]: isShort(
+      parsed.JWT_SECRET,
+    ),
+  };
 };
 
 /** Another secret would charge repeats again (gaps §8), and sign webhooks by other keys. */
-const secretRules = (mode: Mode, parsed: ParsedSettings): Rule[] => {
+const secretRules = (mode: Mode, parsed: ParsedSettings): Rules => {
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
   const needsSecrets = mode !== 'provider' && isShared;
   const own = ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'] as const;
   const all = ['IDEMPOTENCY_SECRET', 'IDEMPOTENCY_SECRET_PREVIOUS', 'WEBHOOK_SECRET'] as const;
-  return [
-    ...all.map(
-      (name): Rule => [isShort(parsed[name]), `${name} must be at least ${SECRET_BYTES_MIN} bytes`],
-    ),
-    ...own.map(
-      (name): Rule => [
-        needsSecrets && parsed[name] === undefined,
-        `${name} must be set with EventStoreDB, to the same value in every process`,
-      ],
-    ),
-  ];
+  return Object.fromEntries([
+    ...all.map((name) => [
+      `${name} must be at least ${SECRET_BYTES_MIN} bytes`,
+      isShort(parsed[name]),
+    ]),
+    ...own.map((name) => [
+      `${name} must be set with EventStoreDB, to the same value in every process`,
+      needsSecrets && parsed[name] === undefined,
+    ]),
+  ]);
 };
 
 export const modeProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
   const rate = parsed.RATE_LIMIT_PER_SECOND ?? ratesOf(mode).merchant;
-  return problemsOf([
-    [
+  return problemsOf({
+    'RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set':
       parsed.RATE_LIMIT_BURST === 0 && rate > 0,
-      'RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set',
-    ],
     ...distributedRules(mode, parsed),
     ...secretRules(mode, parsed),
-  ]);
+  });
 };
 
 export const warningsOf = (parsed: ParsedSettings): string[] => {
   const isByFile = parsed.JWT_JWKS_FILE !== undefined;
-  return problemsOf([
-    [isShort(parsed.JWT_SECRET), `JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes`],
-    [isByFile && parsed.JWT_ISSUER === undefined, 'JWT_ISSUER is not set, so it is not checked'],
-    [
-      isByFile && parsed.JWT_AUDIENCE === undefined,
-      'JWT_AUDIENCE is not set, so it is not checked',
-    ],
-    [
+  return problemsOf({
+    [`JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes`]: isShort(parsed.JWT_SECRET),
+    'JWT_ISSUER is not set, so it is not checked': isByFile && parsed.JWT_ISSUER === undefined,
+    'JWT_AUDIENCE is not set, so it is not checked': isByFile && parsed.JWT_AUDIENCE === undefined,
+    'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed: the first of merchant_id, client_id and sub in a token; name the claim of your issuer':
       parsed.JWT_JWKS_URL !== undefined && parsed.JWT_MERCHANT_CLAIM === undefined,
-      'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed: the first of merchant_id, client_id and sub in a token; name the claim of your issuer',
-    ],
-  ]);
+  });
 };
