@@ -1,19 +1,10 @@
 /** Which tokens may read which audit routes (A1, A2; docs/audit.md). */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuditStory, eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
 import { expectError, idOf, timeless, token } from '../support/in-process.ts';
 
-let service: AuditStory['service'];
-let read: AuditStory['read'];
-/** Authorized 2500, captured 1500, refunded 500. */
-let story: AuditStory['story'];
-let own: AuditStory['own'];
-let other: AuditStory['other'];
-let stop: AuditStory['stop'];
-
-beforeAll(async () => {
-  ({ service, read, story, own, other, stop } = await openAuditStory());
-});
+/** `story` is authorized 2500, captured 1500, refunded 500. */
+const { service, read, story, own, other, stop } = await openAuditStory();
 afterAll(() => stop());
 
 const PAYMENT_ROUTES = ['events', 'state', 'verify', 'explain?command=refund'];

@@ -7,23 +7,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readBreakLine } from '../../audit/export-lines.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
-import { type AuditStory, eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
+import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
 import { runCli } from '../support/cli.ts';
 import { expectError, idOf, token } from '../support/in-process.ts';
 import { openRows, type Rows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-let service: AuditStory['service'];
-let read: AuditStory['read'];
-let own: AuditStory['own'];
-let other: AuditStory['other'];
-let stop: AuditStory['stop'];
-/** Authorized 2500, captured 1500 (revision 3), refunded 500 (revision 5). */
-let story: AuditStory['story'];
-
-beforeAll(async () => {
-  ({ service, read, own, other, story, stop } = await openAuditStory());
-});
+const { service, read, own, other, story, stop } = await openAuditStory();
 afterAll(() => stop());
 
 const openLog = (): Rows => openRows(join(service.dataDir, 'events.sqlite'));

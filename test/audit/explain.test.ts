@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
-import { type AuditStory, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
+import { openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import { expectError, idOf, leaveUnresolved } from '../support/in-process.ts';
 import {
   authorized,
@@ -16,15 +16,8 @@ import {
 } from '../support/payment-events.ts';
 import { openRows, rewritten } from '../support/tampering.ts';
 
-let service: AuditStory['service'];
-let read: AuditStory['read'];
-/** Authorized 2500, captured 1500, refunded 500. */
-let story: AuditStory['story'];
-let stop: AuditStory['stop'];
-
-beforeAll(async () => {
-  ({ service, read, story, stop } = await openAuditStory());
-});
+/** `story` is authorized 2500, captured 1500, refunded 500. */
+const { service, read, story, stop } = await openAuditStory();
 afterAll(() => stop());
 
 describe('docs/audit.md: explain says whether a command would be allowed now', () => {

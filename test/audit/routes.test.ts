@@ -1,12 +1,6 @@
 /** The audit routes over a real event store: their responses and their errors (docs/audit.md). */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  type AuditStory,
-  eventsOf,
-  NDJSON,
-  openAuditStory,
-  type TimelineEvent,
-} from '../support/audit-story.ts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { eventsOf, NDJSON, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import {
   expectError,
   expectResponseHeaders,
@@ -15,18 +9,8 @@ import {
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: AuditStory['service'];
-let read: AuditStory['read'];
-/** Authorized 2500, captured 1500, refunded 500. */
-let story: AuditStory['story'];
-let all: AuditStory['all'];
-let own: AuditStory['own'];
-let other: AuditStory['other'];
-let stop: AuditStory['stop'];
-
-beforeAll(async () => {
-  ({ service, read, story, all, own, other, stop } = await openAuditStory());
-});
+/** `story` is authorized 2500, captured 1500, refunded 500. */
+const { service, read, story, all, own, other, stop } = await openAuditStory();
 afterAll(() => stop());
 
 /** The id of the log, as an export names it. */

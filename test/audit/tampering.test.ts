@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { readExportLine } from '../../audit/export-lines.ts';
 import { streamBreak } from '../../audit/history.ts';
 import { manifestFileOf } from '../../cli/export-file.ts';
@@ -18,7 +18,6 @@ import {
   changeRows,
   exportLog,
   FILE_CHANGE_NAMES,
-  type LogUnderTest,
   openFilledLog,
   openRows,
   ROW_CHANGE_NAMES,
@@ -30,11 +29,8 @@ import {
 } from '../support/tampering.ts';
 
 const seed = newSeed();
-let log: LogUnderTest;
 
-beforeAll(async () => {
-  log = await openFilledLog();
-});
+const log = await openFilledLog();
 afterAll(() => log.close());
 
 describe(`L3: an export (seed ${seed})`, () => {

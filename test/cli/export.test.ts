@@ -9,24 +9,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { readExportLine } from '../../audit/export-lines.ts';
 import { openFileSource } from '../../cli/events-of-file.ts';
 import { manifestFileOf } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { runCli } from '../support/cli.ts';
-import {
-  exportLog,
-  type LogUnderTest,
-  openFilledLog,
-  openRows,
-  rewritten,
-} from '../support/tampering.ts';
+import { exportLog, openFilledLog, openRows, rewritten } from '../support/tampering.ts';
 
-let log: LogUnderTest;
-beforeAll(async () => {
-  log = await openFilledLog();
-});
+const log = await openFilledLog();
 afterAll(() => log.close());
 
 describe('an export', () => {

@@ -1,9 +1,8 @@
 /** POST capture, void and refund: every row of the interface's error table, and their test cards. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   expectError,
   expectResponseHeaders,
-  type InProcess,
   idOf,
   leaveUnresolved,
   NO_RETRIES,
@@ -14,13 +13,10 @@ import {
   token,
 } from '../support/in-process.ts';
 
-let service: InProcess;
 let authorized: string;
 let captured: string;
 
-beforeAll(async () => {
-  service = await openInProcess(NO_RETRIES);
-});
+const service = await openInProcess(NO_RETRIES);
 afterAll(() => service[Symbol.asyncDispose]());
 beforeEach(async () => {
   authorized = idOf(await service.create());

@@ -1,18 +1,9 @@
 /** No request stores its own card number, in whatever clothes and under whichever key (gaps §4). */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { CLOTHES } from '../support/card-clothes.ts';
-import {
-  APPROVED,
-  type InProcess,
-  NO_RETRIES,
-  openInProcess,
-  PAYMENTS,
-} from '../support/in-process.ts';
+import { APPROVED, NO_RETRIES, openInProcess, PAYMENTS } from '../support/in-process.ts';
 
-let service: InProcess;
-beforeAll(async () => {
-  service = await openInProcess(NO_RETRIES);
-});
+const service = await openInProcess(NO_RETRIES);
 afterAll(() => service[Symbol.asyncDispose]());
 
 const OTHER = '5555555555554444';

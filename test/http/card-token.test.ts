@@ -1,11 +1,10 @@
 /** gaps §14: a token of the provider's in place of the card number. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import {
   expectError,
-  type InProcess,
   idOf,
   locatedId,
   NO_RETRIES,
@@ -15,10 +14,7 @@ import {
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: InProcess;
-beforeAll(async () => {
-  service = await openInProcess({ ...NO_RETRIES, PROVIDER_TIMEOUT_MS: '800' });
-});
+const service = await openInProcess({ ...NO_RETRIES, PROVIDER_TIMEOUT_MS: '800' });
 afterEach(() => {
   service.faults.respondsToLookUps = true;
 });

@@ -1,12 +1,11 @@
 /** POST /api/v1/payments: every row of the interface's error table, and every test card. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import {
   APPROVED,
   type CommandResponse,
   CREATED_ID,
   expectError,
   expectResponseHeaders,
-  type InProcess,
   idOf,
   openInProcess,
   PAYMENTS,
@@ -17,14 +16,10 @@ import {
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: InProcess;
-
-beforeAll(async () => {
-  service = await openInProcess({
-    PROVIDER_TIMEOUT_MS: '800',
-    RECOVERY_DELAYS_MS: '20',
-    MAX_AMOUNT: '500000',
-  });
+const service = await openInProcess({
+  PROVIDER_TIMEOUT_MS: '800',
+  RECOVERY_DELAYS_MS: '20',
+  MAX_AMOUNT: '500000',
 });
 afterAll(() => service[Symbol.asyncDispose]());
 

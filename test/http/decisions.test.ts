@@ -18,11 +18,7 @@ import {
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: InProcess;
-
-beforeAll(async () => {
-  service = await openInProcess(NO_RETRIES);
-});
+const service = await openInProcess(NO_RETRIES);
 afterAll(() => service[Symbol.asyncDispose]());
 
 const capture = (id: string, captureAmount: number) =>

@@ -2,12 +2,11 @@
  * What a create and a GET cost EventStoreDB, counted at its stand-in, and that a GET which costs
  * nothing is no older than its POST (P4, gaps §9). The whole service in one process.
  */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
+import { startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {
   type CommandResponse,
-  type InProcess,
   idOf,
   openInProcess,
   PAYMENTS,
@@ -22,10 +21,6 @@ const GROUP = 8;
 const PAIRS = 24;
 /** The sampler compares one payment with the log each second, and recovery follows the log. */
 const OWN_READS_MAX = 8;
-
-let standIn: StandIn;
-let service: InProcess;
-let made: CommandResponse[];
 
 const times = <T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => work(n)));
@@ -46,15 +41,13 @@ const createMany = async (): Promise<CommandResponse[]> => {
 const textsOf = (payments: CommandResponse[]) =>
   Promise.all(payments.map(async (one) => (await service.get(idOf(one))).text));
 
-beforeAll(async () => {
-  standIn = await startStandIn();
-  service = await openInProcess({
-    EVENTSTOREDB_URL: standIn.url,
-    IDEMPOTENCY_SECRET: SECRET,
-    WEBHOOK_SECRET: SECRET,
-  });
-  made = await createMany();
+const standIn = await startStandIn();
+const service = await openInProcess({
+  EVENTSTOREDB_URL: standIn.url,
+  IDEMPOTENCY_SECRET: SECRET,
+  WEBHOOK_SECRET: SECRET,
 });
+const made = await createMany();
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
   await standIn.close();

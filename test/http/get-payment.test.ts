@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -12,7 +12,6 @@ import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-model
 import {
   expectError,
   expectResponseHeaders,
-  type InProcess,
   idOf,
   openInProcess,
   PAYMENTS,
@@ -25,13 +24,8 @@ import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-let service: InProcess;
-let paymentId: string;
-
-beforeAll(async () => {
-  service = await openInProcess();
-  paymentId = idOf(await service.create());
-});
+const service = await openInProcess();
+const paymentId = idOf(await service.create());
 afterAll(() => service[Symbol.asyncDispose]());
 
 const ID_FORM = ['paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -'];

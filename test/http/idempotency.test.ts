@@ -1,10 +1,9 @@
 /** gaps §8 as a merchant sees it: a repeat under a key is never a second charge. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import {
   APPROVED,
   type CommandResponse,
   expectError,
-  type InProcess,
   idOf,
   leaveUnresolved,
   NO_RETRIES,
@@ -15,13 +14,10 @@ import {
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: InProcess;
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
 
-beforeAll(async () => {
-  service = await openInProcess(NO_RETRIES);
-});
+const service = await openInProcess(NO_RETRIES);
 afterEach(() => {
   service.faults.respondsToLookUps = true;
 });

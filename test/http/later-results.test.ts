@@ -1,13 +1,10 @@
 /** gaps §15: what the provider says of a payment later, as the simulator's cards cause it. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
-import { expectError, type InProcess, idOf, openInProcess } from '../support/in-process.ts';
+import { expectError, idOf, openInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: InProcess;
-beforeAll(async () => {
-  service = await openInProcess();
-});
+const service = await openInProcess();
 afterAll(() => service[Symbol.asyncDispose]());
 
 const cardThat = (behaviour: string): string => {

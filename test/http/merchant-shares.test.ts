@@ -1,26 +1,16 @@
 /** One merchant cannot take the places of the others, whatever it does with its requests (A5, gaps §11). */
 import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import {
-  expectError,
-  type InProcess,
-  openInProcess,
-  PAYMENTS,
-  token,
-} from '../support/in-process.ts';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { expectError, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
 /** One merchant has half of it. */
 const MAX_IN_FLIGHT = 160;
 
-let service: InProcess;
-let port: number;
 let sockets: Socket[] = [];
 
-beforeAll(async () => {
-  service = await openInProcess({ MAX_IN_FLIGHT: String(MAX_IN_FLIGHT) });
-  port = Number(new URL(await service.listen()).port);
-});
+const service = await openInProcess({ MAX_IN_FLIGHT: String(MAX_IN_FLIGHT) });
+const port = Number(new URL(await service.listen()).port);
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
   sockets = [];

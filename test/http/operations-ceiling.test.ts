@@ -1,8 +1,7 @@
 /** A payment has at most MAX_OPERATIONS_PER_PAYMENT operations (gaps §18). */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import {
   expectError,
-  type InProcess,
   idOf,
   NO_RETRIES,
   openInProcess,
@@ -12,12 +11,8 @@ import {
 
 const REACHED = ['the payment has reached 3 operations'];
 
-let service: InProcess;
-let auditor: string;
-beforeAll(async () => {
-  service = await openInProcess({ ...NO_RETRIES, MAX_OPERATIONS_PER_PAYMENT: '3' });
-  auditor = await token('*', 'audit:read');
-});
+const service = await openInProcess({ ...NO_RETRIES, MAX_OPERATIONS_PER_PAYMENT: '3' });
+const auditor = await token('*', 'audit:read');
 afterAll(() => service[Symbol.asyncDispose]());
 
 const refund = (paymentId: string, refundAmount: number, key?: string) =>

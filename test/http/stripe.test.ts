@@ -1,23 +1,19 @@
 /** The service with PROVIDER=stripe over a double of Stripe: the README's story, and lost responses. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type InProcess, NO_RETRIES, openInProcess, signToken } from '../support/in-process.ts';
-import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { NO_RETRIES, openInProcess, signToken } from '../support/in-process.ts';
+import { stripeDouble } from '../support/stripe-double/server.ts';
 import { until } from '../support/until.ts';
 
 const KEY = 'sk_test_of_the_service';
-let double: StripeDouble;
-let service: InProcess;
 
-beforeAll(async () => {
-  double = await stripeDouble();
-  service = await openInProcess({
-    ...NO_RETRIES,
-    RECOVERY_DELAYS_MS: '50',
-    PROVIDER: 'stripe',
-    STRIPE_SECRET_KEY: KEY,
-    STRIPE_API_URL: double.url,
-    STRIPE_CREATES_PER_SECOND: '0',
-  });
+const double = await stripeDouble();
+const service = await openInProcess({
+  ...NO_RETRIES,
+  RECOVERY_DELAYS_MS: '50',
+  PROVIDER: 'stripe',
+  STRIPE_SECRET_KEY: KEY,
+  STRIPE_API_URL: double.url,
+  STRIPE_CREATES_PER_SECOND: '0',
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

@@ -19,7 +19,6 @@ import {
   type CommandProcess,
   openTwoCommandProcesses,
   PAST_FLIGHT_MS,
-  type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
@@ -28,10 +27,7 @@ const UNIQUE = { ...NO_RETRIES, MERCHANT_REFERENCE: 'unique' };
 let references = 0;
 const newReference = (): string => `order-${++references}`;
 
-let processes: TwoCommandProcesses;
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(UNIQUE);
-});
+const processes = await openTwoCommandProcesses(UNIQUE);
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 

@@ -1,31 +1,26 @@
 /** Whoever has no signature cannot take the places of those who have a token (gaps §1, §11). */
 import { createHmac } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { expectError, type InProcess, NO_RETRIES, openInProcess } from '../support/in-process.ts';
-import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { expectError, NO_RETRIES, openInProcess } from '../support/in-process.ts';
+import { stripeDouble } from '../support/stripe-double/server.ts';
 import { until } from '../support/until.ts';
 
 const PATH = '/webhooks/stripe';
 const SIGNING_SECRET = 'whsec_of_the_installation';
-let double: StripeDouble;
-let service: InProcess;
-let port: number;
 let sockets: Socket[] = [];
 
-beforeAll(async () => {
-  double = await stripeDouble();
-  service = await openInProcess({
-    ...NO_RETRIES,
-    PROVIDER: 'stripe',
-    STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-    STRIPE_API_URL: double.url,
-    STRIPE_WEBHOOK_SECRET: SIGNING_SECRET,
-    STRIPE_CREATES_PER_SECOND: '0',
-    MAX_IN_FLIGHT: '2',
-  });
-  port = Number(new URL(await service.listen()).port);
+const double = await stripeDouble();
+const service = await openInProcess({
+  ...NO_RETRIES,
+  PROVIDER: 'stripe',
+  STRIPE_SECRET_KEY: 'sk_test_of_the_service',
+  STRIPE_API_URL: double.url,
+  STRIPE_WEBHOOK_SECRET: SIGNING_SECRET,
+  STRIPE_CREATES_PER_SECOND: '0',
+  MAX_IN_FLIGHT: '2',
 });
+const port = Number(new URL(await service.listen()).port);
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
   sockets = [];

@@ -1,5 +1,5 @@
 /** gaps §8 over several processes: a repeat is recognised whichever process gets it. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { createIdentities, createIdsUnder } from '../../command-api/idempotency.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -14,16 +14,12 @@ import {
   type CommandProcess,
   kindsOf,
   openTwoCommandProcesses,
-  type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 
-let processes: TwoCommandProcesses;
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
 
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES);
-});
+const processes = await openTwoCommandProcesses(NO_RETRIES);
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 

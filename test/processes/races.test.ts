@@ -1,19 +1,14 @@
 /** Faults, races: 64 commands at once on one payment, from two processes. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { type CommandResponse, idOf, NO_RETRIES } from '../support/in-process.ts';
 import {
   authorizedAt,
   type CommandProcess,
   kindsOf,
   openTwoCommandProcesses,
-  type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 
-let processes: TwoCommandProcesses;
-
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES);
-});
+const processes = await openTwoCommandProcesses(NO_RETRIES);
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 

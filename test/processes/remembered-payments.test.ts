@@ -1,5 +1,5 @@
 /** gaps §6: what a process remembers of a payment may be older than the event log. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { expectError, idOf, locatedId, NO_RETRIES } from '../support/in-process.ts';
 import {
   authorizedAt,
@@ -7,18 +7,13 @@ import {
   kindsOf,
   openTwoCommandProcesses,
   PAST_FLIGHT_MS,
-  type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 /** More payments than a process keeps in memory, which are 128 (command-api/compose.ts). */
 const SEEN = 200;
 
-let processes: TwoCommandProcesses;
-
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES);
-});
+const processes = await openTwoCommandProcesses(NO_RETRIES);
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 

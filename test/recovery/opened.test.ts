@@ -2,7 +2,7 @@
  * A provider that opens something before it moves money (ADR-0200): what it opened is durable before
  * the money moves, and its absence proves that none did, at the revision at which it was judged.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
 import { idOf, locatedId } from '../support/in-process.ts';
 import { opening } from '../support/opening-provider.ts';
@@ -10,14 +10,10 @@ import {
   type CommandProcess,
   openTwoCommandProcesses,
   PAST_FLIGHT_MS,
-  type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-let processes: TwoCommandProcesses;
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' }, opening);
-});
+const processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' }, opening);
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 

@@ -1,5 +1,5 @@
 /** gaps §7: how unresolved payments are found without reading the log, resolved once, and shown. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
 import { StoreUnavailable, StreamNotWhole } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
@@ -33,12 +33,9 @@ const leaveUnresolvedAt = async (
   return locatedId(response);
 };
 
-let processes: TwoCommandProcesses;
 const sweeps: Sweep[] = [];
 
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
-});
+const processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
 afterEach(() => {
   for (const sweep of sweeps.splice(0)) sweep.stop();
   processes.calm();

@@ -2,7 +2,7 @@
  * gaps §16: what is unresolved is listed, and two persons resolve with evidence what the provider
  * does not answer for; where it does answer, its answer is recorded instead, also afterwards.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { JWTPayload } from 'jose';
 import { AT_WORK } from '../../command-api/provider/port.ts';
 import {
@@ -18,15 +18,8 @@ import {
   type CommandProcess,
   openTwoCommandProcesses,
   PAST_FLIGHT_MS,
-  type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
-
-let processes: TwoCommandProcesses;
-let ops: Asking;
-let all: Asking;
-let jane: Asking;
-let john: Asking;
 
 const opsToken = (merchant: string) =>
   signToken({ merchant_id: merchant, sub: 'jane', scope: 'ops:admin' });
@@ -34,13 +27,11 @@ const resolver = async (sub: string, merchant = '*'): Promise<Asking> => ({
   token: await signToken({ merchant_id: merchant, sub, scope: 'ops:resolve' }),
 });
 
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES);
-  ops = { token: await opsToken('m_test') };
-  all = { token: await opsToken('*') };
-  jane = await resolver('jane');
-  john = await resolver('john');
-});
+const processes = await openTwoCommandProcesses(NO_RETRIES);
+const ops = { token: await opsToken('m_test') };
+const all = { token: await opsToken('*') };
+const jane = await resolver('jane');
+const john = await resolver('john');
 beforeEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 

@@ -1,9 +1,8 @@
 /** gaps §7 as a merchant sees it: no outcome is guessed, and nothing is charged twice. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import {
   type CommandResponse,
   expectError,
-  type InProcess,
   idOf,
   leaveUnresolved,
   locatedId,
@@ -13,11 +12,7 @@ import {
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: InProcess;
-
-beforeAll(async () => {
-  service = await openInProcess(NO_RETRIES);
-});
+const service = await openInProcess(NO_RETRIES);
 afterEach(() => {
   service.faults.respondsToLookUps = true;
 });

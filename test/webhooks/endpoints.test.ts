@@ -1,16 +1,7 @@
 /** A merchant registers an address and gets what happens to its payments there (ADR-0220). */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  jest,
-  test,
-} from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { openInProcess, signToken, token } from '../support/in-process.ts';
 import { until as untilWithin } from '../support/until.ts';
@@ -21,16 +12,12 @@ jest.setTimeout(400_000);
 const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
   untilWithin(what, holds, 120_000);
 
-type Service = Awaited<ReturnType<typeof openInProcess>>;
 type Endpoint = { endpointId: string; secret: string; status: string; [field: string]: unknown };
 
 const ENDPOINTS = '/api/v1/webhook-endpoints';
 
-let service: Service;
 let receiver: WebhookReceiver;
-beforeAll(async () => {
-  service = await openInProcess({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-});
+const service = await openInProcess({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 });

@@ -1,14 +1,11 @@
 /** A request of webhook endpoints is repeated under its Idempotency-Key (gaps §20). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openInProcess, token } from '../support/in-process.ts';
 
 const ENDPOINTS = '/api/v1/webhook-endpoints';
 const HOOK = { url: 'https://shop.example/hook' };
 
-let service: Awaited<ReturnType<typeof openInProcess>>;
-beforeAll(async () => {
-  service = await openInProcess();
-});
+const service = await openInProcess();
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 });
