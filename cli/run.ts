@@ -3,30 +3,38 @@ import { Command, CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { CommandFailed, failOnMisfit, note, noteMisfit } from './output.ts';
 
-/** In the order of the help; each verb is loaded when it is named. */
-const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
-  token: async () => (await import('./token.ts')).tokenCommand(),
-  cards: async () => (await import('./dev/cards.ts')).cardsCommand(),
-  docs: async () => (await import('./pages.ts')).docsCommand(),
-  console: async () => (await import('./pages.ts')).consoleCommand(),
-  trigger: async () => (await import('./dev/trigger.ts')).triggerCommand(),
-  seed: async () => (await import('./dev/seed.ts')).seedCommand(),
-  events: async () => (await import('./events.ts')).eventsCommand(),
-  find: async () => (await import('./find.ts')).findCommand(),
-  verify: async () => (await import('./verify.ts')).verifyCommand(),
-  export: async () => (await import('./export.ts')).exportCommand(),
-  listen: async () => (await import('./listen.ts')).listenCommand(),
-  webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
-  explain: async () => (await import('./explain.ts')).explainCommand(),
-  reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
-  unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
-  resolve: async () => (await import('./unresolved.ts')).resolveCommand(),
-  parked: async () => (await import('./parked.ts')).parkedCommand(),
-  projections: async () => (await import('./projections.ts')).projectionsCommand(),
-  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
-  backup: async () => (await import('./backup.ts')).backupCommand(),
-  topics: async () => (await import('./topics.ts')).topicsCommand(),
-  keys: async () => (await import('./keys.ts')).keysCommand(),
+/** By the heading of the help, and in its order; each verb is loaded when it is named. */
+const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Command>>>>> = {
+  'Start here:': {
+    token: async () => (await import('./token.ts')).tokenCommand(),
+    console: async () => (await import('./pages.ts')).consoleCommand(),
+    docs: async () => (await import('./pages.ts')).docsCommand(),
+    doctor: async () => (await import('./doctor.ts')).doctorCommand(),
+  },
+  'For auditors:': {
+    find: async () => (await import('./find.ts')).findCommand(),
+    events: async () => (await import('./events.ts')).eventsCommand(),
+    explain: async () => (await import('./explain.ts')).explainCommand(),
+    verify: async () => (await import('./verify.ts')).verifyCommand(),
+    export: async () => (await import('./export.ts')).exportCommand(),
+    reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
+  },
+  'For operators:': {
+    unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
+    resolve: async () => (await import('./unresolved.ts')).resolveCommand(),
+    parked: async () => (await import('./parked.ts')).parkedCommand(),
+    projections: async () => (await import('./projections.ts')).projectionsCommand(),
+    topics: async () => (await import('./topics.ts')).topicsCommand(),
+    backup: async () => (await import('./backup.ts')).backupCommand(),
+    keys: async () => (await import('./keys.ts')).keysCommand(),
+  },
+  'For development:': {
+    cards: async () => (await import('./dev/cards.ts')).cardsCommand(),
+    trigger: async () => (await import('./dev/trigger.ts')).triggerCommand(),
+    seed: async () => (await import('./dev/seed.ts')).seedCommand(),
+    listen: async () => (await import('./listen.ts')).listenCommand(),
+    webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
+  },
 };
 
 export const buildProgram = async (requested?: string): Promise<Command> => {
@@ -36,10 +44,15 @@ export const buildProgram = async (requested?: string): Promise<Command> => {
     .version(`payments ${manifest.version}`, '--version', 'print the version')
     .hook('postAction', failOnMisfit)
     .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
-  const known =
-    requested !== undefined && Object.hasOwn(VERBS, requested) ? VERBS[requested] : undefined;
-  for (const make of known === undefined ? Object.values(VERBS) : [known])
-    program.addCommand((await make()).copyInheritedSettings(program));
+  const isKnown =
+    requested !== undefined &&
+    Object.values(VERBS).some((verbs) => Object.hasOwn(verbs, requested));
+  for (const [heading, verbs] of Object.entries(VERBS)) {
+    for (const [name, make] of Object.entries(verbs)) {
+      if (isKnown && name !== requested) continue;
+      program.addCommand((await make()).helpGroup(heading).copyInheritedSettings(program));
+    }
+  }
   return program;
 };
 

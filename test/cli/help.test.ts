@@ -81,6 +81,12 @@ describe('--version', () => {
   });
 });
 
+test('the help lists the verbs by their readers, those for the start first', () => {
+  const headings = helpOf(program).match(/^\S.*:$/gm);
+  const readers = ['For auditors:', 'For operators:', 'For development:'];
+  expect(headings).toEqual(['Options:', 'Start here:', ...readers, 'Commands:', 'Example:']);
+});
+
 describe('payments <verb> --help', () => {
   test.each(verbsOf(program))(
     '%s shows an example, also where it only leads to verbs of its own',
