@@ -20,49 +20,38 @@ const rateOf = (done: number, total: number, startedAtMs: number) => {
   return { rate: counted(Math.round(perSecond)), left };
 };
 
-const aboutOf = ({ estimated }: Total): string => (estimated === true ? 'about ' : '');
-
-const bar = (what: string, first: number, startedAtMs: number): Progress => {
-  let known: Total = { total: first };
-  const format = `${what} {bar} {percentage}%  {value}/{about}{total}  {rate}/s  {left}`;
-  const shown = new SingleBar({ format, stream: process.stderr, barsize: 30, hideCursor: true });
-  shown.start(first, 0, { ...rateOf(0, first, startedAtMs), about: '' });
-  return {
-    update: (done, changed = known) => {
-      known = changed;
-      shown.setTotal(known.total);
-      const rate = rateOf(done, known.total, startedAtMs);
-      shown.update(done, { ...rate, about: aboutOf(known) });
-    },
-    stop: () => {
-      shown.update({ left: '' });
-      shown.stop();
-    },
-  };
-};
-
-const lines = (what: string, first: number, startedAtMs: number): Progress => {
+export const startProgress = (what: string, first: number): Progress => {
+  const startedAtMs = performance.now();
   let known: Total = { total: first };
   let doneSoFar = 0;
+  const shown = () => {
+    const about = known.estimated === true ? 'about ' : '';
+    return { ...rateOf(doneSoFar, known.total, startedAtMs), about };
+  };
   const line = (isLast = false): void => {
     const { total } = known;
-    const { rate, left } = rateOf(doneSoFar, total, startedAtMs);
+    const { rate, left, about } = shown();
     const percent = total === 0 ? 100 : Math.floor((doneSoFar / total) * 100);
-    const done = `${counted(doneSoFar)}/${aboutOf(known)}${counted(total)}`;
+    const done = `${counted(doneSoFar)}/${about}${counted(total)}`;
     note(`${what} ${percent}%  ${done}  ${rate}/s${isLast ? '' : `  ${left}`}`);
   };
-  const timer = setInterval(() => line(), LINE_EVERY_MS).unref();
+  const format = `${what} {bar} {percentage}%  {value}/{about}{total}  {rate}/s  {left}`;
+  const options = { format, stream: process.stderr, barsize: 30, hideCursor: true };
+  const bar = process.stderr.isTTY ? new SingleBar(options) : undefined;
+  bar?.start(first, 0, shown());
+  const timer = bar === undefined ? setInterval(() => line(), LINE_EVERY_MS).unref() : undefined;
   return {
     update: (done, changed = known) => {
       doneSoFar = done;
       known = changed;
+      bar?.setTotal(known.total);
+      bar?.update(done, shown());
     },
     stop: () => {
+      bar?.update({ left: '' });
+      bar?.stop();
       clearInterval(timer);
-      if (doneSoFar > 0) line(true);
+      if (bar === undefined && doneSoFar > 0) line(true);
     },
   };
 };
-
-export const startProgress = (what: string, total: number): Progress =>
-  (process.stderr.isTTY ? bar : lines)(what, total, performance.now());

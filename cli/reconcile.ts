@@ -105,10 +105,8 @@ const compare = async (data: string | undefined): Promise<Reconciliation> => {
   });
 };
 
-const acknowledge = async (): Promise<Acknowledgement> => {
-  const client = await openClient({ scope: 'ops:admin' });
-  return jsonOf<Acknowledgement>(client.post('/ops/v1/reconcile/acknowledge'));
-};
+const acknowledge = async (): Promise<Acknowledgement> =>
+  jsonOf((await openClient({ scope: 'ops:admin' })).post('/ops/v1/reconcile/acknowledge'));
 
 const acknowledgedLine = ({ acknowledged, cursor }: Acknowledgement): string =>
   acknowledged
@@ -185,11 +183,8 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
   if (format !== 'json') show(result);
   const acknowledgement = opens && (await acknowledge());
   if (format === 'json') printJson({ ...result, acknowledgement });
-  if (acknowledgement !== undefined) {
-    if (format !== 'json') print(acknowledgedLine(acknowledgement));
-    return;
-  }
-  if (!result.ok) throw new CommandFailed(failureOf(result), 3);
+  else if (acknowledgement !== undefined) print(acknowledgedLine(acknowledgement));
+  if (acknowledgement === undefined && !result.ok) throw new CommandFailed(failureOf(result), 3);
 };
 
 export const reconcileCommand = (): Command =>
