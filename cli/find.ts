@@ -4,7 +4,7 @@ import type { AuditFound, AuditSearchPage } from '../audit/contract.ts';
 import { auditClient, pathOf } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { type Format, formatOption, timeValue } from './options.ts';
-import { columns, money, note, print, printJson, styled } from './output.ts';
+import { money, note, print, printJson, styled, table } from './output.ts';
 
 type Options = {
   status?: string;
@@ -18,17 +18,15 @@ type Options = {
   format: Format;
 };
 
-const HEADER = ['CREATED', 'PAYMENT', 'STATUS', 'AMOUNT', 'CARD', 'REFERENCE', 'MERCHANT'];
-
-const rowOf = (found: AuditFound): string[] => [
-  `${found.createdAt.slice(0, 10)} ${found.createdAt.slice(11, 19)}`,
-  found.paymentId,
-  found.status,
-  money(found.amount, found.currency),
-  found.last4,
-  found.merchantReference ?? '',
-  found.merchantId,
-];
+const foundTable = table<AuditFound>({
+  CREATED: ({ createdAt }) => `${createdAt.slice(0, 10)} ${createdAt.slice(11, 19)}`,
+  PAYMENT: ({ paymentId }) => paymentId,
+  STATUS: ({ status }) => status,
+  AMOUNT: ({ amount, currency }) => money(amount, currency),
+  CARD: ({ last4 }) => last4,
+  REFERENCE: ({ merchantReference = '' }) => merchantReference,
+  MERCHANT: ({ merchantId }) => merchantId,
+});
 
 const find = async (q: string | undefined, { format, ...parameters }: Options): Promise<void> => {
   const client = await auditClient();
@@ -42,7 +40,7 @@ const find = async (q: string | undefined, { format, ...parameters }: Options): 
         ? 'No payment matches. Next: payments find, without filters'
         : `No payment created after ${page.searchedTo} matches: go on with --cursor ${page.next}`,
     );
-  const [header = '', ...rows] = columns([HEADER, ...page.payments.map(rowOf)]);
+  const [header = '', ...rows] = foundTable(page.payments);
   print(styled('bold', header), ...rows);
   if (page.next !== null) note(`There are more: add --cursor ${page.next}`);
 };

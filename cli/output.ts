@@ -47,6 +47,14 @@ export const columns = (given: readonly (readonly string[])[]): string[] => {
   );
 };
 
+/** The lines of a table, each cell of a row by the heading of its column. */
+export const table =
+  <T>(cells: Readonly<Record<string, (row: T) => string>>) =>
+  (rows: readonly T[]): string[] => {
+    const lines = rows.map((row) => Object.values(cells).map((cell) => cell(row)));
+    return columns([Object.keys(cells), ...lines]);
+  };
+
 /** 1500 minor units in USD are `15.00 USD`. */
 export const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;

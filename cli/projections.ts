@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { type Client, openClient, postToFollowing, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
-import { CommandFailed, columns, counted, note, print, printJson, styled } from './output.ts';
+import { CommandFailed, counted, note, print, printJson, styled, table } from './output.ts';
 import { resultOf } from './streams.ts';
 
 const ROUTE = '/ops/v1/projections';
@@ -18,14 +18,14 @@ const lagOf = ({ lagEvents, lagIsExact, lagSeconds }: Status): string =>
     ? 'unknown'
     : `${lagIsExact ? '' : 'at least '}${counted(lagEvents)} events, ${lagSeconds.toFixed(1)} s`;
 
-const rowOf = (status: Status): string[] => [
-  status.projection,
-  status.state,
-  status.checkpoint ?? 'start',
-  status.head ?? 'none',
-  lagOf(status),
-  String(status.parked),
-];
+const statusTable = table<Status>({
+  PROJECTION: ({ projection }) => projection,
+  STATE: ({ state }) => state,
+  CHECKPOINT: ({ checkpoint }) => checkpoint ?? 'start',
+  HEAD: ({ head }) => head ?? 'none',
+  BEHIND: lagOf,
+  PARKED: ({ parked }) => String(parked),
+});
 
 const rebuildLine = (rebuild: Rebuild): string => {
   const { state, startedAt, done, total, estimated, secondsLeft, reason } = rebuild;
@@ -45,8 +45,7 @@ const adviceFor = ({ state, parked }: Status): void => {
 const status = async ({ format }: { format: Format }): Promise<void> => {
   const { projections } = await readOps<{ projections: Status[] }>(ROUTE);
   if (format === 'json') return printJson(projections);
-  const head = ['PROJECTION', 'STATE', 'CHECKPOINT', 'HEAD', 'BEHIND', 'PARKED'];
-  print(...columns([head, ...projections.map(rowOf)]));
+  print(...statusTable(projections));
   for (const one of projections) {
     if (one.rebuild !== null) print(rebuildLine(one.rebuild));
     if (one.reason !== undefined) note(`reason: ${one.reason}`);

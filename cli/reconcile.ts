@@ -6,7 +6,7 @@ import type { Difference } from '../command-api/reconcile/differences.ts';
 import { auditClient, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
 import { dataOption, type Format, formatOption } from './options.ts';
-import { CommandFailed, columns, count, money, print, printJson, styled } from './output.ts';
+import { CommandFailed, count, money, print, printJson, styled, table } from './output.ts';
 import { resultOf } from './streams.ts';
 
 type Options = {
@@ -22,15 +22,13 @@ const sideOf = (side: Difference['log'] | Difference['provider']): string =>
     ? 'nothing'
     : `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
 
-const rowOf = ({ kind, paymentId, operationId, log, provider }: Difference): string[] => [
-  kind,
-  paymentId,
-  operationId,
-  sideOf(log),
-  sideOf(provider),
-];
-
-const HEADER = ['DIFFERENCE', 'PAYMENT', 'OPERATION', 'LOG', 'PROVIDER'];
+const differencesTable = table<Difference>({
+  DIFFERENCE: ({ kind }) => kind,
+  PAYMENT: ({ paymentId }) => paymentId,
+  OPERATION: ({ operationId }) => operationId,
+  LOG: ({ log }) => sideOf(log),
+  PROVIDER: ({ provider }) => sideOf(provider),
+});
 
 const reasonsOf = (differences: readonly Difference[]): string[] =>
   differences.flatMap(({ operationId, log }) =>
@@ -52,7 +50,7 @@ const show = (result: Reconciliation): void => {
     print(`not compared: ${count(atOtherProviders, 'operation')} that other providers were sent`);
   for (const { paymentId, position, revision, reason } of unreadableEvents)
     print(`not readable: ${paymentId}, revision ${revision}, position ${position}: ${reason}`);
-  if (differences.length > 0) print(...columns([HEADER, ...differences.map(rowOf)]));
+  if (differences.length > 0) print(...differencesTable(differences));
   print(...reasonsOf(differences));
   if (more > 0) print(`and ${count(more, 'more difference')}`);
 };
@@ -127,20 +125,18 @@ const findingOf = ({ finding, why }: Compared): string => {
   return styled(finding === 'DIFFERS' ? 'red' : 'yellow', `${finding}: ${why}`);
 };
 
-const operationRow = (one: Compared): string[] => [
-  `r${one.revision}`,
-  one.kind,
-  money(one.amount, one.currency),
-  one.log ?? 'unresolved',
-  saidOf(one),
-  one.operationId,
-  findingOf(one),
-];
-
-const OPERATIONS_HEADER = ['INTENT', 'OPERATION', 'AMOUNT', 'LOG', 'PROVIDER', 'ID', 'FINDING'];
+const operationsTable = table<Compared>({
+  INTENT: ({ revision }) => `r${revision}`,
+  OPERATION: ({ kind }) => kind,
+  AMOUNT: ({ amount, currency }) => money(amount, currency),
+  LOG: ({ log = 'unresolved' }) => log,
+  PROVIDER: saidOf,
+  ID: ({ operationId }) => operationId,
+  FINDING: findingOf,
+});
 
 const showPayment = ({ operations, notCompared }: PaymentReconciliation): void => {
-  print(...columns([OPERATIONS_HEADER, ...operations.map(operationRow)]));
+  print(...operationsTable(operations));
   if (notCompared > 0) print(`${count(notCompared, 'older operation')} not compared: add --limit`);
 };
 

@@ -7,7 +7,7 @@ import type {
 } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
-import { columns, money, note, print, printJson } from './output.ts';
+import { money, note, print, printJson, table } from './output.ts';
 
 type Unresolved = UnresolvedList['unresolved'][number];
 
@@ -29,29 +29,17 @@ const nextOf = ({ nextAttemptAt, attempts, otherProvider }: Unresolved): string 
   return attempts > 0 ? 'now' : 'by the process that sent it';
 };
 
-const HEAD = [
-  'PAYMENT',
-  'MERCHANT',
-  'STATE',
-  'OPERATION',
-  'AMOUNT',
-  'AGE',
-  'ATTEMPTS',
-  'NEXT ATTEMPT',
-  'ID',
-];
-
-const rowOf = (one: Unresolved): string[] => [
-  one.paymentId,
-  one.merchantId,
-  one.state.toLowerCase(),
-  one.operation,
-  money(one.amountMinor, one.currency),
-  span(Date.now() - Date.parse(one.since)),
-  String(one.attempts),
-  nextOf(one),
-  one.operationId,
-];
+const unresolvedTable = table<Unresolved>({
+  PAYMENT: (one) => one.paymentId,
+  MERCHANT: (one) => one.merchantId,
+  STATE: (one) => one.state.toLowerCase(),
+  OPERATION: (one) => one.operation,
+  AMOUNT: (one) => money(one.amountMinor, one.currency),
+  AGE: (one) => span(Date.now() - Date.parse(one.since)),
+  ATTEMPTS: (one) => String(one.attempts),
+  'NEXT ATTEMPT': nextOf,
+  ID: (one) => one.operationId,
+});
 
 const approvalOf = ({ paymentId, operationId, request }: Unresolved): string[] => {
   if (request === undefined) return [];
@@ -68,7 +56,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   const { unresolved, unconfirmed } = await readOps<UnresolvedList>('/ops/v1/unresolved');
   if (format === 'json') return printJson([...unresolved, ...unconfirmed]);
   if (unresolved.length === 0) note('Nothing is unresolved.');
-  else print(...columns([HEAD, ...unresolved.map(rowOf)]));
+  else print(...unresolvedTable(unresolved));
   note(...unresolved.flatMap(approvalOf));
   if (unconfirmed.length > 0)
     note(

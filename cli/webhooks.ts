@@ -9,7 +9,7 @@ import type {
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { type Format, formatOption, timeValue } from './options.ts';
-import { CommandFailed, columns, note, print, printJson } from './output.ts';
+import { CommandFailed, columns, note, print, printJson, table } from './output.ts';
 
 type Options = { merchant?: string; format: Format };
 
@@ -40,22 +40,21 @@ const showSecret = (endpoint: WebhookEndpointWithSecret, { format }: Options): v
   }
 };
 
-const attemptRow = (one: Attempt): string[] => [
-  one.at,
-  one.type,
-  one.paymentId === null ? '-' : `${one.paymentId} r${one.revision}`,
-  String(one.attempt),
-  one.error ?? String(one.status),
-  `${one.latencyMs} ms`,
-  one.outcome,
-  one.nextAt ?? '-',
-];
-const ATTEMPT_HEAD = ['AT', 'TYPE', 'PAYMENT', 'ATTEMPT', 'STATUS', 'TIME', 'OUTCOME', 'NEXT'];
+const attemptsTable = table<Attempt>({
+  AT: ({ at }) => at,
+  TYPE: ({ type }) => type,
+  PAYMENT: ({ paymentId, revision }) => (paymentId === null ? '-' : `${paymentId} r${revision}`),
+  ATTEMPT: ({ attempt }) => String(attempt),
+  STATUS: ({ error, status }) => error ?? String(status),
+  TIME: ({ latencyMs }) => `${latencyMs} ms`,
+  OUTCOME: ({ outcome }) => outcome,
+  NEXT: ({ nextAt }) => nextAt ?? '-',
+});
 
 const showAttempts = (attempts: Attempt[], { format }: Options): void => {
   if (format === 'json') printJson(attempts);
   else if (attempts.length === 0) note('No attempt yet.');
-  else print(...columns([ATTEMPT_HEAD, ...attempts.map(attemptRow)]));
+  else print(...attemptsTable(attempts));
 };
 
 const listAttempts = async (client: Client, endpointId: string, query: string) => {

@@ -2,22 +2,21 @@
 import { Command } from 'commander';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { type Format, formatOption } from '../options.ts';
-import { columns, print, printJson } from '../output.ts';
+import { print, printJson, table } from '../output.ts';
 
-const HEADER = ['NUMBER', 'TOKEN', 'OUTCOME', 'FAILURE CODE'];
+const cardsTable = table<(typeof TEST_CARDS)[number]>({
+  NUMBER: ({ number }) => number,
+  TOKEN: ({ token = '' }) => token,
+  OUTCOME: ({ outcome }) => outcome,
+  'FAILURE CODE': ({ failureCode = '' }) => failureCode,
+});
 
 const printCards = ({ format }: { format: Format }): void => {
   const cards = TEST_CARDS.map(({ number, token, outcome, failureCode }) => {
     return { number, token, outcome, failureCode };
   });
-  const rows = cards.map((one) => [
-    one.number,
-    one.token ?? '',
-    one.outcome,
-    one.failureCode ?? '',
-  ]);
   if (format === 'json') printJson(cards);
-  else print(...columns([HEADER, ...rows]));
+  else print(...cardsTable(TEST_CARDS));
 };
 
 export const cardsCommand = (): Command =>
