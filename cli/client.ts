@@ -174,11 +174,11 @@ const ATTEMPTS_MAX = 8;
 
 /** Posts until the projector that follows the log responds: two share the address of a gateway. */
 export const postToFollowing = async (
-  client: Client,
   path: string,
   headers: Record<string, string> = {},
   next: (reason: string | null) => string = () => '',
 ): Promise<Response> => {
+  const client = await openClient({ scope: 'ops:admin' });
   for (let attempts = 1; ; attempts += 1) {
     const response = await client.post(path, undefined, headers);
     if (response.ok) return response;
@@ -188,3 +188,6 @@ export const postToFollowing = async (
       throw new CommandFailed(rejectionLine(response.status, text) + next(reason));
   }
 };
+
+/** The JSON of an operators' command to the projector that follows the log. Throws CommandFailed. */
+export const postOps = async <T>(path: string): Promise<T> => jsonOf<T>(postToFollowing(path));

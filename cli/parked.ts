@@ -1,7 +1,7 @@
 /** `payments parked`: payments that the projector has parked at a poison event. */
 import { Command } from 'commander';
 import type { ParkedList, ParkedRetry } from '../projector/contract.ts';
-import { jsonOf, openClient, postToFollowing, readOps } from './client.ts';
+import { postOps, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
 import { CommandFailed, columns, note, print, printJson } from './output.ts';
 
@@ -17,9 +17,8 @@ const list = async ({ format }: Options): Promise<void> => {
 };
 
 const retry = async (paymentId: string, { format }: Options): Promise<void> => {
-  const client = await openClient({ scope: 'ops:admin' });
   const path = `/ops/v1/parked/${encodeURIComponent(paymentId)}/retry`;
-  const retried = await jsonOf<ParkedRetry>(postToFollowing(client, path));
+  const retried = await postOps<ParkedRetry>(path);
   if (format === 'json') printJson(retried);
   else if (retried.whole) print(`${paymentId}  no longer parked, its read models are whole`);
   if (retried.whole) return;

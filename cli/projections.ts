@@ -2,10 +2,10 @@
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
-import { type Client, openClient, postToFollowing, readOps } from './client.ts';
+import { postToFollowing, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
 import { CommandFailed, counted, note, print, printJson, styled, table } from './output.ts';
-import { resultOf } from './streams.ts';
+import { AS_STREAM, resultOf } from './streams.ts';
 
 const ROUTE = '/ops/v1/projections';
 
@@ -53,12 +53,11 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
   }
 };
 
-const rebuildNow = async (client: Client, accept: boolean): Promise<Rebuilt> => {
+const rebuildNow = (accept: boolean): Promise<Rebuilt> => {
   const path = `${ROUTE}/rebuild${accept ? '?accept=true' : ''}`;
   const next = (reason: string | null) =>
     reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '';
-  const started = await postToFollowing(client, path, { accept: 'text/event-stream' }, next);
-  return resultOf(started, {
+  return resultOf(postToFollowing(path, AS_STREAM, next), {
     what: 'rebuild',
     lost: 'the connection to the projector was lost; the state of the rebuild: payments projections status',
     failed: (data) =>
@@ -138,8 +137,7 @@ const rebuild = async (options: RebuildOptions, command: Command): Promise<void>
     if (!isTerminal) command.error('error: without a terminal: payments projections rebuild --yes');
     if (!(await isConfirmed())) throw new CommandFailed('not confirmed, so nothing was rebuilt');
   }
-  const client = await openClient({ scope: 'ops:admin' });
-  const rebuilt = await rebuildNow(client, accept);
+  const rebuilt = await rebuildNow(accept);
   if (format === 'json') printJson(rebuilt);
   else show(rebuilt);
   rejectOddities(rebuilt);

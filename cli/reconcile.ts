@@ -7,7 +7,7 @@ import { auditClient, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
 import { dataOption, type Format, formatOption } from './options.ts';
 import { CommandFailed, count, money, print, printJson, styled, table } from './output.ts';
-import { resultOf } from './streams.ts';
+import { AS_STREAM, resultOf } from './streams.ts';
 
 type Options = {
   data?: string;
@@ -95,8 +95,7 @@ export const failureOf = (
 /** Asks for a stream, which no proxy closes while a long ledger is read. */
 const compare = async (data: string | undefined): Promise<Reconciliation> => {
   const client = await auditClient(undefined, data);
-  const accept = { accept: 'text/event-stream' };
-  return resultOf(await client.post('/audit/v1/reconcile', undefined, accept), {
+  return resultOf(client.post('/audit/v1/reconcile', undefined, AS_STREAM), {
     what: 'reconcile',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => rejectionLine(503, data),

@@ -6,6 +6,9 @@ import { type Client, orFail } from './client.ts';
 import { CommandFailed, note, ServiceUnreachable } from './output.ts';
 import { type Progress, startProgress } from './progress-bar.ts';
 
+/** The header of a request for a stream. */
+export const AS_STREAM = { accept: 'text/event-stream' };
+
 type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };
 
 /** The events of a response until it ends or its connection is lost. Throws CommandFailed for an error response. */
@@ -32,12 +35,12 @@ type ToResult = {
 
 /** The result of a stream, whose progress is shown meanwhile. Throws CommandFailed where there is no result. */
 export const resultOf = async <T>(
-  response: Response,
+  response: Promise<Response>,
   { what, lost, failed, progressOf }: ToResult,
 ): Promise<T> => {
   let progress: Progress | undefined;
   try {
-    for await (const { event, data } of serverSentEvents(response)) {
+    for await (const { event, data } of serverSentEvents(await response)) {
       if (event === 'result') return JSON.parse(data);
       if (event === 'failed' && failed) throw new CommandFailed(failed(data));
       if (event !== 'progress' || !progressOf) continue;
@@ -65,7 +68,7 @@ export const followStream = async (client: Client, path: string, { onOpen, onEve
   let hasBegun = false;
   const follow = async (): Promise<number | undefined> => {
     const response = await client.get(path, {
-      accept: 'text/event-stream',
+      ...AS_STREAM,
       ...(last !== undefined && { 'last-event-id': last }),
     });
     // After a connection 503 means a restart of the service. Another rejection would come again.

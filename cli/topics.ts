@@ -7,11 +7,10 @@ import type {
   RelayParkedRetry,
 } from '../projector/contract.ts';
 import { withoutControlSigns } from '../shared/runtime/error-text.ts';
-import { type Client, jsonOf, openClient, orFail, postToFollowing, textOf } from './client.ts';
+import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
 import { type Format, formatOption } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
 
-const SCOPE = 'ops:admin';
 const FOLLOW_MS = 500;
 
 type Listed = {
@@ -20,8 +19,7 @@ type Listed = {
 };
 
 const list = async ({ format }: { format: Format }): Promise<void> => {
-  const client = await openClient({ scope: SCOPE });
-  const listed = await jsonOf<Listed>(client.get('/ops/v1/topics'));
+  const listed = await readOps<Listed>('/ops/v1/topics');
   if (format === 'json') return printJson(listed);
   const { topics, relay } = listed;
   const rows = topics.map((one) => [one.name, one.key, one.cleanup, String(one.partitions)]);
@@ -54,7 +52,7 @@ const printPage = async (client: Client, { topic, keys = false }: TailOptions, f
 
 const tail = async (options: TailOptions): Promise<void> => {
   const { latest = false, follow = latest } = options;
-  const client = await openClient({ scope: SCOPE });
+  const client = await openClient({ scope: 'ops:admin' });
   let at = latest ? 'latest' : options.from;
   for (;;) {
     const next = await printPage(client, options, at);
@@ -71,8 +69,7 @@ type Parked = RelayParkedList['parked'][number];
 const revisionsOf = ({ from, to }: Parked): string => (from === to ? `${from}` : `${from}-${to}`);
 
 const listParked = async ({ format }: { format: Format }): Promise<void> => {
-  const client = await openClient({ scope: SCOPE });
-  const listed = await jsonOf<RelayParkedList>(client.get(PARKED));
+  const listed = await readOps<RelayParkedList>(PARKED);
   if (format === 'json') return printJson(listed);
   const { state, error, parked } = listed;
   note(`relay ${state}${error === undefined ? '' : `: ${error}`}`);
@@ -84,10 +81,10 @@ const listParked = async ({ format }: { format: Format }): Promise<void> => {
 };
 
 /** One request tries some of the payments, and moves those that stay parked to the end. */
-const retryAll = async (client: Client): Promise<RelayParkedRetry[]> => {
+const retryAll = async (): Promise<RelayParkedRetry[]> => {
   const retried = new Map<string, RelayParkedRetry>();
   for (let left: number | undefined; left === undefined || left > 0; ) {
-    const page = await jsonOf<RelayParkedRetries>(postToFollowing(client, `${PARKED}/retry`));
+    const page = await postOps<RelayParkedRetries>(`${PARKED}/retry`);
     for (const one of page.retried) retried.set(one.paymentId, one);
     if (page.retried.length === 0) break;
     left = left === undefined ? page.left : left - page.retried.length;
@@ -104,11 +101,8 @@ const retry = async (
   command: Command,
 ): Promise<void> => {
   if (all === (paymentId !== undefined)) command.error('name a payment, or give --all');
-  const client = await openClient({ scope: SCOPE });
   const path = `${PARKED}/${encodeURIComponent(paymentId ?? '')}/retry`;
-  const retried = all
-    ? await retryAll(client)
-    : [await jsonOf<RelayParkedRetry>(postToFollowing(client, path))];
+  const retried = all ? await retryAll() : [await postOps<RelayParkedRetry>(path)];
   if (format === 'json') printJson(all ? retried : retried[0]);
   else if (retried.length === 0) note('The relay has parked no payment.');
   else print(...retried.map(lineOf));

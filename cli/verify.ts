@@ -4,12 +4,12 @@ import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { acknowledgeBreaks, othersOf, placeOf, printAcknowledged, printBreaks } from './breaks.ts';
-import { jsonOf, openClient, postToFollowing } from './client.ts';
+import { jsonOf, postToFollowing } from './client.ts';
 import { readManifest, requireSeals } from './export-file.ts';
 import { dataOption, type Format, formatOption, keyOption } from './options.ts';
 import { CommandFailed, columns, counted, note, print, printJson, styled } from './output.ts';
 import { publicKeyIn } from './settings.ts';
-import { resultOf } from './streams.ts';
+import { AS_STREAM, resultOf } from './streams.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 
 type Options = {
@@ -92,8 +92,7 @@ const keptHeadIn = (file: string): Record<string, string | undefined> => {
 const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVerification> => {
   const client = await auditClient(merchant, data);
   const kept = manifest === undefined ? {} : keptHeadIn(manifest);
-  const accept = { accept: 'text/event-stream' };
-  return resultOf(await client.get(pathOf('/audit/v1/verify', kept), accept), {
+  return resultOf(client.get(pathOf('/audit/v1/verify', kept), AS_STREAM), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',
     progressOf: (text) => {
@@ -105,9 +104,7 @@ const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVe
 
 /** Throws CommandFailed, with exit code 3 where the document of a payment differs from the log. */
 const compareReadModels = async (format: Format): Promise<void> => {
-  const client = await openClient({ scope: 'ops:admin' });
-  const path = '/ops/v1/projections/compare';
-  const response = await postToFollowing(client, path, { accept: 'text/event-stream' });
+  const response = postToFollowing('/ops/v1/projections/compare', AS_STREAM);
   const found = await resultOf<ReadModelsComparison>(response, {
     what: 'compare',
     lost: 'the connection was lost before the result; start the comparison again',
