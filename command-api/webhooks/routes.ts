@@ -31,7 +31,6 @@ import {
   ownEndpoint,
   sendAttempts,
   type WebhookDeps,
-  type Webhooks,
   withSecret,
 } from './endpoint-requests.ts';
 
@@ -77,11 +76,6 @@ const FAULT: Record<number, ResponseForm> = {
   500: { description: 'A fault of ours.', unrecorded: true },
 };
 
-const endOf = async ({ store }: Webhooks): Promise<{ after?: string }> => {
-  const end = await store.end();
-  return end === null ? {} : { after: end };
-};
-
 const HOUR_MS = 3_600_000;
 
 const route = routeWith<WebhookDeps>();
@@ -111,7 +105,7 @@ export const WEBHOOK_ROUTES = {
       await webhooks.secret();
       const endpointId = `we_${newUlid()}`;
       const { merchantId } = principal;
-      const place = await endOf(webhooks);
+      const after = await webhooks.store.end();
       const endpoint = {
         endpointId,
         merchantId,
@@ -119,7 +113,7 @@ export const WEBHOOK_ROUTES = {
         ...(eventTypes !== undefined && { eventTypes }),
         ...(description !== undefined && { description }),
         apiVersion: 'v1' as const,
-        ...place,
+        ...(after !== null && { after }),
       };
       const done = await handled(api, { ...input, keyed }, { kind: 'create', endpoint }, reply);
       if (done === undefined) return reply;
