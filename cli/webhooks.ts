@@ -5,7 +5,7 @@ import type {
   WebhookEndpoint,
   WebhookEndpointList,
   WebhookEndpointWithSecret,
-} from '../command-api/webhooks/contract.ts';
+} from '../command-api/endpoints/contract.ts';
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { type Format, formatOption, timeValue } from './options.ts';

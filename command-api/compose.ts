@@ -13,6 +13,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/queues.ts';
 import type { CommandDeps } from './deps.ts';
+import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
 import { recordMetrics, watchMetrics } from './metrics.ts';
@@ -30,8 +31,7 @@ import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
-import { readableDeliveries, type WebhookDeps } from './webhooks/endpoint-requests.ts';
-import { stripeNoticesOf } from './webhooks/stripe.ts';
+import { stripeNoticesOf } from './stripe-notices.ts';
 
 export type CommandSideOptions = {
   config: Config;

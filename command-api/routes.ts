@@ -19,6 +19,9 @@ import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts'
 import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
 import { createPayment, earlierCreate } from './create-payment.ts';
 import { type CommandDeps, type Sender, senderOf } from './deps.ts';
+import { WEBHOOK_OPERATOR_ROUTES } from './endpoints/operator-routes.ts';
+import type { WebhookDeps } from './endpoints/requests.ts';
+import { WEBHOOK_ROUTES } from './endpoints/routes.ts';
 import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
@@ -42,10 +45,7 @@ import {
 } from './request/read-request.ts';
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
-import type { WebhookDeps } from './webhooks/endpoint-requests.ts';
-import { WEBHOOK_OPERATOR_ROUTES } from './webhooks/operator-routes.ts';
-import { WEBHOOK_ROUTES } from './webhooks/routes.ts';
-import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './webhooks/stripe.ts';
+import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './stripe-notices.ts';
 
 export type CommandApi = RespondDeps & {
   readModels: Pick<ReadModelsReader, 'get'>;

@@ -12,14 +12,14 @@ import { noFiles } from '../shared/runtime/process-life.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
 import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { type Projector, startProjector } from './compose.ts';
+import { openDeliverer } from './deliverer/open.ts';
+import { delivererState, watchDelivererMetrics } from './deliverer/status.ts';
 import type { Freshness } from './freshness.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { relayState, watchRelayMetrics } from './relay/status.ts';
 import { registerProjectorApi } from './routes.ts';
 import { openSealer } from './seals/open.ts';
 import { openVerification } from './verification/schedule.ts';
-import { openDeliverer } from './webhooks/open.ts';
-import { delivererState, watchDelivererMetrics } from './webhooks/status.ts';
 
 const projectionState = (projector: Pick<Projector, 'status'>): EngineState => {
   const { state, caughtUp, parked, stuck, error } = projector.status();

@@ -8,9 +8,9 @@ import {
   startSpan,
   type TraceParent,
 } from '../shared/runtime/tracing.ts';
+import type { SendOutcome } from './deliverer/send.ts';
 import { type EventFeed, type FeedMessage, topicName } from './event-feed/port.ts';
 import type { Projection } from './projection.ts';
-import type { SendOutcome } from './webhooks/send.ts';
 
 /** Later a delivery is a trace of its own, linked to the event's. */
 const SAME_TRACE_MS = 3_600_000;

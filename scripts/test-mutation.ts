@@ -15,7 +15,8 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'shared/payment': 'domain/*',
   'shared/event-store': 'domain/*',
   'command-api':
-    'http/{create-payment,capture-void-refund,idempotency,unique-references} memory/payment-log',
+    'http/{create-payment,capture-void-refund,idempotency,unique-references,stripe-webhooks} memory/payment-log',
+  'command-api/endpoints': 'webhooks/endpoints',
   'command-api/operator': 'recovery/resolve',
   'command-api/provider': 'contract/provider/{resilience,simulator}',
   'command-api/provider/http': 'contract/provider/http-faults',
@@ -23,14 +24,13 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'command-api/reconcile': 'audit/{reconcile,reconcile-stream}',
   'command-api/recovery': 'recovery/* http/{restored-never-sent,unique-references,later-results}',
   'command-api/request': 'http/{create-request,change-request,card-in-request}',
-  'command-api/webhooks': 'webhooks/endpoints http/stripe-webhooks',
   projector: 'projector/{projection,subscription,lease,rebuild,removed}',
+  'projector/deliverer': 'webhooks/{delivery,deliverer,messages,addresses}',
   'projector/event-feed': 'projector/topics contract/event-feed/memory',
   'projector/key-document': 'contract/key-document/*',
   'projector/relay': 'projector/{relay,relay-parking} contract/relay-retry/memory',
   'projector/seals': 'projector/{seals,sealing-key,running-hash}',
   'projector/verification': 'projector/verification',
-  'projector/webhooks': 'webhooks/{delivery,deliverer,messages,addresses}',
 };
 const FOLDERS = Object.keys(TESTS_OF);
 /** Schemas, which frozen files hold, metrics, and mains. */

@@ -5,8 +5,8 @@ import { duration, utc } from './format.js';
 import { html, ProblemBox, Raw, Table, Time, Waiting } from './parts.js';
 import { hasScope } from './session.js';
 
-/** @typedef {import('../../command-api/webhooks/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
-/** @typedef {import('../../command-api/webhooks/contract.ts').WebhookAttemptList['attempts'][number]} Attempt */
+/** @typedef {import('../../command-api/endpoints/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
+/** @typedef {import('../../command-api/endpoints/contract.ts').WebhookAttemptList['attempts'][number]} Attempt */
 /** @typedef {import('./api.js').Problem} Problem */
 
 const OWN_ENDPOINTS = '/api/v1/webhook-endpoints';

@@ -1,8 +1,8 @@
 /** A request body is read as JSON (gaps §3), and no body keeps the service busy for long (A5). */
 import { describe, expect, test } from '@jest/globals';
+import { WebhookEndpointRequest } from '../../command-api/endpoints/contract.ts';
 import { ResolveRequest } from '../../command-api/operator/contract.ts';
 import { textsOf } from '../../command-api/request/json.ts';
-import { WebhookEndpointRequest } from '../../command-api/webhooks/contract.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 import { receivedTraceparent } from '../../shared/runtime/tracing.ts';

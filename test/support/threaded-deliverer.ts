@@ -1,12 +1,12 @@
 /** The deliverer in its thread, over a SQLite log and a receiver on loopback. */
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { disableIn } from '../../projector/webhooks/open.ts';
+import { disableIn } from '../../projector/deliverer/open.ts';
 import {
   type CountedAttempt,
   createDelivererWorker,
   startDelivererThread,
-} from '../../projector/webhooks/thread.ts';
+} from '../../projector/deliverer/thread.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

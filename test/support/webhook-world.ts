@@ -1,7 +1,7 @@
 /** A deliverer over memory, a test clock and a receiver that is a function. */
-import { startDeliverer } from '../../projector/webhooks/deliverer.ts';
-import { disableIn } from '../../projector/webhooks/open.ts';
-import type { SendOutcome } from '../../projector/webhooks/send.ts';
+import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
+import { disableIn } from '../../projector/deliverer/open.ts';
+import type { SendOutcome } from '../../projector/deliverer/send.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';

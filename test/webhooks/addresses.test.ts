@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createSender, type SenderOptions } from '../../projector/webhooks/send.ts';
+import { createSender, type SenderOptions } from '../../projector/deliverer/send.ts';
 import { addressKinds, urlProblem } from '../../shared/webhooks/addresses.ts';
 import { hasOpenssl, ownCertificate } from '../support/own-certificate.ts';
 

@@ -3,8 +3,8 @@
  * under the older idempotency secret.
  */
 import { expect, test } from '@jest/globals';
+import { handled, type WebhookDeps } from '../../command-api/endpoints/requests.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
-import { handled, type WebhookDeps } from '../../command-api/webhooks/endpoint-requests.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';

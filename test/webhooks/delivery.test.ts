@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { followCommands } from '../../projector/webhooks/commands.ts';
+import { followCommands } from '../../projector/deliverer/commands.ts';
 import {
   type Delivery,
   deliveryOf,
@@ -12,7 +12,7 @@ import {
   nextStep,
   RETRYING_MAX,
   type Wanted,
-} from '../../projector/webhooks/delivery.ts';
+} from '../../projector/deliverer/delivery.ts';
 import {
   ATTEMPTS_OF_ONE_MAX,
   accepted,
@@ -21,7 +21,7 @@ import {
   passed,
   readOn,
   started,
-} from '../../projector/webhooks/outcomes.ts';
+} from '../../projector/deliverer/outcomes.ts';
 import {
   type DeliveryRow,
   isFailing,

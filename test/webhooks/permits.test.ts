@@ -1,6 +1,6 @@
 /** What many share is given to them in turn, and to none more than its part. */
 import { expect, test } from '@jest/globals';
-import { createPermits, createPlaces, type Standing } from '../../projector/webhooks/permits.ts';
+import { createPermits, createPlaces, type Standing } from '../../projector/deliverer/permits.ts';
 
 const { signal } = new AbortController();
 

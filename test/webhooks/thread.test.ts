@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { createDelivererWorker } from '../../projector/webhooks/thread.ts';
+import { createDelivererWorker } from '../../projector/deliverer/thread.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,

@@ -2,16 +2,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { createRateLimiter, type Rate, senderOf } from '../../shared/http/auth/rate-limit.ts';
-import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { type RoutesOf, type SignedRoute, sendJson } from '../../shared/http/route.ts';
-import { unresolvedOperations } from '../../shared/payment/payment-state.ts';
-import type { Config } from '../../shared/runtime/config.ts';
-import type { CommandDeps } from '../deps.ts';
-import type { NoticeOrigin } from '../provider/port.ts';
-import { intentReference } from '../provider/stripe/look-up.ts';
-import { askAbout } from '../recovery/later-results.ts';
-import { type Budget, BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
+import { createRateLimiter, type Rate, senderOf } from '../shared/http/auth/rate-limit.ts';
+import { RETRY_LATER, reject } from '../shared/http/errors.ts';
+import { type RoutesOf, type SignedRoute, sendJson } from '../shared/http/route.ts';
+import { unresolvedOperations } from '../shared/payment/payment-state.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { CommandDeps } from './deps.ts';
+import type { NoticeOrigin } from './provider/port.ts';
+import { intentReference } from './provider/stripe/look-up.ts';
+import { askAbout } from './recovery/later-results.ts';
+import { type Budget, BudgetSpent, startBudget, withinBudget } from './request-budget.ts';
 
 type Notice = {
   account: string | undefined;

@@ -2,12 +2,7 @@ import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import * as contract from './contract.ts';
-import {
-  currentEndpointBody,
-  sendAttempts,
-  type WebhookDeps,
-  type Webhooks,
-} from './endpoint-requests.ts';
+import { currentEndpointBody, sendAttempts, type WebhookDeps, type Webhooks } from './requests.ts';
 
 const lookFor = async (
   { store, deliveries }: Webhooks,

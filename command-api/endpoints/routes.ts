@@ -32,7 +32,7 @@ import {
   sendAttempts,
   type WebhookDeps,
   withSecret,
-} from './endpoint-requests.ts';
+} from './requests.ts';
 
 const readAs =
   <T>(schema: z.ZodType<T>) =>
