@@ -62,7 +62,11 @@ const readTest = ({ raw }: FastifyRequest): Read<Keyed<object>> => {
 };
 
 const KEYED = { headers: ['IdempotencyKey'] } as const;
-const REPLAYED = { headers: ['Idempotent-Replayed'] } as const;
+const replayable = (description: string, schema: z.ZodType): ResponseForm => ({
+  description,
+  content: asJson(schema),
+  headers: ['Idempotent-Replayed'],
+});
 const NOT_ALLOWED: Record<number, ResponseForm> = {
   422: { description: 'It is not allowed; `details` say why.' },
 };
@@ -88,11 +92,7 @@ export const WEBHOOK_ROUTES = {
       ...KEYED,
     },
     responses: {
-      201: {
-        description: 'Registered.',
-        content: asJson(contract.WebhookEndpointWithSecret),
-        ...REPLAYED,
-      },
+      201: replayable('Registered.', contract.WebhookEndpointWithSecret),
       ...NOT_ALLOWED,
       ...FAULT,
     },
@@ -179,11 +179,7 @@ export const WEBHOOK_ROUTES = {
       ...KEYED,
     },
     responses: {
-      200: {
-        description: 'The response.',
-        content: asJson(contract.WebhookEndpointWithSecret),
-        ...REPLAYED,
-      },
+      200: replayable('The response.', contract.WebhookEndpointWithSecret),
       ...KEY_REUSED,
       ...NO_ENDPOINT,
       ...FAULT,
@@ -205,11 +201,7 @@ export const WEBHOOK_ROUTES = {
   testWebhookEndpoint: route({
     request: { endpointId: true, read: readTest, ...KEYED },
     responses: {
-      202: {
-        description: 'It is sent in a moment.',
-        content: asJson(contract.WebhookTest),
-        ...REPLAYED,
-      },
+      202: replayable('It is sent in a moment.', contract.WebhookTest),
       ...NO_ENDPOINT,
       ...FAULT,
     },
@@ -229,11 +221,7 @@ export const WEBHOOK_ROUTES = {
       ...KEYED,
     },
     responses: {
-      202: {
-        description: 'They are sent from now on.',
-        content: asJson(contract.WebhookEndpoint),
-        ...REPLAYED,
-      },
+      202: replayable('They are sent from now on.', contract.WebhookEndpoint),
       ...NOT_ALLOWED,
       ...NO_ENDPOINT,
       ...FAULT,

@@ -2,7 +2,6 @@
  * The log for many endpoints at once: the latest batches in memory, pages of the store for endpoints behind
  * them. Each asks for more when it can take more, so a slow one costs no memory.
  */
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { isPaymentEvent } from '../../shared/payment/events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
@@ -10,6 +9,7 @@ import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import { type MessageType, messageTypeOf } from '../../shared/webhooks/message-types.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import type { Place, Wanted } from './delivery.ts';
+import { readableEvents } from './messages.ts';
 import { createPermits } from './permits.ts';
 
 /** Without a type where the event cannot be read. */
@@ -60,19 +60,11 @@ const firstOf = (event: LogEvent | undefined): First | undefined => {
 const createFacts = ({ store, onPayment }: LogFeedOptions) => {
   const known = createBoundedMap<First>(PAYMENTS_KNOWN_MAX);
 
-  const lookUp = async (stream: string): Promise<First | undefined> => {
-    try {
-      return firstOf((await store.readStream(stream))[0]);
-    } catch (error) {
-      if (error instanceof UnreadableStream) return firstOf(error.before[0]);
-      throw error;
-    }
-  };
-
   const first = async (event: LogEvent): Promise<First | undefined> => {
     const { stream } = event;
     const here = event.revision === 0 ? firstOf(event) : known.get(stream);
-    const found = here ?? (await lookUp(stream));
+    // Undefined where the first event cannot be read.
+    const found = here ?? firstOf((await readableEvents(store, stream))[0]);
     if (found !== undefined) known.set(stream, found);
     return found;
   };

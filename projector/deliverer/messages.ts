@@ -38,6 +38,19 @@ const isNews = (recorded: RecordedEvent): recorded is EndpointNews =>
 
 const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
 
+/** Those before the first that cannot be read. */
+export const readableEvents = async (
+  store: Pick<EventStore, 'readStream'>,
+  stream: string,
+): Promise<RecordedEvent[]> => {
+  try {
+    return await store.readStream(stream);
+  } catch (error) {
+    if (error instanceof UnreadableStream) return error.before;
+    throw error;
+  }
+};
+
 export const createMessages = (store: Pick<EventStore, 'readStream'>): Messages => {
   const states = followPaymentStates(store);
   const kept = createBoundedMap<Message>(KEPT_MAX, {
@@ -45,20 +58,11 @@ export const createMessages = (store: Pick<EventStore, 'readStream'>): Messages 
     bytesOf: ({ body }) => body.length,
   });
 
-  const readable = async (stream: string): Promise<RecordedEvent[]> => {
-    try {
-      return await store.readStream(stream);
-    } catch (error) {
-      if (error instanceof UnreadableStream) return error.before;
-      throw error;
-    }
-  };
-
   const ofPayment = async (paymentId: string, revision: number): Promise<Message | undefined> => {
     const stream = streamOf(paymentId);
     const made = kept.get(keyOf(stream, revision));
     if (made !== undefined) return made;
-    const events = await readable(stream);
+    const events = await readableEvents(store, stream);
     const event = events[revision];
     if (event === undefined || !isOfPayment(event)) throw new NoMessage(paymentId);
     try {
@@ -83,7 +87,7 @@ export const createMessages = (store: Pick<EventStore, 'readStream'>): Messages 
       const { paymentId, revision } = item.single;
       // A resend by name also sends a type that the endpoint did not ask for.
       if (paymentId !== undefined) return ofPayment(paymentId, revision);
-      const event = (await readable(endpointStreamOf(endpoint.merchantId)))[revision];
+      const event = (await readableEvents(store, endpointStreamOf(endpoint.merchantId)))[revision];
       if (event === undefined || !isNews(event)) throw new NoMessage(item.single.id);
       return endpointMessage(event);
     },

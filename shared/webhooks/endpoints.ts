@@ -43,23 +43,12 @@ export const isOfWebhooks = (recorded: RecordedEvent): recorded is RecordedWebho
   isWebhookEvent(recorded.event);
 
 const created = (
-  {
-    after,
-    endpointId,
-    merchantId,
-    url,
-    eventTypes,
-    description,
-    apiVersion,
-  }: DataOf<'WebhookEndpointCreated'>,
+  { after, eventTypes, description, identity: _, ...data }: DataOf<'WebhookEndpointCreated'>,
   time: string,
 ): Endpoint => ({
-  endpointId,
-  merchantId,
-  url,
+  ...data,
   eventTypes,
   description,
-  apiVersion,
   createdAt: time,
   updatedAt: time,
   testedAt: [],
