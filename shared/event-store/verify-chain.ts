@@ -1,7 +1,7 @@
 /** Reads only the text, so that it verifies events that the current code cannot decode. */
 
-import { createGenerationsMap } from '../runtime/bounded-map.ts';
 import { jsonFieldsOf } from '../runtime/exact-json.ts';
+import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
 import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';

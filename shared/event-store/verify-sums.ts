@@ -1,7 +1,7 @@
 import { EVENT_VERSIONS, isEventType, isPaymentEvent } from '../payment/events.ts';
 import { type PaymentEvent, paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
-import { createGenerationsMap } from '../runtime/bounded-map.ts';
+import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode, isReadable } from './codec.ts';
 import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
 import { formsLeft } from './verify-chain.ts';

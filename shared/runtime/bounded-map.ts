@@ -27,22 +27,3 @@ const boundedByBytes = <V>(max: number, { bytesMax, bytesOf }: BytesBound<V>) =>
   const bytesMin = Math.ceil(bytesMax / max);
   return { maxSize: bytesMax, sizeCalculation: (value: V) => Math.max(bytesOf(value), bytesMin) };
 };
-
-/**
- * Keeps at least the last `min` keys, at most twice as many: it drops the older of two generations at
- * once, because evicting single entries costs several times the GC.
- */
-export const createGenerationsMap = <V>(min: number) => {
-  let young = new Map<string, V>();
-  let old = new Map<string, V>();
-  return {
-    get: (key: string): V | undefined => young.get(key) ?? old.get(key),
-    set: (key: string, value: V): void => {
-      if (young.size >= min && !young.has(key)) {
-        old = young;
-        young = new Map();
-      }
-      young.set(key, value);
-    },
-  };
-};
