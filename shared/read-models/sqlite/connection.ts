@@ -85,6 +85,8 @@ export type Connection = ReturnType<typeof prepare> & {
   rowCheck: RowCheck;
   /** Prepared once, when a check is wanted. */
   indexChecks(): IndexChecks;
+  /** Whether any payment may be parked: spares each read and write a look into an empty table. */
+  anyParked: boolean;
 };
 
 /** Throws UnusableFile at another generation's tables, or another key's. */
@@ -110,14 +112,14 @@ const connect = ({
     makeTables(db, rowCheck);
     const statements = prepare(db);
     // Damage that the first reads meet is found here, where the file can still be replaced.
-    statements.parked.get('', '', 1);
+    const anyParked = statements.parked.get('', '', 1) !== undefined;
     statements.checkpoint.get();
     let checks: IndexChecks | undefined;
     const indexChecks = (): IndexChecks => {
       checks ??= prepareIndexChecks(db);
       return checks;
     };
-    return { ...statements, db, rowCheck, indexChecks };
+    return { ...statements, db, rowCheck, indexChecks, anyParked };
   } catch (error) {
     db.close();
     throw error;

@@ -1,5 +1,4 @@
 /** Reading the SQLite file, and the documents that are cached from it. */
-
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
   ParkedPayment,
@@ -47,7 +46,8 @@ export const createReader = (
 
   const documentAt = (at: Connection, paymentId: string): PaymentDocument | undefined => {
     const document = documents.get(paymentId) ?? read(at, paymentId);
-    return document && { ...document, parked: at.isParked.get(paymentId) !== undefined };
+    if (document === undefined || !at.anyParked) return document;
+    return { ...document, parked: at.isParked.get(paymentId) !== undefined };
   };
   const documentOf = (paymentId: string): PaymentDocument | undefined =>
     run((at) => documentAt(at, paymentId));

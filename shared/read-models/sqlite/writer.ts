@@ -20,7 +20,7 @@ const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): Ch
 /** False when the file had the document at this revision already. */
 const writeRow = (at: Connection, row: CheckedRow): boolean => {
   const { changes } = at.write.run(...columnsOf(row), row.rowCheck, row.body);
-  at.unpark.run(row.paymentId, row.revision);
+  if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
   return changes === 1;
 };
 
@@ -36,6 +36,7 @@ const makeWay = (at: Connection, { paymentId, readModel }: Repair): void => {
 const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void => {
   const { paymentId, revision, reason, time } = change;
   at.park.run(paymentId, revision, reason, time, paymentId, revision);
+  at.anyParked = true;
 };
 
 /** Returns the read models that were written, not those that were skipped. */
