@@ -2,12 +2,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { TOKEN_EXPIRED } from '../audit/live.ts';
+import { EVENT_STREAM } from '../shared/http/server/streams.ts';
 import { type Client, orFail } from './client.ts';
 import { CommandFailed, note, ServiceUnreachable } from './output.ts';
 import { type Progress, startProgress } from './progress-bar.ts';
 
 /** The header of a request for a stream. */
-export const AS_STREAM = { accept: 'text/event-stream' };
+export const AS_STREAM = { accept: EVENT_STREAM };
 
 type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };
 

@@ -11,33 +11,32 @@ import { isTracing, withSpan } from './runtime/tracing.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
+const spanOf = (system: string, operation: string, name: string) => ({
+  name,
+  kind: 'client' as const,
+  attributes: { 'db.system.name': system, 'db.operation.name': operation },
+});
+
 const tracedStore = (store: EventStore, system: string): EventStore => {
-  const spanOf = (operation: 'append' | 'read', stream: string) => ({
-    name: `${operation} ${familyOf(stream)}`,
-    kind: 'client' as const,
-    attributes: { 'db.system.name': system, 'db.operation.name': operation },
-  });
   return {
     ...store,
     append: (stream, expected, events) =>
-      withSpan(spanOf('append', stream), () => store.append(stream, expected, events)),
-    readStream: (stream) => withSpan(spanOf('read', stream), () => store.readStream(stream)),
+      withSpan(spanOf(system, 'append', `append ${familyOf(stream)}`), () =>
+        store.append(stream, expected, events),
+      ),
+    readStream: (stream) =>
+      withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => store.readStream(stream)),
   };
 };
 
 /** Spans around the calls that a request waits for. */
 const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
-  const spanOf = (name: string, operation: string) => ({
-    name,
-    kind: 'client' as const,
-    attributes: { 'db.system.name': system, 'db.operation.name': operation },
-  });
   return {
     ...readModels,
     get: (paymentId, merchantId) =>
-      withSpan(spanOf('read payment', 'get'), () => readModels.get(paymentId, merchantId)),
+      withSpan(spanOf(system, 'get', 'read payment'), () => readModels.get(paymentId, merchantId)),
     search: (search, limit) =>
-      withSpan(spanOf('search payments', 'search'), () => readModels.search(search, limit)),
+      withSpan(spanOf(system, 'search', 'search payments'), () => readModels.search(search, limit)),
   };
 };
 

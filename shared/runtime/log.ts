@@ -156,15 +156,6 @@ const safe = (line: string): string => {
   return line.slice(0, at) + withoutControlSigns(scrubCardNumbers(line.slice(at)));
 };
 
-let lastTime = { ms: 0, text: '' };
-
-/** Many requests end in one millisecond. */
-const timeNow = (): string => {
-  const ms = Date.now();
-  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
-  return lastTime.text;
-};
-
 const destinations = new WeakMap<Log, { write(line: string): void }>();
 
 /**
@@ -175,7 +166,7 @@ export const logRequest = (log: Log, fields: object): void => {
   const lines = destinations.get(log);
   if (lines === undefined) log.info(fields, 'request');
   else {
-    const line = { level: 'info', time: timeNow(), ...fields, msg: 'request' };
+    const line = { level: 'info', time: new Date().toISOString(), ...fields, msg: 'request' };
     lines.write(safe(`${JSON.stringify(line)}\n`));
   }
 };

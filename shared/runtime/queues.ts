@@ -27,12 +27,8 @@ export const createQueues = (): Queues => {
 
 /** Steps that share a state run one after the other, whether those before failed or not. */
 export const oneAfterAnother = () => {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(step: () => Promise<T>): Promise<T> => {
-    const result = last.then(step, step);
-    last = result.catch(() => undefined);
-    return result;
-  };
+  const { run } = createQueues();
+  return <T>(step: () => Promise<T>): Promise<T> => run('', step);
 };
 
 /** A call while it runs gets the result of that run. */
