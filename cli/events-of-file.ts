@@ -1,5 +1,4 @@
 /** One payment's events from an export, without a service (ADR-0059). */
-
 import type { AuditBreak, AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';

@@ -1,5 +1,4 @@
 /** The loop of a rebuild. Over files it runs in the thread of the log, so that no request waits. */
-
 import { decodeForm } from '../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
 import { type LogScan, readPatiently } from '../shared/event-store/scan-log.ts';

@@ -3,7 +3,6 @@
  * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
  * its own checkpoint: a rebuild publishes nothing.
  */
-
 import type { LogReader } from '../shared/event-store/port.ts';
 import { scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { RebuildRunning } from '../shared/read-models/errors.ts';

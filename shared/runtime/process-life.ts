@@ -1,5 +1,4 @@
 /** A serving process: a problem of settings is one line and exit code 1, a bug a log line. */
-
 import { executionAsyncResource } from 'node:async_hooks';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';

@@ -2,7 +2,6 @@
  * L3: every change to an export and to the rows of the event log is noticed (docs/audit.md). This is
  * a share of test/long/tampering.test.ts.
  */
-
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from '@jest/globals';

@@ -1,5 +1,4 @@
 /** GET /api/v1/payments/{paymentId}: every row of the interface's error table. */
-
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';

@@ -1,5 +1,4 @@
 /** Reading a generation of read models; each kind of query has its own index. */
-
 import type {
   ParkedPayment,
   ParkedPlace,

@@ -1,5 +1,4 @@
 /** Read models that were written lately, and documents that were read lately. */
-
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { bytesOfReadModel } from '../../payment/payment-response.ts';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';

@@ -7,7 +7,6 @@
  * damaged file, or one of another version of this code, is thrown away and filled again by the
  * projector; it never keeps the service from starting.
  */
-
 import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, OpenGeneration, ReadModels } from '../port.ts';
 import { createDamageReports } from '../row-check.ts';

@@ -3,7 +3,6 @@
  * payments of a merchant in slices, newest first, and other searches take their turn between two of
  * them; a search for a rare text ends after so many and says how far it came (ADR-0185).
  */
-
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
