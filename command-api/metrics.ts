@@ -1,5 +1,7 @@
 import type { RecordedEvent } from '../shared/event-store/port.ts';
+import { within } from '../shared/runtime/back-off.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
+import { ATTENTION_REASONS, type AttentionItem } from './attention/contract.ts';
 import { REJECTIONS, type ResilientProvider } from './provider/resilience.ts';
 import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import type { LogTail } from './recovery/log-tail.ts';
@@ -44,4 +46,20 @@ export const watchMetrics = (
     metrics.contradicted.set(unresolved.contradicted);
     metrics.unresolved.set(unresolved.count);
     metrics.unresolvedOldestSeconds.set(unresolved.oldestSeconds);
+  });
+
+/** A scrape is not to wait for an engine that is out of reach. */
+const LISTING_MS_MAX = 2_000;
+
+/** Where the items cannot be read, the older values stay. */
+export const watchAttention = (metrics: Metrics, list: () => Promise<AttentionItem[]>): void =>
+  metrics.beforeScrape(async () => {
+    const late = () => new Error('the items took too long');
+    const byReason = Map.groupBy(await within(LISTING_MS_MAX, list(), late), (one) => one.reason);
+    for (const reason of ATTENTION_REASONS) {
+      const [oldest, ...others] = byReason.get(reason) ?? [];
+      const ageMs = oldest === undefined ? 0 : Date.now() - Date.parse(oldest.since);
+      metrics.attention.set({ reason }, oldest === undefined ? 0 : 1 + others.length);
+      metrics.attentionOldestSeconds.set({ reason }, ageMs / 1000);
+    }
   });

@@ -17,6 +17,7 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'command-api':
     'http/{create-payment,capture-void-refund,idempotency,unique-references} memory/payment-log',
   'command-api/operator': 'recovery/resolve',
+  'command-api/attention': 'http/attention',
   'command-api/provider': 'contract/provider/{resilience,simulator}',
   'command-api/provider/http': 'contract/provider/http-faults',
   'command-api/provider-ahead': 'provider-ahead/provider-ahead',
@@ -26,7 +27,6 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'command-api/webhooks': 'webhooks/endpoints http/stripe-webhooks',
   projector: 'projector/{projection,subscription,lease,rebuild,removed}',
   'projector/event-feed': 'projector/topics contract/event-feed/memory',
-  'projector/key-document': 'contract/key-document/*',
   'projector/relay': 'projector/{relay,relay-parking} contract/relay-retry/memory',
   'projector/seals': 'projector/{seals,sealing-key,running-hash}',
   'projector/verification': 'projector/verification',

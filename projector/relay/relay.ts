@@ -6,12 +6,12 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { RelayHalted, RelayNotReady, StandingBy } from '../errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
-import type { KeyDocument } from '../key-document/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
 import { runSubscription, type Subscription } from '../subscription.ts';
