@@ -19,6 +19,7 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
   explain: async () => (await import('./explain.ts')).explainCommand(),
   reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
+  attention: async () => (await import('./attention.ts')).attentionCommand(),
   unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
   resolve: async () => (await import('./unresolved.ts')).resolveCommand(),
   parked: async () => (await import('./parked.ts')).parkedCommand(),

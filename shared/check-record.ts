@@ -95,55 +95,55 @@ export type CheckResult = {
   unreadable?: string[] | undefined;
 };
 
+const recordAfter = (
+  before: CheckRecord,
+  { faults, broken, unreadable }: CheckResult,
+  lastRunMs: number,
+): CheckRecord => {
+  const standing = standingAfter(before.standing, faults, isoOf(lastRunMs));
+  return {
+    lastRunMs,
+    lastOkMs: faults.count === 0 ? lastRunMs : before.lastOkMs,
+    ...(broken && { broken }),
+    ...(standing && { standing }),
+    ...(unreadable && { unreadable }),
+  };
+};
+
+const laterOf = (one: CheckRecord, other: CheckRecord): CheckRecord =>
+  one.lastRunMs > other.lastRunMs ? one : other;
+
 const ATTEMPTS_MAX = 5;
 
 /** A result that cannot be kept counts until this process ends; no function throws. */
 export const openCheckRecord = (document: KeyDocument, nowMs: () => number = Date.now) => {
   let record = NEVER;
-  let noting: Promise<unknown> = Promise.resolve();
+  let saving: Promise<unknown> = Promise.resolve();
 
-  const load = async (): Promise<number> => {
-    const stored = await document.load();
-    const kept = parseCheckRecord(stored?.text);
-    // A later result of this process, which could not be kept, still counts.
-    if (kept.lastRunMs >= record.lastRunMs) record = kept;
-    return stored?.version ?? 0;
-  };
-
-  const save = async (change: (before: CheckRecord) => CheckRecord): Promise<void> => {
+  /** On top of what another process has kept meanwhile. */
+  const save = async (before: CheckRecord, result: CheckResult, ranMs: number): Promise<void> => {
     for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
-      const version = await load().catch(() => undefined);
-      const next = change(record);
-      if (version === undefined || (await document.save(JSON.stringify(next), version))) {
-        record = next;
-        return;
-      }
+      const stored = await document.load();
+      const next = recordAfter(laterOf(before, parseCheckRecord(stored?.text)), result, ranMs);
+      if (!(await document.save(JSON.stringify(next), stored?.version ?? 0))) continue;
+      record = laterOf(record, next);
+      return;
     }
   };
 
   return {
     now: (): CheckRecord => record,
     load: async (): Promise<void> => {
-      await load().catch(() => undefined);
+      const stored = await document.load().catch(() => undefined);
+      // A later result of this process, which could not be kept, still counts.
+      if (stored !== undefined) record = laterOf(record, parseCheckRecord(stored.text));
     },
-    note: async ({ faults, broken, unreadable }: CheckResult): Promise<void> => {
-      const lastRunMs = nowMs();
-      const change = (before: CheckRecord): CheckRecord => {
-        const standing = standingAfter(before.standing, faults, isoOf(lastRunMs));
-        return {
-          lastRunMs,
-          lastOkMs: faults.count === 0 ? lastRunMs : before.lastOkMs,
-          ...(broken && { broken }),
-          ...(standing && { standing }),
-          ...(unreadable && { unreadable }),
-        };
-      };
-      noting = noting.then(() =>
-        save(change).catch(() => {
-          record = change(record);
-        }),
-      );
-      await noting;
+    note: async (result: CheckResult): Promise<void> => {
+      const before = record;
+      const ranMs = nowMs();
+      record = recordAfter(before, result, ranMs);
+      saving = saving.then(() => save(before, result, ranMs)).catch(() => undefined);
+      await saving;
     },
   };
 };

@@ -297,8 +297,24 @@ test('LEDGER_DIFFERS stays over a restart until acknowledged or compared again; 
   expect(await only('LEDGER_DIFFERS')).toEqual(differs);
 
   expectError(await acknowledge(differs, {}), 400, 'INVALID_REQUEST', ['note is required']);
-  const { json } = await acknowledge(differs);
-  expect(json).toMatchObject({ reason: 'LEDGER_DIFFERS', note: 'TICKET-1', actor: 'tester' });
+  const ledgerOnly = ['attention', '--reason', 'LEDGER_DIFFERS'];
+  const asJson = await cli(...ledgerOnly, '--format', 'json');
+  expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([3, [differs]]);
+  const table = await cli(...ledgerOnly);
+  expect(table.stdout).toMatch(/^SINCE +REASON +WHAT +NEXT +ID\n\S+ +LEDGER_DIFFERS .+\n$/);
+  expect(table.stderr).toBe('payments: 1 item needs a person\n');
+  const doctor = await cli('doctor');
+  expect([doctor.code, doctor.stderr]).toEqual([3, 'payments: 1 item needs a person\n']);
+  expect(doctor.stdout.endsWith(table.stdout)).toBe(true);
+  const acknowledging = ['attention', '--acknowledge', differs.id];
+  expect((await cli(...acknowledging)).code).toBe(2);
+  const { code, stdout } = await cli(...acknowledging, '--note', 'TICKET-1', '--format', 'json');
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { reason: 'LEDGER_DIFFERS', note: 'TICKET-1', actor: expect.stringMatching(/^cli/) },
+  ]);
+  expect(await cli('attention')).toMatchObject({ code: 0, stderr: 'Nothing needs a person.\n' });
+  expect((await cli('doctor')).code).toBe(0);
   expect(await of('LEDGER_DIFFERS')).toEqual([]);
   expectError(await acknowledge(differs), 404, 'NOT_FOUND', expect.anything());
   await restart();
