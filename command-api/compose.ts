@@ -14,7 +14,7 @@ import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/queues.ts';
-import { attentionItems, UNRESOLVED_AFTER_MS } from './attention/items.ts';
+import { attentionItems, attentionSources, UNRESOLVED_AFTER_MS } from './attention/items.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
@@ -142,13 +142,12 @@ export const openCommandSide = (options: CommandSideOptions) => {
     record: openCheckRecord(options.documents.reconciliation, nowMs),
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),
   });
-  const attentionDeps = {
+  const attention = attentionSources({
     commands: deps,
     ...{ store, readModels, providerAhead, documents: options.documents },
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
-  };
-  const attention = (merchantId: string) => attentionItems(attentionDeps, merchantId);
+  });
   const waiting: Waiting = new Set();
   let stoppingSinceMs: number | undefined;
   let sweep: Sweep | undefined;
@@ -174,7 +173,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     /** Before the first request. The first sweep waits for `ready`. */
     start: async (ready?: Promise<unknown>): Promise<void> => {
       watchMetrics(metrics, { provider, providerAhead, unresolved, tail: followTail() });
-      watchAttention(metrics, () => attention('*'));
+      watchAttention(metrics, attention);
       reconciling.start();
       watchAuthorizations();
       startSweeping(ready);
@@ -199,7 +198,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
         },
         store,
         readModels,
-        attention,
+        attention: (merchantId) => attentionItems(attention, merchantId),
         requestBudgetMs: config.requestBudgetMs,
         waiting,
         onCommand,

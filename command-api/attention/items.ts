@@ -29,7 +29,7 @@ const LISTED_MAX = 1_000;
 /** The streams of payments that are read to tell an event that cannot be read from one that does not fit. */
 const READ_MAX = 100;
 
-export type AttentionDeps = {
+type AttentionDeps = {
   commands: CommandDeps;
   store: Pick<EventStore, 'readStream' | 'readAll'>;
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
@@ -49,7 +49,7 @@ const idOf = ({ reason, subject, time }: Found): string =>
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 
-const operationItems = (
+const itemsOf = (
   one: UnresolvedOperation,
   { unresolvedAfterMs, commands }: AttentionDeps,
 ): Found[] => {
@@ -94,16 +94,14 @@ const unreadableIn = async (
   return undefined;
 };
 
-type Owns = (paymentId: string) => Promise<boolean>;
-
-const parkedItems = async (
-  deps: AttentionDeps,
-  { unreadable = [], lastRunMs }: CheckRecord,
-  owns: Owns,
-): Promise<Found[]> => {
+const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Found[]> => {
+  const { readModels, documents } = deps;
+  const owns = async (paymentId: string): Promise<boolean> =>
+    merchantId === '*' || (await readModels.getAny(paymentId))?.merchantId === merchantId;
+  const { unreadable = [], lastRunMs } = await recordIn(documents.reconciliation);
   const found: Found[] = [];
   const suspects = new Map(unreadable.map((paymentId) => [paymentId, isoOf(lastRunMs)]));
-  for (const { paymentId, revision, reason, since } of await deps.readModels.parked(LISTED_MAX)) {
+  for (const { paymentId, revision, reason, since } of await readModels.parked(LISTED_MAX)) {
     if (!(await owns(paymentId))) continue;
     suspects.set(paymentId, since);
     const what = `Its read model stopped at revision ${revision}: ${reason}.`;
@@ -118,7 +116,7 @@ const parkedItems = async (
     const next = `payments verify ${paymentId}`;
     found.push({ reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next });
   }
-  const { parked } = relayParked.parse(await textOf(deps.documents.relay, { parked: {} }));
+  const { parked } = relayParked.parse(await textOf(documents.relay, { parked: {} }));
   for (const [paymentId, { from, reason, since }] of Object.entries(parked).slice(0, LISTED_MAX)) {
     if (!(await owns(paymentId))) continue;
     const what = `Its messages to the topics stopped at revision ${from}: ${reason}.`;
@@ -179,38 +177,6 @@ const unverifiedSince = async (
   return dueMs < commands.nowMs() ? isoOf(dueMs) : undefined;
 };
 
-const checkItems = async (
-  deps: AttentionDeps,
-  verification: CheckRecord,
-  reconciliation: CheckRecord,
-): Promise<Found[]> => {
-  const found: Found[] = [];
-  for (const [reason, subject, { standing }, next] of [
-    ['LOG_BROKEN', 'log', verification, 'payments verify --all'],
-    ['LEDGER_DIFFERS', 'ledger', reconciliation, 'payments reconcile'],
-  ] as const) {
-    if (standing === undefined) continue;
-    const { since, what } = standing;
-    found.push({ reason, subject, since, time: since, what: `${what}.`, next });
-  }
-  const since = await unverifiedSince(deps, verification);
-  if (since !== undefined) {
-    const what = 'The whole log was not verified within twice VERIFY_INTERVAL_MS.';
-    const next = 'payments verify --all';
-    found.push({ reason: 'LOG_UNVERIFIED', subject: 'log', since, what, next });
-  }
-  const ahead = deps.providerAhead.now();
-  if (ahead !== undefined)
-    found.push({
-      reason: 'PROVIDER_AHEAD',
-      subject: 'provider',
-      since: ahead.since,
-      what: 'The provider holds operations that the log does not, so merchants can only read.',
-      next: 'payments reconcile',
-    });
-  return found;
-};
-
 const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> => {
   const events = await store.readStream(ATTENTION_STREAM);
   return new Set(
@@ -218,32 +184,91 @@ const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> 
   );
 };
 
-/** Oldest first; with a merchant's id that merchant's own. Throws what the stores throw. */
+const recordIn = async (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
+  parseCheckRecord((await document.load())?.text);
+
+const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
+  const verification = await recordIn(deps.documents.verification);
+  const reconciliation = await recordIn(deps.documents.reconciliation);
+  const found: Found[] = [];
+  for (const [reason, subject, { standing }, next] of [
+    ['LOG_BROKEN', 'log', verification, 'payments verify --all'],
+    ['LEDGER_DIFFERS', 'ledger', reconciliation, 'payments reconcile'],
+  ] as const) {
+    if (standing === undefined) continue;
+    const { since, what } = standing;
+    const item = { reason, subject, since, time: since, what: `${what}.`, next };
+    if (!(await readAcknowledged(deps)).has(idOf(item))) found.push(item);
+  }
+  const since = await unverifiedSince(deps, verification);
+  if (since !== undefined) {
+    const what = 'The whole log was not verified within twice VERIFY_INTERVAL_MS.';
+    const next = 'payments verify --all';
+    found.push({ reason: 'LOG_UNVERIFIED', subject: 'log', since, what, next });
+  }
+  return found;
+};
+
+const operationItems = async (deps: AttentionDeps, merchantId: string): Promise<Found[]> => {
+  const listed = await listUnresolved(deps.commands, deps.readModels, merchantId);
+  return listed.flatMap((one) => itemsOf(one, deps));
+};
+
+const aheadItems = ({ providerAhead }: AttentionDeps): Found[] => {
+  const ahead = providerAhead.now();
+  if (ahead === undefined) return [];
+  const what = 'The provider holds operations that the log does not, so merchants can only read.';
+  const { since } = ahead;
+  const next = 'payments reconcile';
+  return [{ reason: 'PROVIDER_AHEAD', subject: 'provider', since, what, next }];
+};
+
+/** A merchant's id, or `*`. Throws what its stores throw. */
+type AttentionSource = {
+  reasons: readonly AttentionReason[];
+  items(merchantId: string): Promise<AttentionItem[]>;
+};
+
+/** Each reason is of one source, so that an engine out of reach leaves what the others know. */
+export const attentionSources = (deps: AttentionDeps): AttentionSource[] => {
+  const source = (
+    reasons: readonly AttentionReason[],
+    read: (merchantId: string) => Promise<Found[]>,
+  ): AttentionSource => ({
+    reasons,
+    items: async (merchantId) =>
+      (await read(merchantId)).map((found) => {
+        const { time: _, ...item } = found;
+        return { id: idOf(found), ...item };
+      }),
+  });
+  const ofAll = (merchantId: string, read: () => Found[] | Promise<Found[]>) =>
+    merchantId === '*' ? read() : [];
+  return [
+    source(['UNRESOLVED', 'RESOLUTION_REQUESTED', 'CONTRADICTED'], (merchantId) =>
+      operationItems(deps, merchantId),
+    ),
+    source(['PROVIDER_AHEAD'], async (merchantId) => ofAll(merchantId, () => aheadItems(deps))),
+    source(
+      ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],
+      async (merchantId) => [
+        ...(await parkedItems(deps, merchantId)),
+        ...(await endpointItems(deps, merchantId)),
+      ],
+    ),
+    source(['LOG_BROKEN', 'LOG_UNVERIFIED', 'LEDGER_DIFFERS'], async (merchantId) =>
+      ofAll(merchantId, () => checkItems(deps)),
+    ),
+  ];
+};
+
+/** Oldest first. Throws what the stores throw: a part of the list would look like all of it. */
 export const attentionItems = async (
-  deps: AttentionDeps,
+  sources: readonly AttentionSource[],
   merchantId: string,
 ): Promise<AttentionItem[]> => {
-  const { commands, readModels, documents } = deps;
-  const isOfAll = merchantId === '*';
-  const owns: Owns = async (paymentId) =>
-    isOfAll || (await readModels.getAny(paymentId))?.merchantId === merchantId;
-  const recordOf = async (document: Pick<KeyDocument, 'load'>) =>
-    parseCheckRecord((await document.load())?.text);
-  const reconciliation = await recordOf(documents.reconciliation);
-  const operations = await listUnresolved(commands, readModels, merchantId);
-  const found = [
-    ...operations.flatMap((one) => operationItems(one, deps)),
-    ...(await parkedItems(deps, reconciliation, owns)),
-    ...(await endpointItems(deps, merchantId)),
-    ...(isOfAll
-      ? await checkItems(deps, await recordOf(documents.verification), reconciliation)
-      : []),
-  ];
-  const acknowledged = found.some(isAcknowledgeable) ? await readAcknowledged(deps) : new Set();
-  return found
-    .map(({ time, ...item }) => ({ id: idOf({ ...item, ...(time && { time }) }), ...item }))
-    .filter(({ id }) => !acknowledged.has(id))
-    .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  const found = await Promise.all(sources.map(({ items }) => items(merchantId)));
+  return found.flat().sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 };
 
 /** Sorts by time, then by id. */
