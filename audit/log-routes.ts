@@ -74,10 +74,15 @@ const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: 
   return reply.type(JSON_TYPE).send(await longPage(deps, args));
 };
 
+/** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
+const isOfKeptHead = ({ keptHead }: AuditVerification): boolean =>
+  keptHead !== undefined && !keptHead.found && keptHead.notComparable === undefined;
+
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
-  if (result !== undefined && options.only === undefined) deps.onVerified(result.broken);
+  if (result?.breaks !== undefined && options.only === undefined && !isOfKeptHead(result))
+    deps.onVerified(result.breaks, result.events);
   return result;
 }
 

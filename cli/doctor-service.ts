@@ -1,17 +1,17 @@
 /** Reports of the running service for `payments doctor`: engines, settings, what needs a person. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AttentionItem } from '../command-api/attention/contract.ts';
 import type { ServiceSettings } from '../command-api/operator/settings.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
-import type { LogStatus, ParkedList } from '../projector/contract.ts';
 import type { DelivererStatus } from '../projector/deliverer/status.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
-import { placeOf as breakText } from './breaks.ts';
+import { readAttention } from './attention.ts';
 import { givenToken, openClient, readOps } from './client.ts';
 import type { EngineFinding } from './doctor-engines.ts';
-import { CommandFailed, count } from './output.ts';
+import { CommandFailed } from './output.ts';
 
 /** `settings` are those in effect there; null where `reason` says why they could not be read. */
 export type ServiceFinding = {
@@ -127,34 +127,10 @@ export const lookAtService = async (config: Config): Promise<ServiceFinding> => 
   return { url: shown, state: health.isReady ? 'running' : 'not ready', engines, ...found };
 };
 
-/** Waits for a person although settings and engines are well; `next` is the command that shows all of it. */
-export type AttentionItem = {
-  reason: 'PARKED_READ_MODEL' | 'LOG_BROKEN';
-  what: string;
-  next: string;
-};
-
 export type Attention = { items: AttentionItem[]; unknown?: string };
 
-const NAMED_MAX = 3;
-
-const parkedItems = ({ parked }: ParkedList): AttentionItem[] => {
-  if (parked.length === 0) return [];
-  const named = parked.slice(0, NAMED_MAX).map((one) => `${one.paymentId} (${one.reason})`);
-  const more = parked.length > NAMED_MAX ? ', …' : '';
-  const what = `${count(parked.length, 'payment')} parked: ${named.join(', ')}${more}`;
-  return [{ reason: 'PARKED_READ_MODEL', what, next: 'payments parked list' }];
-};
-
-const brokenItems = ({ verification: { broken, lastRunAt } }: LogStatus): AttentionItem[] => {
-  if (broken === null) return [];
-  const what = `the log is broken, as it was verified at ${lastRunAt}: ${breakText(broken)}`;
-  return [{ reason: 'LOG_BROKEN', what, next: 'payments verify --all' }];
-};
-
-export const lookForAttention = (): Promise<Attention> => {
-  const parked = readOps<ParkedList>('/ops/v1/parked').then(parkedItems);
-  const broken = readOps<LogStatus>('/ops/v1/log').then(brokenItems);
-  const items = Promise.all([parked, broken]).then((found) => ({ items: found.flat() }));
-  return orReason<Attention>(items, (unknown) => ({ items: [], unknown }));
-};
+export const lookForAttention = (): Promise<Attention> =>
+  orReason<Attention>(
+    readAttention().then((items) => ({ items })),
+    (unknown) => ({ items: [], unknown }),
+  );

@@ -1,6 +1,8 @@
 /** `payments doctor`: settings, engines and folder of the running service, else of this shell. */
 import { Command } from 'commander';
+import type { AttentionItem } from '../command-api/attention/contract.ts';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
+import { attentionLines, needAPerson } from './attention.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import {
   type EventStoreServerFinding,
@@ -9,7 +11,6 @@ import {
 } from './doctor-event-store.ts';
 import {
   type Attention,
-  type AttentionItem,
   lookAtService,
   lookForAttention,
   type ServiceFinding,
@@ -70,7 +71,7 @@ const SERVER_UNKNOWN =
 
 const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Attention): string[] => [
   ...(isServerUnknown(config, service) ? [SERVER_UNKNOWN] : []),
-  ...(unknown ? [`parked payments and the last verification of the log: ${unknown}`] : []),
+  ...(unknown ? [`what needs a person: ${unknown}`] : []),
 ];
 
 const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
@@ -155,6 +156,10 @@ const show = (finding: Finding): void => {
   if (engines.length > 0) showEngines(engines);
   if (eventStoreServer !== null) showServer(eventStoreServer);
   for (const part of finding.notLookedAt) print('', styled('yellow', `not looked at: ${part}`));
+  if (finding.attention.length > 0) {
+    title('Needs a person');
+    print(...attentionLines(finding.attention));
+  }
 };
 
 const whyStopped = ({ service, dataFolder }: Finding): string =>
@@ -191,7 +196,8 @@ const doctor = async ({ format }: { format: Format }): Promise<void> => {
   const ok = failed.length === 0;
   if (format === 'json') printJson({ ok, ...finding });
   else show(finding);
-  const lines = [...failed, ...finding.attention.map(({ what, next }) => `${what}; next: ${next}`)];
+  const { attention } = finding;
+  const lines = [...failed, ...(attention.length > 0 ? [needAPerson(attention)] : [])];
   if (lines.length > 0) throw new CommandFailed(lines.join('\npayments: '), ok ? 3 : 1);
   if (format === 'pretty')
     note('', 'Nothing is wrong. Next: payments projections status says how far read models are');

@@ -1,4 +1,4 @@
-/** The command line `payments`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 did not verify. */
+/** The command line `payments`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 did not verify, or needs a person. */
 import { runCommandLine } from './run.ts';
 
 // A reader that ends early (`| head`) is no failure.

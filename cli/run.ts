@@ -20,6 +20,7 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
     reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
   },
   'For operators:': {
+    attention: async () => (await import('./attention.ts')).attentionCommand(),
     unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
     resolve: async () => (await import('./unresolved.ts')).resolveCommand(),
     parked: async () => (await import('./parked.ts')).parkedCommand(),

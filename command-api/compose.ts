@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { openCheckRecord } from '../shared/check-record.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
+import { type KeyDocument, openKeyDocument } from '../shared/key-document.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
@@ -12,11 +14,12 @@ import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/queues.ts';
+import { attentionItems, attentionSources, UNRESOLVED_AFTER_MS } from './attention/items.ts';
 import type { CommandDeps } from './deps.ts';
 import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
-import { recordMetrics, watchMetrics } from './metrics.ts';
+import { recordMetrics, watchAttention, watchMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
@@ -44,11 +47,25 @@ export type CommandSideOptions = {
     Pick<ReadModelsReader, 'search'>;
   identities: Identities;
   webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
+  documents: Documents;
   provider: Provider;
   metrics: Metrics;
   log: Log;
   nowMs?: () => number;
+  /** From when on an operation without an outcome needs a person. */
+  unresolvedAfterMs?: number | undefined;
 };
+
+type Documents = Record<'relay' | 'verification' | 'reconciliation', KeyDocument>;
+
+/** What the projector and the checks of the whole log keep outside the log. */
+export const openDocuments = async (
+  place: Parameters<typeof openKeyDocument>[0],
+): Promise<Documents> => ({
+  relay: await openKeyDocument(place, 'relay-checkpoint'),
+  verification: await openKeyDocument(place, 'log-verification'),
+  reconciliation: await openKeyDocument(place, 'reconciliation'),
+});
 
 /** The payments changed last; more of them would be garbage that is collected late (ADR-0112). */
 const CACHED_PAYMENTS_MAX = 128;
@@ -122,7 +139,14 @@ export const openCommandSide = (options: CommandSideOptions) => {
     everyMs: config.reconcileIntervalMs,
     metrics,
     logger: log,
+    record: openCheckRecord(options.documents.reconciliation, nowMs),
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),
+  });
+  const attention = attentionSources({
+    commands: deps,
+    ...{ store, readModels, providerAhead, documents: options.documents },
+    verifyEveryMs: config.verifyEveryMs,
+    unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });
   const waiting: Waiting = new Set();
   let stoppingSinceMs: number | undefined;
@@ -149,6 +173,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     /** Before the first request. The first sweep waits for `ready`. */
     start: async (ready?: Promise<unknown>): Promise<void> => {
       watchMetrics(metrics, { provider, providerAhead, unresolved, tail: followTail() });
+      watchAttention(metrics, attention);
       reconciling.start();
       watchAuthorizations();
       startSweeping(ready);
@@ -173,6 +198,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
         },
         store,
         readModels,
+        attention: (merchantId) => attentionItems(attention, merchantId),
         requestBudgetMs: config.requestBudgetMs,
         waiting,
         onCommand,
@@ -202,6 +228,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
       await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
       await provider.close();
+      for (const document of Object.values(options.documents)) await document.close();
     },
   };
 };

@@ -14,7 +14,7 @@ import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
-import { openCommandSide } from './compose.ts';
+import { openCommandSide, openDocuments } from './compose.ts';
 import { providerState, readOnlyWarnings } from './health.ts';
 import { createIdentities } from './idempotency.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
@@ -37,6 +37,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       secret: await openWebhookSecret(store, secret),
       kindOf: addressKinds(allowedNetworks),
     },
+    documents: await openDocuments(drivers),
     store,
     sharedStore: true,
     readModels,

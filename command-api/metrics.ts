@@ -1,5 +1,7 @@
 import type { RecordedEvent } from '../shared/event-store/port.ts';
+import { within } from '../shared/runtime/back-off.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
+import type { attentionSources } from './attention/items.ts';
 import { REJECTIONS, type ResilientProvider } from './provider/resilience.ts';
 import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import type { LogTail } from './recovery/log-tail.ts';
@@ -45,3 +47,27 @@ export const watchMetrics = (
     metrics.unresolved.set(unresolved.count);
     metrics.unresolvedOldestSeconds.set(unresolved.oldestSeconds);
   });
+
+/** A scrape is not to wait for an engine that is out of reach. */
+const LISTING_MS_MAX = 2_000;
+
+/** Where a source cannot be read, its older values stay. */
+export const watchAttention = (
+  metrics: Metrics,
+  sources: ReturnType<typeof attentionSources>,
+): void => {
+  const late = () => new Error('the items took too long');
+  for (const { reasons, items } of sources)
+    metrics.beforeScrape(async () => {
+      const found = Map.groupBy(
+        await within(LISTING_MS_MAX, items('*'), late),
+        ({ reason }) => reason,
+      );
+      for (const reason of reasons) {
+        const own = found.get(reason) ?? [];
+        const agesMs = own.map(({ since }) => Date.now() - Date.parse(since));
+        metrics.attention.set({ reason }, own.length);
+        metrics.attentionOldestSeconds.set({ reason }, Math.max(0, ...agesMs) / 1000);
+      }
+    });
+};

@@ -16,6 +16,7 @@ import {
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
+import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
 import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
 import { createPayment, earlierCreate } from './create-payment.ts';
 import { type CommandDeps, type Sender, senderOf } from './deps.ts';
@@ -147,7 +148,8 @@ export const COMMAND_ROUTES: RoutesOf<
     ReconcilePaymentDeps &
     AcknowledgeDeps &
     WebhookDeps &
-    StripeWebhookDeps
+    StripeWebhookDeps &
+    AttentionApi
 > = joinRoutes(
   PAYMENT_ROUTES,
   OPERATOR_ROUTES,
@@ -157,6 +159,7 @@ export const COMMAND_ROUTES: RoutesOf<
   RECONCILE_ROUTES,
   RECONCILE_PAYMENT_ROUTES,
   ACKNOWLEDGE_ROUTES,
+  ATTENTION_ROUTES,
 );
 
 const READ_ONLY = {

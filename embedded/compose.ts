@@ -1,7 +1,7 @@
 /** Everything in one process over one data folder. */
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
-import { openCommandSide } from '../command-api/compose.ts';
+import { type CommandSideOptions, openCommandSide, openDocuments } from '../command-api/compose.ts';
 import { providerState, readOnlyWarnings } from '../command-api/health.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
@@ -44,6 +44,8 @@ export type Wrappers = {
   readModels?: (own: ReadModels) => ReadModels;
 };
 
+type Options = Wrappers & Pick<CommandSideOptions, 'unresolvedAfterMs'>;
+
 const asItIs = <T>(own: T): T => own;
 
 const openProvider = async (config: Config, log: Log, ledgerFile: string): Promise<Provider> => {
@@ -76,7 +78,7 @@ const openSides = async (
   folder: DataFolder,
   log: Log,
   onFatal: (error: Error) => void,
-  wrappers: Wrappers,
+  wrappers: Options,
 ) => {
   const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
   const { readModels: wrapReadModels = asItIs } = wrappers;
@@ -106,6 +108,8 @@ const openSides = async (
       secret: projection.webhookSecret,
       kindOf: addressKinds(config.webhooks.allowedNetworks),
     },
+    documents: await openDocuments(drivers),
+    unresolvedAfterMs: wrappers.unresolvedAfterMs,
     sharedStore: engine.shared,
     readModels: { ...readModels, waitForRevision: projector.waitForRevision },
     identities,
@@ -165,7 +169,7 @@ export const openService = async (
   folder: DataFolder,
   log: Log,
   onFatal: (error: Error) => void,
-  wrappers: Wrappers = {},
+  wrappers: Options = {},
 ): Promise<Service> => {
   const sides = await openSides(config, folder, log, onFatal, wrappers);
   const { metrics, engine, store, readModels, projection, commands } = sides;

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { LogMisfit } from '../projector/errors.ts';
-import { KEY_DOCUMENTS } from '../projector/key-document/open.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
+import { KEY_DOCUMENTS } from '../shared/key-document.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
 import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';

@@ -1,6 +1,7 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
 import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';
+import { faultsOfBreaks, openCheckRecord } from '../shared/check-record.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { logBreak } from '../shared/event-store/verify-log.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -8,6 +9,7 @@ import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
+import { openKeyDocument } from '../shared/key-document.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
@@ -25,6 +27,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   let damaged = 0;
   const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = await openReadModels(drivers, secretsOf(config));
+  const verification = await openKeyDocument(drivers, 'log-verification');
+  const verified = openCheckRecord(verification);
   // Only the projector repairs it.
   readModels.onDamage((paymentId) => {
     log.error(
@@ -52,9 +56,11 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: (broken) => {
+    onVerified: (breaks, events) => {
+      const [broken] = breaks.named;
       if (broken !== undefined) logBreak(log, broken);
       metrics.chainVerified(broken === undefined);
+      void verified.note({ faults: faultsOfBreaks(breaks, events), broken });
     },
   });
   registerConsole(app, config.tokens.merchantClaims);
@@ -73,6 +79,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       await closeGracefully(app);
       await store.close();
       await readModels.close();
+      await verification.close();
     },
   };
 };

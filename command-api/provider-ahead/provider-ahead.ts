@@ -109,7 +109,7 @@ export const createProviderAhead = (options: {
   const { store, provider, providers, logger } = options;
   const [name] = providers;
   const stopping = new AbortController();
-  let ahead: Ahead | undefined;
+  let ahead: (Ahead & { since: string }) | undefined;
   let first: Promise<void> | undefined;
   let hasCompared = false;
   let isLevel = false;
@@ -130,7 +130,7 @@ export const createProviderAhead = (options: {
 
   const note = ({ ahead: found, isLevel: level }: Compared): void => {
     const before = ahead;
-    ahead = found;
+    ahead = found && { ...found, since: before?.since ?? new Date().toISOString() };
     isLevel = level && found === undefined;
     hasCompared = true;
     if (before === undefined && found !== undefined) {
@@ -177,7 +177,7 @@ export const createProviderAhead = (options: {
   };
 
   return {
-    now: (): Ahead | undefined => ahead,
+    now: () => ahead,
     /** Until the first comparison ends, nothing that moves money is served. */
     isComparing: (): boolean => first !== undefined,
     /** Nothing was missing, and no operator opened the log: no lost log sent an id (gaps §7). */

@@ -1,4 +1,5 @@
 /** One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). */
+import type { CheckResult, openCheckRecord } from '../../shared/check-record.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   jittered,
@@ -17,10 +18,15 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
   everyMs: number;
   metrics: Pick<Metrics, 'reconciled' | 'reconcileScheduled'>;
   logger: Logger;
+  /** The result is kept there (gaps §25). */
+  record: Pick<ReturnType<typeof openCheckRecord>, 'note'>;
   /** Never throws. */
   onNeverSent: (difference: Difference) => Promise<void>;
   startTimer?: StartTimer;
 };
+
+/** Unreadable payments that are kept by name. */
+const NAMED_MAX = 100;
 
 const FIRST_MS = 60_000;
 const AGAIN_MS = 300_000;
@@ -29,6 +35,30 @@ const AGAIN_MS = 300_000;
 const faultsOf = ({ byKind, unreadable, notCompared }: Reconciliation): number => {
   const differences = Object.values(byKind).reduce((sum, count) => sum + count, 0);
   return differences - byKind.UNRESOLVED_IN_LOG + unreadable + notCompared;
+};
+
+const keyOf = ({ kind, operationId, paymentId }: Difference): string =>
+  `${kind} ${operationId} ${paymentId}`;
+
+const checkResultOf = (result: Reconciliation): CheckResult => {
+  const { operations, entries, unreadable, unreadableEvents, notCompared } = result;
+  const differences = result.differences.filter(({ kind }) => kind !== 'UNRESOLVED_IN_LOG');
+  const [first] = differences;
+  const count = faultsOf(result) - unreadable;
+  const places = count === 1 ? '1 place' : `${count} places`;
+  const where = first === undefined ? '' : `, first ${first.kind} of ${first.paymentId}`;
+  return {
+    faults: {
+      count,
+      keys: [...differences.map(keyOf), ...(notCompared > 0 ? ['NOT_COMPARED'] : [])],
+      what: `Log and provider's ledger differ in ${places}${where}`,
+      over: [operations, entries],
+    },
+    unreadable: [...new Set(unreadableEvents.map(({ paymentId }) => paymentId))].slice(
+      0,
+      NAMED_MAX,
+    ),
+  };
 };
 
 const logResult = (logger: Logger, result: Reconciliation): void => {
@@ -51,7 +81,7 @@ const logFailure = (logger: Logger, error: unknown): void => {
 
 export const openReconciling = (options: ReconcilingOptions) => {
   const { startTimer = startBackgroundTimer, everyMs, ...known } = options;
-  const { metrics, logger, onNeverSent, ...sides } = known;
+  const { metrics, logger, record, onNeverSent, ...sides } = known;
   const stopping = new AbortController();
   let cancel = (): void => undefined;
 
@@ -59,6 +89,7 @@ export const openReconciling = (options: ReconcilingOptions) => {
     const result = await reconcileBeside({ ...sides, signal: stopping.signal });
     metrics.reconciled(result);
     logResult(logger, result);
+    await record.note(checkResultOf(result));
     for (const difference of result.differences)
       if (difference.kind === 'NEVER_SENT_IN_LOG') await onNeverSent(difference);
     return result;

@@ -1,8 +1,8 @@
 /** The checkpoint of the relay. After a wipe or a rebuild of the read models no message is sent again. */
 import { z } from 'zod';
 import type { LogEvent } from '../../shared/event-store/port.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 import { PARTITIONS_DEFAULT, type Partitions } from '../event-feed/port.ts';
-import type { KeyDocument } from '../key-document/port.ts';
 
 const count = z.int().min(0);
 const partitions = z.int().min(1);

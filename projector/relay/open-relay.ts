@@ -1,11 +1,11 @@
 import type { EventStore } from '../../shared/event-store/port.ts';
+import { openKeyDocument } from '../../shared/key-document.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
 import { RelayNotReady } from '../errors.ts';
-import { openKeyDocument } from '../key-document/open.ts';
 import { tracedFeed } from '../traces.ts';
 import { type Relay, startRelay } from './relay.ts';
 

@@ -7,13 +7,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { oneAfterAnother } from '../../shared/runtime/queues.ts';
 import { RelayHalted, RelayNotReady, StandingBy } from '../errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
-import type { KeyDocument } from '../key-document/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
 import { runSubscription, type Subscription } from '../subscription.ts';

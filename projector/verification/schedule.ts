@@ -1,12 +1,11 @@
-/**
- * Verifies the whole log some minutes after the start, then at an interval, and checks the indexes of the
- * read models. The result is kept over restarts and is in the metrics; a break is an error line.
- */
-import { judgeBreaks, type LogBreak } from '../../shared/event-store/breaks.ts';
+/** Verifies log and indexes soon after the start, then at an interval; a break is an error line. */
+import { faultsOfBreaks, openCheckRecord } from '../../shared/check-record.ts';
+import { judgeBreaks, type LogBreaks } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { logBreak, verifyWhole } from '../../shared/event-store/verify-log.ts';
+import { type KeyDocument, openKeyDocument } from '../../shared/key-document.ts';
 import { type RemovalDeps, removedStreams } from '../../shared/read-models/removed-streams.ts';
 import {
   jittered,
@@ -21,9 +20,6 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import type { Projector } from '../compose.ts';
-import { openKeyDocument } from '../key-document/open.ts';
-import type { KeyDocument } from '../key-document/port.ts';
-import { openRecord } from './record.ts';
 
 /** A start has other work, and many processes start at once. */
 const FIRST_MS = 600_000;
@@ -47,7 +43,7 @@ type VerificationOptions = {
   lookMs?: number;
 };
 
-type Verified = { events: number; broken: LogBreak | undefined };
+type Verified = { events: number; breaks: LogBreaks };
 
 /** Undefined when aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
@@ -66,24 +62,27 @@ const verifyOnce = async (
   const isChained = store.stored.guarantee === 'log';
   const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;
   if (signal.aborted) return undefined;
-  const [broken] = judgeBreaks(walked.breaks, removed).named;
-  return { events: walked.events, broken };
+  return { events: walked.events, breaks: judgeBreaks(walked.breaks, removed) };
 };
 
 /** Before the first run only the kept results are read. */
 export const startVerification = (options: VerificationOptions) => {
   const { document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
-  const record = openRecord(document, nowMs);
+  const record = openCheckRecord(document, nowMs);
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
   let noted: Promise<void> = Promise.resolve();
   let cancel = (): void => undefined;
 
-  const note = async (broken: LogBreak | undefined): Promise<void> => {
+  const note = async (
+    breaks: Pick<LogBreaks, 'count' | 'named'>,
+    events: number,
+  ): Promise<void> => {
+    const [broken] = breaks.named;
     if (broken !== undefined) logBreak(logger, broken);
     metrics.chainVerified(broken === undefined);
-    await record.note(broken);
+    await record.note({ faults: faultsOfBreaks(breaks, events), broken });
   };
 
   const run = async (): Promise<void> => {
@@ -91,8 +90,8 @@ export const startVerification = (options: VerificationOptions) => {
     try {
       const walked = await verifyOnce(options, stopping.signal);
       if (walked === undefined) return;
-      await note(walked.broken);
-      if (walked.broken === undefined) logger.info({ events: walked.events }, 'event log verified');
+      await note(walked.breaks, walked.events);
+      if (walked.breaks.count === 0) logger.info({ events: walked.events }, 'event log verified');
     } catch (error) {
       logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
     }
@@ -136,8 +135,8 @@ export const startVerification = (options: VerificationOptions) => {
   return {
     status: record.now,
     /** The result of a verification on request. */
-    note: (broken: LogBreak | undefined): void => {
-      noted = note(broken);
+    note: (breaks: Pick<LogBreaks, 'count' | 'named'>, events: number): void => {
+      noted = note(breaks, events);
     },
     stop: async (): Promise<void> => {
       stopping.abort();

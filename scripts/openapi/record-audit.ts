@@ -25,6 +25,20 @@ const PROJECTIONS = to('listProjections');
 const resolve = (paymentId?: string) => to('resolvePayment', paymentId);
 const retry = (paymentId?: string) => to('retryParked', paymentId);
 
+const ATTENTION = to('listAttention');
+const acknowledge = (itemId?: string) => to('acknowledgeAttention', itemId);
+const SEEN = { note: 'TICKET-18: a test at the provider' };
+const UNLOGGED = {
+  operationId: 'op_00000000000000000000000000',
+  paymentId: 'pay_00000000000000000000000000',
+  kind: 'SALE',
+  amount: 2500,
+  currency: 'USD',
+  outcome: 'APPROVED',
+  cursor: '1',
+  providerReference: 'sim_1',
+} as const;
+
 const token = 'merchant';
 
 const READINGS: Step[] = [
@@ -50,6 +64,16 @@ const SECOND = { ...EVIDENCE, evidence: 'Letter of the provider of the same day'
 /** No payment here has a message of this type, so nothing is sent. */
 const ENDPOINT = { url: 'https://shop.example/webhooks', eventTypes: ['payment.void_failed'] };
 
+/** An entry that the log lacks. */
+const ledger = async () => ({ entries: [UNLOGGED], next: null });
+const DIFFERING: Step[] = [
+  { faults: { ledger } },
+  [to('reconcile'), undefined],
+  { faults: {} },
+  [ATTENTION, undefined, { as: 'finding' }],
+  [acknowledge('$finding'), 'Acknowledged', { body: SEEN, show: true }],
+];
+
 const FOREIGN_BREAK = {
   stream: 'payment-other',
   revision: 0,
@@ -63,6 +87,10 @@ const OPERATING: Step[] = [
   [UNRESOLVED, 'One create', { until: /"nextAttemptAt":"/ }],
   [resolve('$lost'), 'The outcome is missing', { body: {} }],
   [resolve('$lost'), 'Requested by the first person', { body: EVIDENCE, show: true }],
+  [ATTENTION, 'A second person has to approve', { as: 'item' }],
+  [acknowledge('$item'), 'It ends with its cause', { body: SEEN }],
+  [acknowledge(), 'No such item', { body: SEEN }],
+  [acknowledge(), 'A note is missing', { body: {} }],
   [resolve('$lost'), 'Approved by a second person', { body: SECOND, token: 'second', show: true }],
   [resolve('$lost'), 'Nothing is open', { body: EVIDENCE }],
   { faults: {} },
@@ -92,7 +120,7 @@ const withParameter = ({ id, url }: Target): Target => ({
 });
 
 const MALFORMED: Step[] = [
-  ...[...READERS, to('rebuildProjections')].map(
+  ...[...READERS, to('rebuildProjections'), to('listAttention')].map(
     (target): Step => [withParameter(target), 'A parameter is not known'],
   ),
   [retry('a+b'), 'Malformed paymentId'],
@@ -105,6 +133,6 @@ export const AUDIT_RUNS: Run[] = [
   // The provider is asked once about the lost outcome, and not again while the rest is recorded.
   [
     { RECOVERY_DELAYS_MS: '600000' },
-    [...READINGS, ...OPERATING, ...MALFORMED, ...FAULTS, ...REJECTIONS],
+    [...READINGS, ...OPERATING, ...DIFFERING, ...MALFORMED, ...FAULTS, ...REJECTIONS],
   ],
 ];

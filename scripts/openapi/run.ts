@@ -61,14 +61,14 @@ export type Step =
 
 export type Run = readonly [settings: NodeJS.ProcessEnv, steps: readonly Step[]];
 
-const UNKNOWN = { paymentId: 'pay_', endpointId: 'we_' } as const;
+const UNKNOWN = { paymentId: 'pay_', endpointId: 'we_', itemId: 'att_' } as const;
 
 /** `named` is the payment or webhook endpoint of the path; left out: an unknown one. */
 export const to = (id: RouteId, named?: string, query = ''): Target => ({
   id,
   url:
     ROUTES[id].path.replace(
-      /:(paymentId|endpointId)/,
+      /:(paymentId|endpointId|itemId)/,
       (_all, name: keyof typeof UNKNOWN) => named ?? UNKNOWN[name] + '0'.repeat(26),
     ) + query,
 });
@@ -183,7 +183,7 @@ const runner = (app: FastifyInstance, own: string, faults: Faults, recordings: R
       const response = await send(step[0], sent);
       const request = sent.show && { request: sent.body };
       Object.assign(one, { status: response.statusCode, body: response.json(), ...request });
-      if (sent.as) payments.set(sent.as, /(pay|we)_\w{26}/.exec(response.body)?.[0] ?? '');
+      if (sent.as) payments.set(sent.as, /(pay|we|att)_\w{26}/.exec(response.body)?.[0] ?? '');
     }
   };
   return take;

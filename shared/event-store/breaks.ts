@@ -41,7 +41,8 @@ export const breakOfForm = (
 
 type Named = Pick<LogBreak, 'stream' | 'revision' | 'reason' | 'digest'>;
 
-const keyOf = ({ stream, revision, reason, digest = '' }: Named): string =>
+/** Equal for the same break of two verifications. */
+export const breakKeyOf = ({ stream, revision, reason, digest = '' }: Named): string =>
   JSON.stringify([stream, revision, reason, digest]);
 
 export const meetBreaks = <B extends LogBreak = LogBreak>() => {
@@ -59,7 +60,7 @@ export const meetBreaks = <B extends LogBreak = LogBreak>() => {
       const { time, context, event } = recorded;
       const { note } = event.data;
       if (met.acknowledgements.length < KEPT_MAX)
-        met.acknowledgements.push([keyOf(event.data), { actor: context.actor, time, note }]);
+        met.acknowledgements.push([breakKeyOf(event.data), { actor: context.actor, time, note }]);
     },
   };
 };
@@ -72,7 +73,7 @@ export const judgeBreaks = <B extends LogBreak = LogBreak>(
   const named: B[] = [];
   const acknowledged: LogBreaks<B>['acknowledged'] = [];
   for (const broken of [...kept, ...beside]) {
-    const said = by.get(keyOf(broken));
+    const said = by.get(breakKeyOf(broken));
     if (said !== undefined) acknowledged.push({ ...broken, ...said });
     else if (named.length < NAMED_MAX) named.push(broken);
   }

@@ -22,7 +22,7 @@ export const logBreak = (
 ): void =>
   logger.error(
     { position, stream, revision, reason },
-    'the event log is not as it was written: change nothing, and see docs/runbook.md, PaymentsLogBroken',
+    'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
   );
 
 type LogWalk = {

@@ -71,6 +71,8 @@ const TABLE = {
   listUnresolved: ['GET /ops/v1/unresolved', 'ops:admin', 'command-api'],
   resolvePayment: ['POST /ops/v1/payments/:paymentId/resolve', 'ops:resolve', 'command-api'],
   serviceSettings: ['GET /ops/v1/settings', 'ops:admin', 'command-api'],
+  listAttention: ['GET /ops/v1/attention', 'ops:admin', 'command-api'],
+  acknowledgeAttention: ['POST /ops/v1/attention/:itemId/acknowledge', 'ops:admin', 'command-api'],
   listParked: ['GET /ops/v1/parked', 'ops:admin', 'projector'],
   retryParked: ['POST /ops/v1/parked/:paymentId/retry', 'ops:admin', 'projector'],
   listProjections: ['GET /ops/v1/projections', 'ops:admin', 'projector'],

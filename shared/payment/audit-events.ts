@@ -56,6 +56,12 @@ export const auditSchemas = {
       .optional(),
     note: text,
   }),
+  /** An operator has seen what would stay in the list of what needs a person (gaps §25). */
+  AttentionAcknowledged: z.strictObject({
+    id: text,
+    reason: z.enum(['LOG_BROKEN', 'LEDGER_DIFFERS']),
+    note: text,
+  }),
 } as const;
 
 /** A stored event; the audit routes send AuditEvent (audit/contract.ts). */
@@ -65,6 +71,8 @@ export type AccessEvent = Extract<AuditLogEvent, { type: 'AuditAccessed' }>;
 
 /** Accesses go to a stream under the process's own ULID; streams that all read have fixed names. */
 export const auditStreamOf = (id: string): string => `audit-${id}`;
+
+export const ATTENTION_STREAM = auditStreamOf('attention');
 
 const ACKNOWLEDGEMENTS = auditStreamOf('log-break-');
 

@@ -131,6 +131,12 @@ export const createMetrics = () => {
       'payments_unresolved_at_other_provider',
       'Unresolved operations that were sent to another provider than the one that is set.',
     ),
+    attention: gauge('payments_attention', 'What needs a person, by its reason.', ['reason']),
+    attentionOldestSeconds: gauge(
+      'payments_attention_oldest_seconds',
+      'How long the oldest of it has waited; 0 for none.',
+      ['reason'],
+    ),
     headPosition: gauge('payments_store_head_position', 'Position of the last event in the log.'),
     projectionPosition: gauge(
       'payments_projection_position',

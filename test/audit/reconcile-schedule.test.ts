@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { LedgerUnavailable } from '../../command-api/reconcile/reconcile.ts';
 import { openReconciling } from '../../command-api/reconcile/reconciling.ts';
+import { openCheckRecord } from '../../shared/check-record.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
   openSqliteEventStore,
@@ -15,6 +16,7 @@ import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
+import { memoryDocument } from '../support/memory-feed.ts';
 import { authorized, created, newEvent, operationId } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -65,6 +67,7 @@ const scheduled = async (
     everyMs,
     metrics,
     logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
+    record: openCheckRecord(memoryDocument()),
     onNeverSent: async () => undefined,
     startTimer: clock.startTimer,
   });

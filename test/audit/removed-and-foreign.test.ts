@@ -198,10 +198,10 @@ describe.each(CASES)('after $name', ({ settings, done, before, ofPayment, ofLog,
   });
 
   test('doctor says what stands there, and which command shows it', async () => {
-    const { code, stderr } = await at.cli('doctor');
-    expect(code).toBe(3);
-    expect(stderr).toMatch(/1 payment parked: .*; next: payments parked list/);
-    expect(stderr).toMatch(/the log is broken, .*; next: payments verify --all/);
+    const { code, stdout, stderr } = await at.cli('doctor');
+    expect([code, stderr]).toEqual([3, expect.stringContaining('need a person')]);
+    expect(stdout).toMatch(/ PARKED_READ_MODEL +Its read model .* payments parked retry /);
+    expect(stdout).toMatch(/ LOG_BROKEN +The event log is not .* payments verify --all /);
     expect(stderr).not.toContain('Nothing is wrong');
   });
 });

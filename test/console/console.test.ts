@@ -184,6 +184,10 @@ describeConsole('the console', (world) => {
     await first.page.waitForSelector('text=Nothing is recorded until another operator');
     await second.page.waitForSelector('text=ann requested APPROVED');
     await look(second, 'operate');
+    const list = await world.visit('/console/operate/attention', await world.tokenOf('ann'));
+    await list.page.waitForSelector('.card:has-text("RESOLUTION_REQUESTED")');
+    expect(await list.page.locator('.card code').innerText()).toBe('payments unresolved');
+    expect(await seriousViolations(list.page)).toEqual([]);
     await word(second);
     await second.page.waitForSelector('text=Resolved by hand, not confirmed yet');
     world.service.faults.respondsToLookUps = true;

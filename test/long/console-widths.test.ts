@@ -78,6 +78,7 @@ const PAGES: Record<string, Shown> = {
   'payment-unresolved': { path: ({ unresolved }) => `/console/payments/${unresolved}` },
   verify: { path: () => '/console/verify', prepare: 'verify' },
   unresolved: { path: () => '/console/operate/unresolved', prepare: 'word' },
+  attention: { path: () => '/console/operate/attention' },
   parked: { path: () => '/console/operate/parked' },
   rebuild: { path: () => '/console/operate/rebuild' },
   reconcile: { path: () => '/console/operate/reconcile', prepare: 'reconcile' },

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { ATTENTION_REASONS } from '../../command-api/attention/contract.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { openInProcess } from '../support/in-process.ts';
 import { ROOT } from '../support/service.ts';
@@ -47,6 +48,8 @@ const PROMISED = [
   'payments_append_failures_total',
   'payments_provider_request_duration_seconds',
   'payments_provider_breaker_open',
+  'payments_attention',
+  'payments_attention_oldest_seconds',
   'payments_unresolved',
   'payments_unresolved_oldest_seconds',
   'payments_store_head_position',
@@ -182,6 +185,12 @@ describe('ops/alerts.yml', () => {
       expect(missing.map(([, one]) => one)).toEqual([]);
     },
   );
+
+  test('docs/runbook.md has a heading for each reason of attention', () => {
+    const headings = [...read('docs/runbook.md').matchAll(/^#### ([A-Z_]+)$/gm)];
+    expect(headings.map(([, name]) => name).sort()).toEqual([...ATTENTION_REASONS].sort());
+    expect(alerts.length).toBeLessThanOrEqual(12);
+  });
 
   test('docs/runbook.md has a section for each alert and no other', () => {
     const headings = [...read('docs/runbook.md').matchAll(/^### (Payments\S+)$/gm)];

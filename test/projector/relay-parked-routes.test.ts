@@ -1,13 +1,13 @@
 /** The payments that the relay has parked: listed, and sent again on request, by route and by command. */
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import type { KeyDocument } from '../../projector/key-document/port.ts';
 import { noRelay } from '../../projector/relay/open-relay.ts';
 import { RETRIED_MAX, type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { RELAY_PARKED_ROUTES } from '../../projector/relay/relay-parked-routes.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';

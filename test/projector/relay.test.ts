@@ -4,13 +4,13 @@
  */
 import { describe, expect, jest, test } from '@jest/globals';
 import { partitionOf } from '../../projector/event-feed/messages.ts';
-import type { KeyDocument } from '../../projector/key-document/port.ts';
 import { parseCheckpoint } from '../../projector/relay/checkpoint.ts';
 import { noRelay } from '../../projector/relay/open-relay.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/status.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';

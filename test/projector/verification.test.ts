@@ -1,8 +1,8 @@
 /** The scheduled verification of the whole log: when it runs, what it keeps, and what it says of a break. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { fileDocument } from '../../projector/key-document/open.ts';
-import { openRecord } from '../../projector/verification/record.ts';
 import { startVerification } from '../../projector/verification/schedule.ts';
+import { faultsOfBreaks, openCheckRecord } from '../../shared/check-record.ts';
+import { fileDocument } from '../../shared/key-document.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
@@ -10,6 +10,8 @@ import { type LogUnderTest, noReadModels, openFilledLog, openRows } from '../sup
 import { until } from '../support/until.ts';
 
 const DAY_MS = 86_400_000;
+const CHANGED = { position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' };
+const INTACT = { faults: faultsOfBreaks({ count: 0, named: [] }, 6) };
 
 let log: LogUnderTest;
 let clock: ManualClock;
@@ -124,24 +126,24 @@ test('a process that stands by has the gauges of the one that verifies', async (
 test('a break that could not be kept counts until a later verification is kept', async () => {
   const document = memoryDocument();
   let now = 1;
-  const own = openRecord(document, () => now);
-  const other = openRecord(document, () => now);
-  await other.note(undefined);
+  const own = openCheckRecord(document, () => now);
+  const other = openCheckRecord(document, () => now);
+  await other.note(INTACT);
   now = 2;
   const broken = { position: '4', stream: 'payment-pay_1', revision: 3, reason: 'another hash' };
   document.failSaves(1);
-  await own.note(broken);
+  await own.note({ faults: faultsOfBreaks({ count: 1, named: [broken] }, 6), broken });
   await own.load();
-  expect(own.now()).toEqual({ lastOkMs: 0, lastRunMs: 2, broken });
+  expect(own.now()).toMatchObject({ lastOkMs: 0, lastRunMs: 2, broken });
   now = 3;
-  await other.note(undefined);
+  await other.note(INTACT);
   await own.load();
   expect(own.now()).toEqual({ lastOkMs: 3, lastRunMs: 3 });
 });
 
 test('with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
   const running = start(0);
-  running.note({ position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' });
+  running.note({ count: 1, named: [CHANGED] }, 36);
   await until('noted', () => lines.length === 1);
   expect(lines[0]).toMatchObject({ level: 'error', fields: { reason: 'changed' } });
   expect(await running.gauge('payments_log_broken')).toBe(1);
@@ -151,7 +153,7 @@ test('with 0 nothing runs by itself, and what a person finds is noted all the sa
 
 test('what was noted is kept when a stop has ended', async () => {
   const running = start(0);
-  running.note({ position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' });
+  running.note({ count: 1, named: [CHANGED] }, 36);
   await running.stop();
   const kept = await fileDocument(`${log.folder}/log-verification.json`).load();
   expect(kept?.text).toContain('payment-pay_3');

@@ -104,7 +104,7 @@ describe('a provider that is ahead of the log', () => {
     expect(readOnlyWarnings({ providerAhead: ahead })).toEqual([]);
     provider.reachable = true;
     await until('the ledger is compared', async () => (await ahead.readOnly()) === 'ahead');
-    expect(ahead.now()).toEqual({ operations: 1, cursor: '7' });
+    expect(ahead.now()).toMatchObject({ operations: 1, cursor: '7' });
   });
 
   test('the first request after its return is rejected, however long it was away', async () => {

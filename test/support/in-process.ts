@@ -118,7 +118,11 @@ const configOf = (settings: Record<string, string>) => {
 };
 
 /** What a service is opened over: a copy of a folder, and a provider in the place of its simulator. */
-export type OpenedOver = { folder?: string; provider?: (own: Provider) => Provider };
+export type OpenedOver = {
+  folder?: string;
+  provider?: (own: Provider) => Provider;
+  unresolvedAfterMs?: number;
+};
 
 /** Opens a service over a folder of its own; `await using` ends it and removes the folder. */
 export const openInProcess = async (
@@ -145,6 +149,7 @@ export const openInProcess = async (
           return faults.wrap(provider);
         },
         readModels: readModels.wrap,
+        unresolvedAfterMs: over.unresolvedAfterMs,
       },
     );
   let service = await open();

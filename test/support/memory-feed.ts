@@ -8,7 +8,7 @@ import {
   type Partitions,
   type Topic,
 } from '../../projector/event-feed/port.ts';
-import type { KeyDocument } from '../../projector/key-document/port.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 
 export type MemoryFeed = EventFeed & {
   /** Everything the broker has stored, in the order it came, with what it has twice. */

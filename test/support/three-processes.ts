@@ -50,7 +50,7 @@ const withDatabase = (url: string, database: string): string => {
 /** Which kind of process serves a request; ops/Caddyfile says the same. */
 const kindFor = (method: string, path: string): Kind => {
   if (/^\/audit\/v1\/(payments\/[^/?]+\/)?reconcile/.test(path)) return 'command-api';
-  if (/^\/ops\/v1\/(unresolved|payments|settings|reconcile|webhook-endpoints)/.test(path))
+  if (/^\/ops\/v1\/(unresolved|attention|payments|settings|reconcile|webhook-endpoints)/.test(path))
     return 'command-api';
   if (path.startsWith('/api/v1/webhook-endpoints')) return 'command-api';
   if (path.startsWith('/ops')) return 'projector';

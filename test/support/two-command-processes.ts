@@ -43,6 +43,7 @@ import {
   SECRET,
   token,
 } from './in-process.ts';
+import { memoryDocument } from './memory-feed.ts';
 import { expectDescribed } from './once/api-description.ts';
 import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -191,6 +192,11 @@ export const openTwoCommandProcesses = async (
     timeoutMs: config.provider.timeoutMs,
   });
   const deliveries = sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
+  const documents = {
+    relay: memoryDocument(),
+    verification: memoryDocument(),
+    reconciliation: memoryDocument(),
+  };
   const opened: CommandProcess[] = [];
 
   const open = async (other?: OtherProvider): Promise<CommandProcess> => {
@@ -207,6 +213,7 @@ export const openTwoCommandProcesses = async (
       store: withFaults(store, storeFaults),
       sharedStore: true,
       readModels,
+      documents,
       webhooks: {
         deliveries,
         secret: async () => SECRET,

@@ -3,6 +3,7 @@ import { useAsk } from '../api.js';
 import { WebhooksSection } from '../endpoints.js';
 import { html, NotLoaded, Table } from '../parts.js';
 import { isOfAll } from '../session.js';
+import { AttentionSection } from './operate/attention.js';
 import { MessagesSection } from './operate/messages.js';
 import { ParkedSection } from './operate/parked.js';
 import { RebuildSection } from './operate/rebuild.js';
@@ -25,6 +26,7 @@ const SettingsSection = () => {
 
 const SECTIONS = {
   unresolved: { title: 'Unresolved', component: UnresolvedSection, isOfAll: false },
+  attention: { title: 'Needs a person', component: AttentionSection, isOfAll: false },
   parked: { title: 'Parked and topics', component: ParkedSection, isOfAll: false },
   rebuild: { title: 'Read models', component: RebuildSection, isOfAll: true },
   reconcile: { title: 'Reconcile', component: ReconcileSection, isOfAll: true },

@@ -1,6 +1,6 @@
-/** The promises of projector/key-document/port.ts, asked of one driver. */
+/** The promises of shared/key-document.ts, asked of one driver. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { KeyDocument } from '../../../projector/key-document/port.ts';
+import type { KeyDocument } from '../../../shared/key-document.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 
 /** `open` opens the document of a name, as the next start of the service would. */

@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { fileDocument } from '../../../projector/key-document/open.ts';
+import { fileDocument } from '../../../shared/key-document.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { describeKeyDocument } from './describe-key-document.ts';
 

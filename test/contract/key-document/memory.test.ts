@@ -1,4 +1,4 @@
-import type { KeyDocument } from '../../../projector/key-document/port.ts';
+import type { KeyDocument } from '../../../shared/key-document.ts';
 import { memoryDocument } from '../../support/memory-feed.ts';
 import { describeKeyDocument } from './describe-key-document.ts';
 

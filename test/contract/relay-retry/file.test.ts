@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
-import { fileDocument } from '../../../projector/key-document/open.ts';
+import { fileDocument } from '../../../shared/key-document.ts';
 import { memoryFeedDriver } from '../../support/feed-drivers.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { describeRelayRetry } from './describe-relay-retry.ts';

@@ -1,8 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { Config } from '../../shared/runtime/config.ts';
-import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
-import type { KeyDocument } from './port.ts';
+import type { Config } from './runtime/config.ts';
+import { replacePrivateFile } from './runtime/private-files.ts';
+
+/**
+ * Small records outside the log, such as the relay's checkpoint: one text under a fixed name, with a
+ * version that every change raises. It changes as a whole, and only for a writer that saw the last change.
+ * Version 0 is a document that does not exist yet.
+ */
+export type KeyDocument = {
+  /** The last text saved, durable. Throws when the engine is out of reach. */
+  load(): Promise<{ version: number; text: string } | undefined>;
+  /** False, and nothing changed, for another version. Throws when it is not known whether it was saved. */
+  save(text: string, expectedVersion: number): Promise<boolean>;
+  close(): Promise<void>;
+};
 
 const stored = z.object({ version: z.int().min(1), text: z.string() });
 
@@ -36,7 +48,7 @@ export const fileDocument = (file: string): KeyDocument => ({
 });
 
 /** The file of each in the data folder is `<name>.json`. */
-export const KEY_DOCUMENTS = ['relay-checkpoint', 'log-verification'] as const;
+export const KEY_DOCUMENTS = ['relay-checkpoint', 'log-verification', 'reconciliation'] as const;
 
 type OpenKeyDocument = {
   config: Pick<Config, 'mongoUrl'>;
@@ -49,6 +61,6 @@ export const openKeyDocument = async (
   name: (typeof KEY_DOCUMENTS)[number],
 ): Promise<KeyDocument> => {
   if (config.mongoUrl === undefined) return fileDocument(fileOf(`${name}.json`));
-  const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/key-document.ts');
+  const { mongoKeyDocument } = await import('./read-models/mongodb/key-document.ts');
   return mongoKeyDocument({ url: config.mongoUrl, name });
 };

@@ -1,0 +1,77 @@
+/** `payments attention`: everything that needs a person, in one list (gaps §25). */
+import { Command, Option } from 'commander';
+import {
+  ATTENTION_REASONS,
+  type AttentionAcknowledgement,
+  type AttentionItem,
+  type AttentionList,
+} from '../command-api/attention/contract.ts';
+import { jsonOf, openClient, readOps } from './client.ts';
+import { type Format, formatOption } from './options.ts';
+import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
+
+const LIST = '/ops/v1/attention';
+const LIMIT = '1000';
+
+/** Throws CommandFailed as readOps. */
+export const readAttention = async (query: Record<string, string> = {}) => {
+  const items: AttentionItem[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = new URLSearchParams({ limit: LIMIT, ...query, ...(cursor && { cursor }) });
+    const { items: more, next } = await readOps<AttentionList>(`${LIST}?${page}`);
+    items.push(...more);
+    cursor = next;
+  } while (cursor !== undefined);
+  return items;
+};
+
+export const attentionLines = (items: readonly AttentionItem[]): string[] =>
+  columns([
+    ['SINCE', 'REASON', 'WHAT', 'NEXT', 'ID'],
+    ...items.map(({ since, reason, what, next, id }) => [since, reason, what, next, id]),
+  ]);
+
+export const needAPerson = ({ length }: readonly AttentionItem[]): string =>
+  `${count(length, 'item')} ${length === 1 ? 'needs' : 'need'} a person`;
+
+type Options = { format: Format; reason?: string; acknowledge?: string; note?: string };
+
+const acknowledge = async (id: string, { format, note: why }: Options): Promise<void> => {
+  if (why === undefined) throw new CommandFailed('--acknowledge needs --note', 2);
+  const client = await openClient({ scope: 'ops:admin' });
+  const path = `${LIST}/${encodeURIComponent(id)}/acknowledge`;
+  const stored = await jsonOf<AttentionAcknowledgement>(client.post(path, { note: why }));
+  if (format === 'json') return printJson(stored);
+  print(`${id}  ${stored.reason} acknowledged by ${stored.actor}`);
+};
+
+const attention = async (options: Options): Promise<void> => {
+  const { format, reason, acknowledge: id } = options;
+  if (id !== undefined) return acknowledge(id, options);
+  const items = await readAttention(reason === undefined ? {} : { reason });
+  if (format === 'json') printJson(items);
+  else if (items.length === 0) note('Nothing needs a person.');
+  else print(...attentionLines(items));
+  if (items.length > 0) throw new CommandFailed(needAPerson(items), 3);
+};
+
+export const attentionCommand = (): Command =>
+  new Command('attention')
+    .description(
+      'Lists everything that needs a person, the oldest first, each with a command to begin with. Exit code 3 where there is anything.',
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments attention --reason UNRESOLVED\n  payments attention --acknowledge att_01J… --note "TICKET-17"',
+    )
+    .addOption(new Option('--reason <reason>', 'of this reason alone').choices(ATTENTION_REASONS))
+    .addOption(
+      new Option(
+        '--acknowledge <id>',
+        'takes a LOG_BROKEN or LEDGER_DIFFERS off the list; recorded',
+      ).conflicts('reason'),
+    )
+    .option('--note <text>', 'with --acknowledge: what was found out; recorded')
+    .addOption(formatOption())
+    .action(attention);

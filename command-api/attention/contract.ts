@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import {
+  asNumber,
+  choice,
+  parameterText,
+  REQUIRED,
+  requiredText,
+} from '../../shared/http/fields.ts';
+import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
+
+/** Stored in acknowledgements, and labels of metrics (gaps §25). */
+export const ATTENTION_REASONS = [
+  'UNRESOLVED',
+  'RESOLUTION_REQUESTED',
+  'CONTRADICTED',
+  'PARKED_READ_MODEL',
+  'PARKED_TOPIC',
+  'UNREADABLE_EVENT',
+  'LOG_BROKEN',
+  'LOG_UNVERIFIED',
+  'LEDGER_DIFFERS',
+  'PROVIDER_AHEAD',
+  'WEBHOOK_DISABLED',
+] as const;
+export type AttentionReason = (typeof ATTENTION_REASONS)[number];
+
+const time = () => z.string().meta({ format: 'date-time' });
+
+const AttentionItem = z
+  .object({
+    id: z.string(),
+    reason: z.enum(ATTENTION_REASONS),
+    paymentId: z.string().optional(),
+    subject: z
+      .string()
+      .describe('The id of the operation, payment or endpoint; else log, ledger or provider.'),
+    since: time(),
+    what: z.string().describe('One sentence.'),
+    next: z.string().describe('A command of `payments` to begin with.'),
+  })
+  .meta({ id: 'AttentionItem' });
+export type AttentionItem = z.infer<typeof AttentionItem>;
+
+export const AttentionList = z
+  .object({
+    items: z.array(AttentionItem),
+    next: z.string().optional().describe('`cursor` of the next page; left out at the last one.'),
+  })
+  .meta({ id: 'AttentionList' });
+export type AttentionList = z.infer<typeof AttentionList>;
+
+const LIMIT_MAX = 1_000;
+const LIMIT_DEFAULT = 100;
+const LIMIT_FORM = `must be an integer from 1 to ${LIMIT_MAX}`;
+
+/** See `placeOf`. */
+const PLACE = /^[0-9TZ:.-]{24} att_[0-9A-Z]{26}$/;
+
+export const AttentionParameters = z.strictObject(
+  {
+    cursor: parameterText()
+      .transform((cursor) => Buffer.from(cursor, 'base64url').toString())
+      .refine((place) => PLACE.test(place), 'must be the next of a page')
+      .optional()
+      .meta({ description: 'The `next` of the page before.' }),
+    reason: choice(ATTENTION_REASONS).optional(),
+    limit: parameterText()
+      .regex(/^[0-9]{1,4}$/, LIMIT_FORM)
+      .transform(Number)
+      .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
+      .meta(asNumber(1, LIMIT_MAX))
+      .default(LIMIT_DEFAULT),
+  },
+  { error: 'a parameter of another name is not known here' },
+);
+
+export const AttentionNote = z
+  .strictObject(
+    {
+      note: requiredText()
+        .refine((text) => text.trim() !== '', REQUIRED)
+        .refine((text) => !holdsLongNumber(text), {
+          error: 'must not hold a run of 12 digits or more: no card number may be kept',
+        })
+        .meta({ description: 'What was found out; recorded.' }),
+    },
+    { error: 'the body must hold note alone' },
+  )
+  .meta({ id: 'AttentionNote' });
+
+export const AttentionAcknowledgement = z
+  .object({
+    id: z.string(),
+    reason: z.enum(ATTENTION_REASONS),
+    note: z.string(),
+    actor: z.string(),
+    acknowledgedAt: time(),
+  })
+  .meta({ id: 'AttentionAcknowledgement' });
+export type AttentionAcknowledgement = z.infer<typeof AttentionAcknowledgement>;

@@ -1,0 +1,110 @@
+/** The one list of what needs a person, and the acknowledgement of what would stay in it (gaps §25). */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
+import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
+import type { Principal } from '../../shared/http/auth/principal.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { contextOf } from '../../shared/http/event-context.ts';
+import { readJson } from '../../shared/http/json-body.ts';
+import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../../shared/http/route.ts';
+import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
+import { senderOf } from '../deps.ts';
+import {
+  AttentionAcknowledgement,
+  type AttentionItem,
+  AttentionList,
+  AttentionNote,
+  AttentionParameters,
+} from './contract.ts';
+import { isAcknowledgeable, placeOf } from './items.ts';
+
+export type AttentionApi = {
+  store: Pick<EventStore, 'readStream' | 'append'>;
+  /** Oldest first; `*` is all. */
+  attention(merchantId: string): Promise<AttentionItem[]>;
+};
+
+const readNote = (request: FastifyRequest) => {
+  const json = readJson(request);
+  return json.ok ? readBy(AttentionNote, json.value) : json;
+};
+
+/** Throws RevisionConflict, and what the event store throws. */
+const record = async (
+  { store }: AttentionApi,
+  data: Extract<AuditLogEvent, { type: 'AttentionAcknowledged' }>['data'],
+  context: EventContext,
+): Promise<string> => {
+  const last = (await store.readStream(ATTENTION_STREAM)).at(-1);
+  const event = { type: 'AttentionAcknowledged', data } as const;
+  const next = { id: newEventId(), time: timeAfter(last), event, context };
+  const append = () => store.append(ATTENTION_STREAM, expectedAfter(last), [next]);
+  await append().catch((error: unknown) => {
+    // The very same append again stores nothing twice.
+    if (error instanceof AppendOutcomeUnknown) return append();
+    throw error;
+  });
+  return next.time;
+};
+
+const UNKNOWN = ['nothing that needs a person has this id'];
+const TWO_AT_ONCE = ['another acknowledgement was recorded at the same moment; try again'];
+
+type Requested = { principal: Principal; id: string; note: string };
+
+const acknowledge = async (
+  api: AttentionApi,
+  { principal, id, note }: Requested,
+  reply: FastifyReply,
+) => {
+  const item = (await api.attention(principal.merchantId)).find((one) => one.id === id);
+  if (item === undefined) return reject(reply, 'NOT_FOUND', UNKNOWN);
+  if (!isAcknowledgeable(item)) {
+    const why = `${item.reason} is not acknowledged: it ends with its cause; next: ${item.next}`;
+    return reject(reply, 'BUSINESS_RULE_VIOLATION', [why]);
+  }
+  const { reason } = item;
+  try {
+    const context = contextOf(senderOf(principal, reply));
+    const acknowledgedAt = await record(api, { id, reason, note }, context);
+    return sendJson(reply, { id, reason, note, actor: principal.actor, acknowledgedAt });
+  } catch (error) {
+    if (!(error instanceof RevisionConflict)) throw error;
+    return reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER);
+  }
+};
+
+const cursorOf = (item: AttentionItem): string => Buffer.from(placeOf(item)).toString('base64url');
+
+const route = routeWith<AttentionApi>();
+
+export const ATTENTION_ROUTES = {
+  listAttention: route({
+    request: { query: AttentionParameters },
+    responses: okJson(AttentionList),
+    handle: async ({ attention }, { principal, query }, reply) => {
+      const { cursor: after = '', reason, limit } = query;
+      const left = (await attention(principal.merchantId)).filter(
+        (item) => placeOf(item) > after && (reason === undefined || item.reason === reason),
+      );
+      const items = left.slice(0, limit);
+      const last = items.at(-1);
+      const isMore = last !== undefined && left.length > limit;
+      return sendJson(reply, { items, ...(isMore && { next: cursorOf(last) }) });
+    },
+  }),
+  acknowledgeAttention: route({
+    request: { read: readNote, body: { schema: AttentionNote, required: true } },
+    responses: {
+      ...okJson(AttentionAcknowledgement),
+      404: { description: 'Nothing that needs a person has this id.' },
+      422: { description: 'It ends with its cause, and is not acknowledged.' },
+    },
+    handle: (api, { principal, content: { note } }, reply) => {
+      const { itemId: id } = reply.request.params as { itemId: string };
+      return acknowledge(api, { principal, id, note }, reply);
+    },
+  }),
+} satisfies Partial<RoutesOf<'command-api', AttentionApi>>;

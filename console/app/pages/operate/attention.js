@@ -1,0 +1,51 @@
+/** Everything that needs a person, and the acknowledgement of what a check found. */
+import { useState } from 'preact/hooks';
+import { send, useAsk } from '../../api.js';
+import { html, NotLoaded, PaymentLink, ProblemBox, Time } from '../../parts.js';
+
+/** @typedef {import('../../../../command-api/attention/contract.ts').AttentionList} Listed */
+/** @typedef {Listed['items'][number]} Item */
+
+const LIST = '/ops/v1/attention';
+const LIST_MS = 3_000;
+const ACKNOWLEDGED = ['LOG_BROKEN', 'LEDGER_DIFFERS'];
+
+/** @param {{ item: Item, again: () => void }} props */
+const Row = ({ item, again }) => {
+  const [problem, setProblem] = useState(
+    /** @type {import('../../api.js').Problem | undefined} */ (undefined),
+  );
+  const { id, reason, paymentId, since, what, next } = item;
+  /** @param {SubmitEvent} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const outcome = await send(`${LIST}/${id}/acknowledge`, { note: form.get('note') });
+    setProblem(outcome.ok ? undefined : outcome.problem);
+    if (outcome.ok) again();
+  };
+  return html`<li class="card">
+    <h3><span class="state">${reason}</span> since <${Time} at=${since} /></h3>
+    <p>${what} ${paymentId && html`<${PaymentLink} id=${paymentId} />`}</p>
+    <p><code>${next}</code></p>
+    <${ProblemBox} problem=${problem} />
+    ${
+      ACKNOWLEDGED.includes(reason) &&
+      html`<form onSubmit=${submit}>
+        <label>Note: what was found out. It is recorded. <input name="note" required maxlength="255" /></label>
+        <button type="submit">Acknowledge</button>
+      </form>`
+    }
+  </li>`;
+};
+
+export const AttentionSection = () => {
+  const loaded = useAsk(LIST, LIST_MS);
+  const listed = /** @type {Listed | undefined} */ (loaded.value);
+  if (listed === undefined)
+    return html`<${NotLoaded} loaded=${loaded} what="what needs a person" />`;
+  return html`<h2>What needs a person</h2>
+    <${ProblemBox} problem=${loaded.problem} />
+    ${listed.items.length === 0 ? html`<p class="finding good">✓ Nothing needs a person.</p>` : html`<ul class="cards">${listed.items.map((item) => html`<${Row} key=${item.id} item=${item} again=${loaded.again} />`)}</ul>`}
+    ${listed.next && html`<p class="hint">The oldest 100. <code>npx payments attention</code> lists all.</p>`}`;
+};
