@@ -1,5 +1,5 @@
 /** What the provider says of each operation, beside the outcome of the log. */
-import { counted, money, pathOf } from './format.js';
+import { money, numberOf, pathOf } from './format.js';
 import { html, ProblemBox, Raw, Table, Waiting } from './parts.js';
 
 /** @typedef {import('../../command-api/reconcile/contract.ts').PaymentReconciliation} Reconciliation */
@@ -55,7 +55,7 @@ export const AtProvider = ({ paymentId, address, loaded, isBroken }) => {
       return problem === undefined ? html`<${Waiting} what="the provider's entries" />` : null;
     return html`<${Table} label="Operations at the provider" columns=${['Operation', 'Amount', 'Log', 'Provider', 'Finding']}>
         <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}</tbody><//>
-      ${value.notCompared > 0 && html`<p><a href="#happened">${counted(value.notCompared)} older operations</a> were not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
+      ${value.notCompared > 0 && html`<p><a href="#happened">${numberOf(value.notCompared, 'older operation')}</a> not compared, of the payment's first not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
       <p><button type="button" onClick=${again}>Ask the provider again</button></p>
       <${Raw} value=${value} />`;
   };

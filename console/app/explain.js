@@ -17,7 +17,7 @@ const Because = ({ title, rows, address }) =>
         ${rows.map(
           (
             one,
-          ) => html`<li><a href=${pathOf(address, { revision: one.revision })}>r${one.revision} ${one.type}</a>
+          ) => html`<li><a href=${pathOf(address, { revision: one.revision })}>r${one.revision} ${one.type}</a>${' '}
             <${Time} at=${one.time} /> ${one.why} ${one.failureCode && html`<code>${one.failureCode}</code>`}</li>`,
         )}
       </ul>`;

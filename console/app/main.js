@@ -113,7 +113,8 @@ const Reader = () => {
   const until =
     expiresAtMs !== undefined &&
     html`, until <${Clock} at=${new Date(expiresAtMs).toISOString()} /> UTC`;
-  return html`<p class="reader">${actor} · ${merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant')}${until}
+  const name = merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant');
+  return html`<p class="reader"><span>${actor === merchant ? '' : `${actor} · `}${name}${until}</span>
     <button type="button" onClick=${closeSession}>Forget the token</button></p>`;
 };
 

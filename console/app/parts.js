@@ -1,7 +1,7 @@
 /** The small parts that every page is made of. */
 import htm from 'htm';
 import { h } from 'preact';
-import { brokenPlace, localTime, money, paymentPage, utc } from './format.js';
+import { localTime, money, paymentPage, utc } from './format.js';
 
 /** @typedef {import('./api.js').Problem} Problem */
 
@@ -14,6 +14,12 @@ export const Time = ({ at }) => html`<time datetime=${at} title=${localTime(at)}
 /** @param {{ at: string }} props */
 export const Clock = ({ at }) =>
   html`<time datetime=${at} title=${`${utc(at)} UTC, ${localTime(at)}`}>${utc(at).slice(11)}</time>`;
+
+/** @param {{ name: string }} props a name that breaks, where it must, between its parts */
+export const Name = ({ name }) =>
+  name
+    .split(/(?<=[a-z])(?=[A-Z])|(?<=[._/])/)
+    .map((part, at) => html`${at > 0 && html`<wbr />`}${part}`);
 
 /** @param {{ minor: number, currency: string }} props */
 export const Money = ({ minor, currency }) =>
@@ -52,22 +58,32 @@ export const ProblemBox = ({ problem, again }) =>
         ${again && html`<button type="button" onClick=${again}>Try again</button>`}
       </div>`;
 
-/** @param {{ broken: import('./format.js').Broken | undefined }} props */
+/** @typedef {{ position: string, stream: string, revision: number, reason: string }} Broken */
+
+const PAYMENT_STREAM = /^payment-(.+)$/;
+
+/**
+ * Where a break is, and why it is one. It leads to the event, unless the reader is there.
+ * @param {{ broken: Broken }} props
+ */
+export const BrokenPlace = ({ broken: { position, stream, revision, reason } }) => {
+  const id = PAYMENT_STREAM.exec(stream)?.[1];
+  const place = `${position === '' ? '' : `#${position}, `}revision ${revision} of ${id ?? stream}`;
+  const href = id && paymentPage(id, position === '' ? undefined : revision);
+  const isLink = href !== undefined && href !== location.pathname + location.search;
+  return html`${isLink ? html`<a href=${href}>${place}</a>` : place}: ${reason}`;
+};
+
+/** @param {string} reason of a break */
+export const isUnreadable = (reason) => reason.startsWith('it cannot be read');
+
+/** @param {{ broken: Broken | undefined }} props */
 export const BrokenBox = ({ broken }) =>
   broken === undefined
     ? null
     : html`<div class="broken" role="alert">
-        <strong>✕ Changed after it was stored.</strong> ${brokenPlace(broken)}. Nothing from there on is proven.
-        <${StreamLink} place=${broken} />
+        <strong>✕ ${isUnreadable(broken.reason) ? 'Cannot be read.' : 'Changed after it was stored.'}</strong> <${BrokenPlace} broken=${broken} />. Nothing from there on is proven.
       </div>`;
-
-const PAYMENT_STREAM = /^payment-(.+)$/;
-
-/** @param {{ place: { stream: string, revision: number } }} props nothing for a stream of no payment */
-export const StreamLink = ({ place: { stream, revision } }) => {
-  const id = PAYMENT_STREAM.exec(stream)?.[1];
-  return id === undefined ? null : html` <${PaymentLink} id=${id} revision=${revision} />`;
-};
 
 /** @param {{ what: string }} props */
 export const Waiting = ({ what }) => html`<p class="waiting" role="status">Reading ${what} …</p>`;

@@ -52,6 +52,8 @@ export const usePlace = () => {
       update();
     };
     listeners.add(update);
+    // A page may have gone on to another address before anything listened.
+    update();
     addEventListener('popstate', back);
     document.addEventListener('click', followLink);
     return () => {

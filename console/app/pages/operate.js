@@ -1,7 +1,7 @@
 /** Operate: what waits for a person, and what an operator can start. */
 import { useAsk } from '../api.js';
 import { WebhooksSection } from '../endpoints.js';
-import { html, NotLoaded, Table } from '../parts.js';
+import { html, Name, NotLoaded, Table } from '../parts.js';
 import { isOfAll } from '../session.js';
 import { MessagesSection } from './operate/messages.js';
 import { ParkedSection } from './operate/parked.js';
@@ -20,7 +20,7 @@ const SettingsSection = () => {
     <p>Version ${version}, ${mode}. ${provider.simulated ? 'The provider is simulated: no money moves.' : `The provider is ${provider.address}.`} Secrets are hidden.</p>
     ${warnings.map((warning) => html`<p class="problem">${warning}</p>`)}
     <${Table} label="Settings" columns=${['Setting', 'Value', 'From']}>
-      <tbody>${settings.map((one) => html`<tr><th scope="row"><code>${one.name}</code></th><td><code>${one.value}</code></td><td>${one.origin}</td></tr>`)}</tbody><//>`;
+      <tbody>${settings.map((one) => html`<tr><th scope="row"><code><${Name} name=${one.name} /></code></th><td><code>${one.value}</code></td><td>${one.origin}</td></tr>`)}</tbody><//>`;
 };
 
 const SECTIONS = {

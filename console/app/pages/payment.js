@@ -4,7 +4,7 @@ import { download, useAsk } from '../api.js';
 import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { exportFiles } from '../export-file.js';
-import { counted, paymentPage, paymentRoute } from '../format.js';
+import { numberOf, paymentPage, paymentRoute } from '../format.js';
 import { AtRevision } from '../moment.js';
 import { BrokenBox, Disputed, Finding, html, ProblemBox, Raw, Status, Waiting } from '../parts.js';
 import { goTo } from '../router.js';
@@ -22,7 +22,7 @@ const Verified = ({ verification }) => {
   if (verification === undefined) return html`<p role="status">Verifying …</p>`;
   const { ok, events, broken } = verification;
   return ok
-    ? html`<${Finding} isGood=${true}>Verified: <a href="#happened">${counted(events)} events</a>, every hash and every sum fits.<//>`
+    ? html`<${Finding} isGood=${true}>Verified: <a href="#happened">${numberOf(events, 'event')}</a>, every hash and every sum fits.<//>`
     : html`<${BrokenBox} broken=${broken} />`;
 };
 
@@ -65,8 +65,11 @@ const Story = ({ paymentId, history, revisionText }) => {
   /** @type {import('../api.js').Loaded<Reconciliation>} */
   const provider = useAsk(isBroken ? undefined : path);
   const last = events.length - 1;
-  const wanted = revisionText === null ? last : Number(revisionText);
-  const revision = Number.isInteger(wanted) ? Math.max(0, Math.min(last, wanted)) : last;
+  // The event that was changed is what the reader came for.
+  const brokenAt = events.findIndex((event) => event.broken !== undefined);
+  const first = brokenAt === -1 ? last : brokenAt;
+  const wanted = revisionText === null ? first : Number(revisionText);
+  const revision = Number.isInteger(wanted) ? Math.max(0, Math.min(last, wanted)) : first;
   const address = paymentPage(paymentId);
   /** @param {number} next */
   const choose = (next) => goTo(paymentPage(paymentId, next), true);
@@ -114,7 +117,11 @@ export const PaymentPage = ({ place: { id = '', query } }) => {
   const count = (type) =>
     history?.events.filter((event) => 'type' in event && event.type === type).length ?? 0;
   const isDisputed = count('PaymentDisputed') > count('PaymentDisputeClosed');
-  return html`<h1>Payment <span class="id">${id}</span> ${status !== undefined && html`<${Status} status=${status} />`} ${isDisputed && html`<${Disputed} />`}</h1>
+  const isBroken = history?.broken !== undefined;
+  const sign = isBroken
+    ? html`<span class="status failed">✕ does not verify</span>`
+    : html`${status !== undefined && html`<${Status} status=${status} />`} ${isDisputed && html`<${Disputed} />`}`;
+  return html`<h1>Payment <span class="id">${id}</span> ${sign}</h1>
     <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
     ${history === undefined && loaded.problem === undefined && html`<${Waiting} what="the events" />`}
     ${
@@ -124,7 +131,7 @@ export const PaymentPage = ({ place: { id = '', query } }) => {
         verified.again();
       }}>Read again</button> <${Download} paymentId=${id} path=${path} /></div>
         <${BrokenBox} broken=${history.broken} />
-        ${history.broken === undefined && html`<${Verified} verification=${/** @type {Verification | undefined} */ (verified.value)} />`}
+        ${!isBroken && html`<${Verified} verification=${/** @type {Verification | undefined} */ (verified.value)} />`}
         ${history.events.length > 0 && html`<${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`}`
     }`;
 };

@@ -1,7 +1,7 @@
 /** Payments whose document stopped at an event; the topics, and the payments that the relay has parked. */
 import { useState } from 'preact/hooks';
 import { send, useAsk } from '../../api.js';
-import { counted, duration } from '../../format.js';
+import { counted, duration, numberOf } from '../../format.js';
 import {
   Fact,
   Finding,
@@ -125,7 +125,7 @@ const TopicsPart = () => {
   return html`<h2>Topics</h2>
     <dl class="figures">
       <${Fact} name="Relay" isBad=${['halted', 'backing-off'].includes(relay.state)}>${relay.state === 'off' ? 'off: no broker is set' : relay.state}<//>
-      ${lag && html`<${Fact} name="Behind" href="/console/live">${counted(lag.events)} events, ${duration(lag.seconds * 1000)}<//>`}
+      ${lag && html`<${Fact} name="Behind" href="/console/live">${numberOf(lag.events, 'event')}, ${duration(lag.seconds * 1000)}<//>`}
       <${Fact} name="Sent since the start" href="/console/operate/messages?topic=events">${counted(relay.counts.published)}<//>
       <${Fact} name="Parked at the relay" href="#relay-parked" isBad=${relay.parked > 0}>${counted(relay.parked)}<//>
     </dl>

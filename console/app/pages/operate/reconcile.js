@@ -1,7 +1,7 @@
 /** The provider's ledger against the log. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { followToResult, problemBy } from '../../api.js';
-import { counted, money } from '../../format.js';
+import { counted, money, numberOf } from '../../format.js';
 import { Finding, html, PaymentLink, ProblemBox, Raw, Table, ToPayment } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
@@ -17,8 +17,8 @@ const sideOf = (side) =>
 const Result = ({ found }) => {
   const { ok, operations, atOtherProviders, entries, unreadable, notCompared, differences, more } =
     found;
-  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${counted(operations)} operations</a>, <a href="#compared">${counted(entries)} ledger entries</a><//>
-    ${unreadable > 0 && html`<p><a href="/console/verify">${counted(unreadable)} events</a> cannot be read.</p>`}
+  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${numberOf(operations, 'operation')}</a>, <a href="#compared">${counted(entries)} ledger ${entries === 1 ? 'entry' : 'entries'}</a><//>
+    ${unreadable > 0 && html`<p><a href="/console/verify">${numberOf(unreadable, 'event')}</a> cannot be read.</p>`}
     ${atOtherProviders > 0 && html`<p>${counted(atOtherProviders)} were sent to other providers and not compared.</p>`}
     ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
     ${
