@@ -30,7 +30,7 @@ const Explained = ({ explanation, address, isPast }) => {
   const of =
     isNamed &&
     html` of <${EventMoney} id=${paymentId} revision=${revision} minor=${amount} currency=${currency} />`;
-  return html`<${Finding} isGood=${allowed}>${command}${of} ${allowed ? (isPast ? 'would have been allowed' : 'would be allowed') : `refused: ${code}`} ${isPast ? `at r${revision} (the payment was` : '(the payment is'} ${status})<//>
+  return html`<${Finding} isGood=${allowed}>${command}${of} ${allowed ? (isPast ? 'would have been allowed' : 'would be allowed') : `refused: ${code}`} ${isPast && html`at <a href=${pathOf(address, { revision })}>r${revision}</a> `}(the payment ${isPast ? 'was' : 'is'} ${status})<//>
     ${details.map((detail) => html`<p>${detail}</p>`)}
     <${BrokenBox} broken=${explanation.broken} />
     <${Because} title="Because of" rows=${explanation.forbiddenBy} address=${address} />

@@ -88,6 +88,15 @@ export const BrokenBox = ({ broken }) =>
 /** @param {{ what: string }} props */
 export const Waiting = ({ what }) => html`<p class="waiting" role="status">Reading ${what} …</p>`;
 
+/**
+ * What was loaded, below a problem; until there is a first value, that it is read.
+ * @param {{ loaded: import('./api.js').Loaded<unknown>, what: string, children?: any }} props `children` is made of the value
+ */
+export const Shown = ({ loaded: { value, problem, again }, what, children }) => {
+  const wait = problem === undefined && html`<${Waiting} what=${what} />`;
+  return html`<${ProblemBox} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
+};
+
 /** @param {{ id: string, revision?: number }} props */
 export const PaymentLink = ({ id, revision }) =>
   html`<a class="id" href=${paymentPage(id, revision)}>${id}</a>`;
@@ -95,15 +104,6 @@ export const PaymentLink = ({ id, revision }) =>
 /** @param {{ id: string, revision: number, minor: number, currency: string }} props leads to the event that made the amount */
 export const EventMoney = ({ id, revision, minor, currency }) =>
   html`<a href=${paymentPage(id, revision)}><${Money} minor=${minor} currency=${currency} /></a>`;
-
-/**
- * Until there is a first value.
- * @param {{ loaded: import('./api.js').Loaded<unknown>, what: string }} props
- */
-export const NotLoaded = ({ loaded: { problem, again }, what }) =>
-  problem === undefined
-    ? html`<${Waiting} what=${what} />`
-    : html`<${ProblemBox} problem=${problem} again=${again} />`;
 
 /** @param {{ value: unknown, name?: string, id?: string }} props a link to `id` opens it */
 export const Raw = ({ value, name = 'Raw JSON', id }) =>

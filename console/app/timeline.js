@@ -46,9 +46,9 @@ const Row = ({ event, step, compared, isProven }) => {
     <span class="at">${readable && html`<${Clock} at=${time} /> <small>${step === undefined ? time.slice(0, 10) : `+${duration(step)}`}</small>`}</span>
     <span class="amount">${readable?.amounts && money(readable.amounts.amount, readable.amounts.currency)}</span>
     <span class="after">${readable?.status && html`<${Status} status=${readable.status} />`}
-      ${broken !== undefined && !isUnreadable(broken) && html`<strong class="bad-text">✕ changed</strong>`}
+      ${broken !== undefined && !isUnreadable(broken) && html`<strong class="bad-text">✕ changed</strong>`}${' '}
       <small>${isProven ? compared?.revision === revision && html`<${ProviderMark} compared=${compared} />` : '? not proven'}</small></span>
-    <span class="who">${readable && html`${readable.actor}<small>…${readable.requestId.slice(-6)}</small>`}</span>`;
+    <span class="who">${readable && html`${readable.actor}<small>…${readable.requestId.slice(-5)}</small>`}</span>`;
 };
 
 /**

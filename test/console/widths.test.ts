@@ -21,13 +21,18 @@ const WIDTHS = [
 const phone = WIDTHS[1] as (typeof WIDTHS)[number];
 const laptop = WIDTHS[0] as (typeof WIDTHS)[number];
 
-/** The texts of event rows that their row or column cuts off, and those outside the box of the list. */
+/** The texts that the row or the column of an event cuts off; the ends of the longest words and ids have a title or a page. */
 const CUT = `(() => {
   const cut = [];
-  for (const part of document.querySelectorAll('.event, .event > *, .event small, .entry, .entry > *')) {
-    if (part.scrollWidth > part.clientWidth + 1 || part.scrollHeight > part.clientHeight + 2) {
-      cut.push(part.innerText);
-    }
+  const walker = document.createTreeWalker(document.querySelector('.windowed'), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    if (node.data.trim() === '') continue;
+    const part = node.parentElement.closest('.event > *, .entry > *');
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const [text, box, row] = [range, part, part.closest('.row')].map((one) => one.getBoundingClientRect());
+    const isCut = text.right > box.right + 0.1 || text.bottom > row.bottom || text.top < row.top;
+    if (isCut && !part.matches('.who, .entry .id')) cut.push(part.innerText);
   }
   return cut;
 })()`;

@@ -1,6 +1,6 @@
 /** Verify: the whole log with progress, its seals, and a head that the reader kept. */
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { followToResult } from '../api.js';
+import { useState } from 'preact/hooks';
+import { useRun } from '../api.js';
 import { counted, numberOf, pathOf } from '../format.js';
 import {
   BrokenBox,
@@ -16,7 +16,6 @@ import {
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
 /** @typedef {{ position: string, hash: string, log?: string, merchant?: string }} Head */
 /** @typedef {{ verified: number, of: number, estimated: boolean }} Progress */
-/** @typedef {{ progress?: Progress, result?: Verification, problem?: import('../api.js').Problem }} Run */
 
 const GUARANTEES = {
   log: 'One chain over the whole log: nothing can be taken out of it.',
@@ -121,32 +120,17 @@ const Result = ({ result }) => {
 
 export const VerifyPage = () => {
   const [head, setHead] = useState(/** @type {Head | undefined} */ (undefined));
-  const [run, setRun] = useState(/** @type {Run | undefined} */ (undefined));
-  const leaving = useRef(new AbortController());
-  useEffect(() => () => leaving.current.abort(), []);
-  const { progress, result, problem } = run ?? {};
-  const isRunning = run !== undefined && result === undefined && problem === undefined;
-  const verify = async () => {
-    if (isRunning) return;
-    setRun({});
-    const rejected = await followToResult(pathOf('/audit/v1/verify', head), {
-      signal: leaving.current.signal,
-      onEvent: ({ event, data }) => {
-        if (event === 'progress') setRun({ progress: JSON.parse(data) });
-        if (event === 'result') setRun({ result: JSON.parse(data) });
-      },
-    });
-    if (rejected !== undefined) setRun({ problem: rejected });
-  };
+  /** @type {ReturnType<typeof useRun<Verification, Progress>>} */
+  const { isRunning, progress, result, problem, start } = useRun(pathOf('/audit/v1/verify', head));
   return html`<h1>Verify the whole log</h1>
     <p>Every hash, every link, every sum and every seal, from the first event to the last.</p>
     <${KeptHead} choose=${setHead} />
-    <p><button type="button" onClick=${verify} aria-disabled=${isRunning}>Verify</button></p>
+    <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Verify</button></p>
     ${
       isRunning &&
       html`<p role="status"><label>Verifying <progress max=${progress?.of ?? 1} value=${progress?.verified ?? 0}></progress></label>
-        ${progress && `${counted(progress.verified)} of ${progress.estimated ? 'about ' : ''}${counted(progress.of)} events`}</p>`
+        ${progress && `${counted(progress.verified)} of ${progress.estimated ? 'about ' : ''}${numberOf(progress.of, 'event')}`}</p>`
     }
-    <${ProblemBox} problem=${problem} again=${verify} />
+    <${ProblemBox} problem=${problem} again=${start} />
     ${result !== undefined && html`<${Result} result=${result} />`}`;
 };

@@ -1,8 +1,7 @@
 /** How far the read models are, and their rebuild. */
-import { useState } from 'preact/hooks';
-import { send, useAsk } from '../../api.js';
+import { send, useAsk, useAttempt } from '../../api.js';
 import { counted, duration, numberOf, pathOf } from '../../format.js';
-import { Fact, Finding, html, NotLoaded, PaymentLink, ProblemBox, Raw } from '../../parts.js';
+import { Fact, Finding, html, PaymentLink, ProblemBox, Raw, Shown } from '../../parts.js';
 
 /** @typedef {import('../../../../projector/contract.ts').ProjectionList['projections'][number]} Projection */
 /** @typedef {NonNullable<Projection['rebuild']>} Rebuild */
@@ -32,9 +31,7 @@ const RebuildState = ({ rebuild }) => {
 
 /** @param {{ projection: Projection, again: () => void }} props */
 const RebuildPart = ({ projection, again }) => {
-  const [problem, setProblem] = useState(
-    /** @type {import('../../api.js').Problem | undefined} */ (undefined),
-  );
+  const { problem, attempt } = useAttempt();
   const { rebuild } = projection;
   const isHeldBack = rebuild?.result?.served === false;
   /** @param {boolean} accept */
@@ -43,10 +40,8 @@ const RebuildPart = ({ projection, again }) => {
       ? 'Serve the new read models although they say other money?'
       : 'Fill the read models anew from the log? Reads go on meanwhile.';
     if (!confirm(question)) return;
-    const outcome = await send(
-      pathOf('/ops/v1/projections/rebuild', { accept: accept ? 'true' : undefined }),
-    );
-    setProblem(outcome.ok ? undefined : outcome.problem);
+    const given = { accept: accept ? 'true' : undefined };
+    await attempt(send(pathOf('/ops/v1/projections/rebuild', given)));
     again();
   };
   return html`<h2>Rebuild</h2>
@@ -58,14 +53,12 @@ const RebuildPart = ({ projection, again }) => {
 
 export const RebuildSection = () => {
   const loaded = useAsk('/ops/v1/projections', STATUS_MS);
-  const projection = /** @type {{ projections: Projection[] } | undefined} */ (loaded.value)
-    ?.projections[0];
-  if (projection === undefined)
-    return html`<${NotLoaded} loaded=${loaded} what="how far the read models are" />`;
-  const { state, checkpoint, head, lagEvents, lagIsExact, lagSeconds, parked, reason } = projection;
-  return html`<h2>Read models</h2>
-    <${ProblemBox} problem=${loaded.problem} />
-    <dl class="figures">
+  /** @param {{ projections: Projection[] }} value */
+  const shown = ({ projections: [projection] }) => {
+    if (projection === undefined) return null;
+    const { state, checkpoint, head, lagEvents, lagIsExact, lagSeconds, parked, reason } =
+      projection;
+    return html`<dl class="figures">
       <${Fact} name="State" isBad=${state === 'stuck'}>${state}<//>
       <${Fact} name="Checkpoint" href="/console/live">${checkpoint ?? 'start'}<//>
       <${Fact} name="End of the log" href="/console/live">${head ?? 'none'}<//>
@@ -75,4 +68,6 @@ export const RebuildSection = () => {
     ${reason && html`<p class="bad-text">${reason}</p>`}
     <${RebuildPart} projection=${projection} again=${loaded.again} />
     <${Raw} value=${projection} />`;
+  };
+  return html`<h2>Read models</h2><${Shown} loaded=${loaded} what="how far the read models are">${shown}<//>`;
 };

@@ -1,6 +1,5 @@
 /** The provider's ledger against the log. */
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { followToResult, problemBy } from '../../api.js';
+import { useRun } from '../../api.js';
 import { counted, money, numberOf } from '../../format.js';
 import { Finding, html, PaymentLink, ProblemBox, Raw, Table, ToPayment } from '../../parts.js';
 
@@ -31,30 +30,12 @@ const Result = ({ found }) => {
 };
 
 export const ReconcileSection = () => {
-  const [outcome, setOutcome] = useState(
-    /** @type {import('../../api.js').Outcome<Reconciliation> | undefined} */ (undefined),
-  );
-  const [isRunning, setRunning] = useState(false);
-  const leaving = useRef(new AbortController());
-  useEffect(() => () => leaving.current.abort(), []);
-  const run = async () => {
-    if (isRunning) return;
-    setRunning(true);
-    const rejected = await followToResult('/audit/v1/reconcile', {
-      method: 'POST',
-      signal: leaving.current.signal,
-      onEvent: ({ event, data }) => {
-        const value = JSON.parse(data);
-        if (event === 'result') setOutcome({ ok: true, value });
-        if (event === 'failed') setOutcome({ ok: false, problem: problemBy(503, value) });
-      },
-    });
-    if (rejected !== undefined) setOutcome({ ok: false, problem: rejected });
-    setRunning(false);
-  };
+  /** @type {ReturnType<typeof useRun<Reconciliation>>} */
+  const { isRunning, result, problem, start } = useRun('/audit/v1/reconcile', 'POST');
   return html`<h2>Reconcile</h2>
     <p>Each operation of the log beside the provider's ledger. Nothing is changed.</p>
-    <p><button type="button" onClick=${run} aria-disabled=${isRunning}>Reconcile</button>
+    <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
-    ${outcome !== undefined && (outcome.ok ? html`<${Result} found=${outcome.value} />` : html`<${ProblemBox} problem=${outcome.problem} again=${run} />`)}`;
+    <${ProblemBox} problem=${problem} again=${start} />
+    ${result !== undefined && html`<${Result} found=${result} />`}`;
 };
