@@ -147,9 +147,9 @@ export const useRun = (path, method) => {
 /** The problem of the last attempt; `attempt` gives the value, undefined where there was a problem. */
 export const useAttempt = () => {
   const [problem, setProblem] = useState(/** @type {Problem | undefined} */ (undefined));
-  /** @type {<T>(asked: Promise<Outcome<T>>) => Promise<T | undefined>} */
-  const attempt = async (asked) => {
-    const outcome = await asked;
+  /** @type {<T>(pending: Promise<Outcome<T>>) => Promise<T | undefined>} */
+  const attempt = async (pending) => {
+    const outcome = await pending;
     setProblem(outcome.ok ? undefined : outcome.problem);
     return outcome.ok ? outcome.value : undefined;
   };

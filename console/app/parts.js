@@ -8,6 +8,12 @@ import { localTime, money, paymentPage, utc } from './format.js';
 /** Templates as preact elements, without a build step. */
 export const html = htm.bind(h);
 
+/** @param {SubmitEvent} event of a form that the page itself sends */
+export const formOf = (event) => {
+  event.preventDefault();
+  return new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+};
+
 /** @param {{ at: string }} props */
 export const Time = ({ at }) => html`<time datetime=${at} title=${localTime(at)}>${utc(at)}</time>`;
 

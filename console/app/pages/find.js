@@ -2,7 +2,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { cardNumberIn, minorOf, numberOf, pathOf } from '../format.js';
-import { EventMoney, html, PaymentLink, ProblemBox, Status, Table, Time } from '../parts.js';
+import {
+  EventMoney,
+  formOf,
+  html,
+  PaymentLink,
+  ProblemBox,
+  Status,
+  Table,
+  Time,
+} from '../parts.js';
 import { goTo } from '../router.js';
 import { isOfAll } from '../session.js';
 import { useNarrow } from '../windowed.js';
@@ -63,20 +72,16 @@ const search = async (query, known, show) => {
   }
 };
 
-/** @param {{ isFiltered: boolean }} props */
-const Nothing = ({ isFiltered }) =>
-  isFiltered
-    ? html`<p role="status">No payment matches.</p>`
-    : html`<p role="status">There is no payment yet. ${isOfAll() && html`<code>npx payments trigger full-story</code> makes one.`}</p>`;
-
 /** @param {{ results: Results, isFiltered: boolean, stop: () => void, more: () => void }} props */
 const Progress = ({ results, isFiltered, stop, more }) => {
   const { payments, next, searchedTo, problem, isAsking } = results;
   if (problem !== undefined) return null;
   if (isAsking)
     return html`<p role="status">Searching … ${searchedTo && html`back to <${Time} at=${searchedTo} /> so far. <button type="button" onClick=${stop}>Stop</button>`}</p>`;
-  if (next === null && payments.length === 0) return html`<${Nothing} isFiltered=${isFiltered} />`;
-  if (next === null) return html`<p role="status">That is all of them.</p>`;
+  if (next === null && payments.length > 0) return html`<p role="status">That is all of them.</p>`;
+  if (next === null && isFiltered) return html`<p role="status">No payment matches.</p>`;
+  if (next === null)
+    return html`<p role="status">There is no payment yet. ${isOfAll() && html`<code>npx payments trigger full-story</code> makes one.`}</p>`;
   return html`<p role="status">Searched back to <${Time} at=${searchedTo ?? ''} />; older payments were not searched. <button type="button" onClick=${more}>Search on</button></p>`;
 };
 
@@ -195,8 +200,7 @@ const Search = ({ query }) => {
 
   /** @param {SubmitEvent} event */
   const submit = (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const form = formOf(event);
     const given = NAMES.map((name) => [name, String(form.get(name) ?? '').trim()]);
     const query = new URLSearchParams(given);
     const card = cardOf(query);

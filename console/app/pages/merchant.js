@@ -26,18 +26,16 @@ const Story = ({ payment }) => {
   const { currency, transactions, createdAt } = payment;
   /** @param {number} at */
   const before = (at) => transactions[at - 1]?.createdAt ?? createdAt;
+  /** @type {(one: Payment['transactions'][number], at: number) => unknown} */
+  const row = ({ type, amount, result, failure, createdAt: time, id }, at) => html`
+    <li key=${id} id=${id} tabindex="-1" class=${result === 'FAILED' ? 'failed' : ''}>
+      <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
+      <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
+      ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
+    </li>`;
   return html`<ol class="attempts">
     <li id="created" tabindex="-1"><${Time} at=${createdAt} /> created</li>
-    ${transactions.map(
-      (
-        { type, amount, result, failure, createdAt: time, id },
-        at,
-      ) => html`<li key=${id} id=${id} tabindex="-1" class=${result === 'FAILED' ? 'failed' : ''}>
-        <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
-        <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
-        ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
-      </li>`,
-    )}
+    ${transactions.map(row)}
   </ol>`;
 };
 
@@ -48,21 +46,15 @@ const DISPUTES = {
 };
 
 /** @param {{ payment: Payment }} props */
-const Disputes = ({ payment: { disputes = [], currency } }) =>
-  disputes.length === 0
-    ? null
-    : html`<h2>Disputes</h2><ul class="attempts">
-        ${disputes.map(
-          ({
-            id,
-            amount,
-            reason,
-            status,
-            createdAt,
-          }) => html`<li key=${id} class=${status === 'WON' ? '' : 'failed'}>
-            <${Time} at=${createdAt} /> <strong class="id">${id}</strong> <${Money} minor=${amount} currency=${currency} /> ${reason}, ${DISPUTES[status]}</li>`,
-        )}
-      </ul>`;
+const Disputes = ({ payment: { disputes = [], currency } }) => {
+  /** @param {(typeof disputes)[number]} one */
+  const row = ({ id, amount, reason, status, createdAt }) => html`
+    <li key=${id} class=${status === 'WON' ? '' : 'failed'}>
+      <${Time} at=${createdAt} /> <strong class="id">${id}</strong> <${Money} minor=${amount} currency=${currency} /> ${reason}, ${DISPUTES[status]}</li>`;
+  return (
+    disputes.length > 0 && html`<h2>Disputes</h2><ul class="attempts">${disputes.map(row)}</ul>`
+  );
+};
 
 const CAPTURES = ['SALE', 'CAPTURE'];
 const REFUNDS = ['REFUND'];

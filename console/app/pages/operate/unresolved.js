@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { send, useAsk, useAttempt } from '../../api.js';
 import { duration, money } from '../../format.js';
-import { html, PaymentLink, ProblemBox, Raw, Shown, Time, ToPayment } from '../../parts.js';
+import { formOf, html, PaymentLink, ProblemBox, Raw, Shown, Time, ToPayment } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 
 /** @typedef {import('../../../../command-api/operator/contract.ts').UnresolvedList} Listed */
@@ -28,8 +28,7 @@ const ResolveForm = ({ one, onResolved }) => {
   const isOwn = request?.requestedBy === currentSession()?.claims.actor;
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const form = formOf(event);
     const path = `/ops/v1/payments/${encodeURIComponent(paymentId)}/resolve`;
     const body = {
       outcome: form.get('outcome'),
@@ -98,5 +97,5 @@ export const UnresolvedSection = () => {
       /** @type {Listed} */ { unresolved, unconfirmed },
     ) => html`
       ${unresolved.length === 0 ? html`<p class="finding good">✓ Nothing is unresolved.</p>` : html`<ul class="cards">${unresolved.map(row)}</ul>`}
-      ${unconfirmed.length > 0 && html`<h2>Resolved by hand, not confirmed yet</h2><p>Nothing to do: the provider is asked on.</p><ul class="cards">${unconfirmed.map(row)}</ul>`}`}<//>`;
+      ${unconfirmed.length > 0 && html`<h2>Resolved by hand, not confirmed yet</h2><p>Nothing to do: the service goes on asking the provider.</p><ul class="cards">${unconfirmed.map(row)}</ul>`}`}<//>`;
 };
