@@ -7,6 +7,7 @@ import {
   shortParameter,
 } from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
+import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
 import { NO_EVENTS_POSITION, NO_POSITION, NO_POSITION_NOR_NOW, POSITION } from './positions.ts';
 
 const wholeNumber = (min: number, max: number, more: { default?: number } = {}) => {
@@ -37,9 +38,13 @@ export const SEARCH_LIMIT_DEFAULT = 50;
 
 export const SearchParameters = parameters({
   q: shortParameter()
+    // An address is kept in histories and by proxies, so it must not be a way to send a card number.
+    .refine((text) => !holdsKnownCard(text), {
+      error: 'must not hold a card number: only its last four digits are kept',
+    })
     .optional()
     .describe(
-      'A paymentId, a merchantReference or the last four digits of a card, whole and exact.',
+      'A paymentId, a merchantReference or the last four digits of a card, whole and exact. A whole card number is rejected.',
     ),
   status: oneOf(PAYMENT_STATUSES).optional().describe('Payments in this state alone.'),
   from: moment().describe('Created at this time or later.'),

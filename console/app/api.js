@@ -1,6 +1,6 @@
 /** Requests to the service with the reader's token, also as state of a page. */
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { currentSession } from './session.js';
 
 /** @typedef {{ status: number, code: string, sentence: string, details: readonly string[], next: string }} Problem */
@@ -42,33 +42,31 @@ const request = (path, init = {}) => {
   return fetch(path, { ...init, headers, cache: 'no-store', redirect: 'error' });
 };
 
-/** @type {<T>(path: string, init?: Init) => Promise<Outcome<T>>} throws only for an abort by `init.signal` */
-export const ask = async (path, init = {}) => {
+/** @type {<T>(path: string, init: Init, read: (response: Response) => Promise<T>) => Promise<Outcome<T>>} throws only for an abort by `init.signal` */
+const outcomeOf = async (path, init, read) => {
   try {
     const response = await request(path, init);
     if (!response.ok) return { ok: false, problem: await problemOf(response) };
-    return { ok: true, value: await response.json() };
+    return { ok: true, value: await read(response) };
   } catch (error) {
     if (init.signal?.aborted) throw error;
     return { ok: false, problem: UNREACHABLE };
   }
 };
 
+/** @type {<T>(path: string, init?: Init) => Promise<Outcome<T>>} throws as `outcomeOf` does */
+export const ask = (path, init = {}) => outcomeOf(path, init, (response) => response.json());
+
 /** @type {<T>(path: string, body?: unknown) => Promise<Outcome<T>>} a POST with JSON */
 export const send = (path, body) =>
   ask(path, { method: 'POST', ...(body !== undefined && { body: JSON.stringify(body) }) });
 
-/** @type {(path: string, accept: string) => Promise<Outcome<{ bytes: Uint8Array<ArrayBuffer>, headers: Headers }>>} */
-export const download = async (path, accept) => {
-  try {
-    const response = await request(path, { headers: { accept } });
-    if (!response.ok) return { ok: false, problem: await problemOf(response) };
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    return { ok: true, value: { bytes, headers: response.headers } };
-  } catch {
-    return { ok: false, problem: UNREACHABLE };
-  }
-};
+/** @param {string} path gives lines of JSON */
+export const download = (path, init = {}) =>
+  outcomeOf(path, { ...init, headers: { accept: 'application/x-ndjson' } }, async (response) => ({
+    bytes: new Uint8Array(await response.arrayBuffer()),
+    headers: response.headers,
+  }));
 
 /** @typedef {{ event: string, id: string | undefined, data: string }} ServerSent */
 
@@ -113,6 +111,51 @@ export const followToResult = async (path, options) => {
   return problem ?? (hasEnded || options.signal.aborted ? undefined : UNREACHABLE);
 };
 
+/**
+ * A long request that ends with a result; `start` does nothing while it runs. Leaving the page ends it.
+ * @template T
+ * @template [P=never]
+ * @param {string} path
+ * @param {string} [method]
+ */
+export const useRun = (path, method) => {
+  const [run, setRun] = useState(
+    /** @type {{ isRunning: boolean, progress?: P, result?: T, problem?: Problem }} */ ({
+      isRunning: false,
+    }),
+  );
+  const leaving = useRef(new AbortController());
+  useEffect(() => () => leaving.current.abort(), []);
+  const start = async () => {
+    if (run.isRunning) return;
+    setRun({ isRunning: true });
+    const problem = await followToResult(path, {
+      ...(method && { method }),
+      signal: leaving.current.signal,
+      onEvent: ({ event, data }) => {
+        const value = JSON.parse(data);
+        if (event === 'progress') setRun({ isRunning: true, progress: value });
+        if (event === 'result') setRun({ isRunning: false, result: value });
+        if (event === 'failed') setRun({ isRunning: false, problem: problemBy(503, value) });
+      },
+    });
+    if (problem !== undefined) setRun({ isRunning: false, problem });
+  };
+  return { ...run, start };
+};
+
+/** The problem of the last attempt; `attempt` gives the value, undefined where there was a problem. */
+export const useAttempt = () => {
+  const [problem, setProblem] = useState(/** @type {Problem | undefined} */ (undefined));
+  /** @type {<T>(pending: Promise<Outcome<T>>) => Promise<T | undefined>} */
+  const attempt = async (pending) => {
+    const outcome = await pending;
+    setProblem(outcome.ok ? undefined : outcome.problem);
+    return outcome.ok ? outcome.value : undefined;
+  };
+  return { problem, attempt };
+};
+
 /** @template T @typedef {{ value: T | undefined, problem: Problem | undefined, again: () => void }} Loaded */
 
 const RETRY_MS = 2_000;
@@ -120,12 +163,13 @@ const RETRY_MS = 2_000;
 /**
  * The response of a GET as state; a service that does not respond is asked again. `value` is the last good one,
  * also while there is a `problem`.
- * @template T
+ * @template [T=any]
  * @param {string | undefined} path
  * @param {number} [everyMs]
+ * @param {(path: string, init: Init) => Promise<Outcome<T>>} [read]
  * @returns {Loaded<T>}
  */
-export const useAsk = (path, everyMs) => {
+export const useAsk = (path, everyMs, read = ask) => {
   const [known, setKnown] = useState(
     /** @type {{ path?: string, value?: T, problem?: Problem | undefined }} */ ({}),
   );
@@ -136,8 +180,7 @@ export const useAsk = (path, everyMs) => {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     const run = async () => {
-      /** @type {Outcome<T>} */
-      const outcome = await ask(path, { signal: leaving.signal });
+      const outcome = await read(path, { signal: leaving.signal });
       if (leaving.signal.aborted) return;
       setKnown((before) => {
         const value = before.path === path ? before.value : undefined;

@@ -1,6 +1,6 @@
 /** What the provider says of each operation, beside the outcome of the log. */
-import { counted, money, pathOf } from './format.js';
-import { html, ProblemBox, Raw, Table, Waiting } from './parts.js';
+import { money, numberOf, pathOf } from './format.js';
+import { html, Raw, Shown, Table } from './parts.js';
 
 /** @typedef {import('../../command-api/reconcile/contract.ts').PaymentReconciliation} Reconciliation */
 /** @typedef {Reconciliation['operations'][number]} Compared */
@@ -45,24 +45,19 @@ const Row = ({ compared, address }) => {
   </tr>`;
 };
 
+const COLUMNS = ['Operation', 'Amount', 'Log', 'Provider', 'Finding'];
+
 /** @param {{ paymentId: string, address: string, loaded: import('./api.js').Loaded<Reconciliation>, isBroken: boolean }} props */
 export const AtProvider = ({ paymentId, address, loaded, isBroken }) => {
-  const { value, problem, again } = loaded;
-  const content = () => {
-    if (isBroken)
-      return html`<p>Not asked: the stream does not verify. <a href="/console/operate/reconcile">Reconcile</a> compares the whole ledger.</p>`;
-    if (value === undefined)
-      return problem === undefined ? html`<${Waiting} what="the provider's entries" />` : null;
-    return html`<${Table} label="Operations at the provider" columns=${['Operation', 'Amount', 'Log', 'Provider', 'Finding']}>
-        <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}</tbody><//>
-      ${value.notCompared > 0 && html`<p><a href="#happened">${counted(value.notCompared)} older operations</a> were not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
-      <p><button type="button" onClick=${again}>Ask the provider again</button></p>
-      <${Raw} value=${value} />`;
-  };
+  /** @param {Reconciliation} value */
+  const shown = (value) => html`<${Table} label="Operations at the provider" columns=${COLUMNS}>
+      <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}</tbody><//>
+    ${value.notCompared > 0 && html`<p><a href="#happened">${numberOf(value.notCompared, 'older operation')}</a> not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
+    <p><button type="button" onClick=${loaded.again}>Ask the provider again</button></p>
+    <${Raw} value=${value} />`;
   return html`<section aria-labelledby="provider">
     <h2 id="provider">At the provider</h2>
     <p class="hint">What it says now of each operation, the last 20. Nothing is changed by asking.</p>
-    <${ProblemBox} problem=${problem} again=${again} />
-    ${content()}
+    ${isBroken ? html`<p>Not asked: the stream does not verify. <a href="/console/operate/reconcile">Reconcile</a> compares the whole ledger.</p>` : html`<${Shown} loaded=${loaded} what="the provider's entries">${shown}<//>`}
   </section>`;
 };

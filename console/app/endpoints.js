@@ -1,13 +1,12 @@
 /** Webhook endpoints with their state and attempts: a merchant's own, or those of all for an operator. */
 import { useState } from 'preact/hooks';
 import { send, useAsk } from './api.js';
-import { duration, utc } from './format.js';
-import { html, ProblemBox, Raw, Table, Time, Waiting } from './parts.js';
+import { duration, numberOf, utc } from './format.js';
+import { html, Raw, Shown, Table, Time } from './parts.js';
 import { hasScope } from './session.js';
 
 /** @typedef {import('../../command-api/endpoints/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
 /** @typedef {import('../../command-api/endpoints/contract.ts').WebhookAttemptList['attempts'][number]} Attempt */
-/** @typedef {import('./api.js').Problem} Problem */
 
 const OWN_ENDPOINTS = '/api/v1/webhook-endpoints';
 const ALL_ENDPOINTS = '/ops/v1/webhook-endpoints';
@@ -39,18 +38,19 @@ const AttemptRow = ({ attempt, endpointId, isOwn }) => {
   </tr>`;
 };
 
+const COLUMNS = ['At', 'Message', 'Payment', 'Attempt', 'Response', 'Outcome', 'Send again'];
+
 /** @param {{ base: string, endpointId: string }} props */
 const Attempts = ({ base, endpointId }) => {
-  const loaded = useAsk(
-    `${base}/${encodeURIComponent(endpointId)}/attempts?limit=${ATTEMPTS}`,
-    LIST_MS,
-  );
-  const attempts = /** @type {{ attempts: Attempt[] } | undefined} */ (loaded.value)?.attempts;
-  if (attempts === undefined) return html`<${ProblemBox} problem=${loaded.problem} />`;
-  if (attempts.length === 0) return html`<p>No attempt yet.</p>`;
-  const columns = ['At', 'Message', 'Payment', 'Attempt', 'Response', 'Outcome', 'Send again'];
-  return html`<${Table} label="Attempts" columns=${columns} caption=${`The last ${attempts.length} attempts, the latest first.`}>
-    <tbody>${attempts.map((attempt) => html`<${AttemptRow} key=${`${attempt.eventId}${attempt.at}`} attempt=${attempt} endpointId=${endpointId} isOwn=${base === OWN_ENDPOINTS} />`)}</tbody><//>`;
+  const path = `${base}/${encodeURIComponent(endpointId)}/attempts?limit=${ATTEMPTS}`;
+  const loaded = useAsk(path, LIST_MS);
+  /** @param {{ attempts: Attempt[] }} value */
+  const shown = ({ attempts }) =>
+    attempts.length === 0
+      ? html`<p>No attempt yet.</p>`
+      : html`<${Table} label="Attempts" columns=${COLUMNS} caption=${`The last ${numberOf(attempts.length, 'attempt')}, the latest first.`}>
+        <tbody>${attempts.map((attempt) => html`<${AttemptRow} key=${`${attempt.eventId}${attempt.at}`} attempt=${attempt} endpointId=${endpointId} isOwn=${base === OWN_ENDPOINTS} />`)}</tbody><//>`;
+  return html`<${Shown} loaded=${loaded} what="the attempts">${shown}<//>`;
 };
 
 /** @param {{ base: string, endpoint: Endpoint, again: () => void }} props */
@@ -81,15 +81,12 @@ const Row = ({ base, endpoint, again }) => {
 /** @param {{ base: string }} props */
 const Endpoints = ({ base }) => {
   const loaded = useAsk(base, LIST_MS);
-  const value = /** @type {{ endpoints: Endpoint[], unreadable?: string[] } | undefined} */ (
-    loaded.value
-  );
-  const endpoints = value?.endpoints;
-  return html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
-    ${endpoints === undefined && loaded.problem === undefined && html`<${Waiting} what="the endpoints" />`}
-    ${endpoints?.length === 0 && value?.unreadable === undefined && html`<p>No endpoint is registered. <code>npx payments webhooks --help</code></p>`}
-    ${value?.unreadable?.map((merchantId) => html`<p key=${merchantId} class="bad-text">The endpoints of ${merchantId} cannot be read: nothing is sent to them.</p>`)}
-    <ul class="cards">${endpoints?.map((endpoint) => html`<${Row} key=${endpoint.id} base=${base} endpoint=${endpoint} again=${loaded.again} />`)}</ul>`;
+  /** @param {{ endpoints: Endpoint[], unreadable?: string[] }} value */
+  const shown = ({ endpoints, unreadable = [] }) => html`
+    ${endpoints.length + unreadable.length === 0 && html`<p>No endpoint is registered. <code>npx payments webhooks --help</code></p>`}
+    ${unreadable.map((merchantId) => html`<p key=${merchantId} class="bad-text">The endpoints of ${merchantId} cannot be read: nothing is sent to them.</p>`)}
+    <ul class="cards">${endpoints.map((endpoint) => html`<${Row} key=${endpoint.id} base=${base} endpoint=${endpoint} again=${loaded.again} />`)}</ul>`;
+  return html`<${Shown} loaded=${loaded} what="the endpoints">${shown}<//>`;
 };
 
 export const WebhooksPage = () => html`<h1>My webhooks</h1><${Endpoints} base=${OWN_ENDPOINTS} />`;

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useAsk } from './api.js';
 import { minorOf, pathOf, paymentRoute } from './format.js';
-import { BrokenBox, EventMoney, Finding, html, ProblemBox, Time } from './parts.js';
+import { BrokenBox, EventMoney, Finding, formOf, html, ProblemBox, Time } from './parts.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditExplanation} Explanation */
 /** @typedef {import('../../audit/contract.ts').AuditForbidding} Forbidding */
@@ -10,27 +10,21 @@ import { BrokenBox, EventMoney, Finding, html, ProblemBox, Time } from './parts.
 const COMMANDS = ['refund', 'capture', 'void'];
 
 /** @param {{ title: string, rows: readonly (Forbidding & { failureCode?: string })[], address: string }} props */
-const Because = ({ title, rows, address }) =>
-  rows.length === 0
-    ? null
-    : html`<h3>${title}</h3><ul class="because">
-        ${rows.map(
-          (
-            one,
-          ) => html`<li><a href=${pathOf(address, { revision: one.revision })}>r${one.revision} ${one.type}</a>
-            <${Time} at=${one.time} /> ${one.why} ${one.failureCode && html`<code>${one.failureCode}</code>`}</li>`,
-        )}
-      </ul>`;
+const Because = ({ title, rows, address }) => {
+  /** @param {(typeof rows)[number]} one */
+  const row = ({ revision, type, time, why, failureCode }) =>
+    html`<li><a href=${pathOf(address, { revision })}>r${revision} ${type}</a> <${Time} at=${time} /> ${why} ${failureCode && html`<code>${failureCode}</code>`}</li>`;
+  return rows.length > 0 && html`<h3>${title}</h3><ul class="because">${rows.map(row)}</ul>`;
+};
 
 /** @param {{ explanation: Explanation, address: string, isPast: boolean }} props */
 const Explained = ({ explanation, address, isPast }) => {
   const { paymentId, command, allowed, status = 'not shown', code, details } = explanation;
   const { amount, currency, revision = 0 } = explanation;
-  const isNamed = amount !== undefined && currency !== undefined;
   const of =
-    isNamed &&
+    amount !== undefined &&
     html` of <${EventMoney} id=${paymentId} revision=${revision} minor=${amount} currency=${currency} />`;
-  return html`<${Finding} isGood=${allowed}>${command}${of} ${allowed ? (isPast ? 'would have been allowed' : 'would be allowed') : `refused: ${code}`} ${isPast ? `at r${revision} (the payment was` : '(the payment is'} ${status})<//>
+  return html`<${Finding} isGood=${allowed}>${command}${of} ${allowed ? (isPast ? 'would have been allowed' : 'would be allowed') : `refused: ${code}`} ${isPast && html`at <a href=${pathOf(address, { revision })}>r${revision}</a> `}(the payment ${isPast ? 'was' : 'is'} ${status})<//>
     ${details.map((detail) => html`<p>${detail}</p>`)}
     <${BrokenBox} broken=${explanation.broken} />
     <${Because} title="Because of" rows=${explanation.forbiddenBy} address=${address} />
@@ -39,19 +33,17 @@ const Explained = ({ explanation, address, isPast }) => {
 
 /** @param {{ paymentId: string, address: string, revision: number | undefined }} props `revision` where it is not the last. */
 export const Explain = ({ paymentId, address, revision }) => {
-  const [asked, ask] = useState(
+  const [shown, show] = useState(
     /** @type {{ path?: string, isPast: boolean }} */ ({ isPast: false }),
   );
   const [command, setCommand] = useState('refund');
-  const response = useAsk(asked.path);
+  const response = useAsk(shown.path);
   /** @param {SubmitEvent} event */
   const submit = (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    const amount = command === 'void' ? undefined : minorOf(String(form.get('amount')));
+    const amount = command === 'void' ? undefined : minorOf(String(formOf(event).get('amount')));
     const path = paymentRoute(paymentId, 'explain', { command, amount, revision });
-    if (path === asked.path) response.again();
-    else ask({ path, isPast: revision !== undefined });
+    if (path === shown.path) response.again();
+    else show({ path, isPast: revision !== undefined });
   };
   /** @param {{ currentTarget: HTMLSelectElement }} change */
   const chosen = ({ currentTarget }) => setCommand(currentTarget.value);
@@ -65,6 +57,6 @@ export const Explain = ({ paymentId, address, revision }) => {
     </form>
     <p class="hint">Nothing is done.</p>
     <${ProblemBox} problem=${response.problem} />
-    ${explanation !== undefined && html`<div aria-live="polite"><${Explained} explanation=${explanation} address=${address} isPast=${asked.isPast} /></div>`}
+    ${explanation !== undefined && html`<div aria-live="polite"><${Explained} explanation=${explanation} address=${address} isPast=${shown.isPast} /></div>`}
   </section>`;
 };

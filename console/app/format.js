@@ -37,10 +37,8 @@ export const duration = (ms) => {
 /** @param {number} count */
 export const counted = (count) => count.toLocaleString('en-US');
 
-/** @typedef {{ position: string, stream: string, revision: number, reason: string }} Broken */
-/** @param {Broken} broken */
-export const brokenPlace = ({ position, stream, revision, reason }) =>
-  `${position === '' ? '' : `#${position}, `}${stream} revision ${revision}: ${reason}`;
+/** @type {(count: number, what: string) => string} `1 event`, `1,001 events` */
+export const numberOf = (count, what) => `${counted(count)} ${what}${count === 1 ? '' : 's'}`;
 
 /** @type {(path: string, parameters?: Record<string, string | number | undefined>) => string} leaves out empty parameters */
 export const pathOf = (path, parameters = {}) => {
@@ -58,3 +56,46 @@ export const paymentPage = (id, revision) =>
 /** @type {(id: string, name: string, parameters?: Parameters<typeof pathOf>[1]) => string} an audit route of a payment */
 export const paymentRoute = (id, name, parameters) =>
   pathOf(`/audit/v1/payments/${encodeURIComponent(id)}/${name}`, parameters);
+
+/** How numbers of the brands begin that the service knows (shared/payment/card.ts). */
+const CARD_START = /^(?:1800|2131|2[2-7]|[3-6]|8)/;
+
+/** @param {string} digits */
+const isCardNumber = (digits) => {
+  if (digits.length < 12 || digits.length > 19 || !CARD_START.test(digits)) return false;
+  // Numbers of UnionPay need no check digit.
+  if (digits.length >= 14 && /^(?:62|81)/.test(digits)) return true;
+  const sum = [...digits].reverse().reduce((before, digit, at) => {
+    const value = Number(digit) * (at % 2 === 0 ? 1 : 2);
+    return before + (value > 9 ? value - 9 : value);
+  }, 0);
+  return sum % 10 === 0;
+};
+
+const DECIMAL = /\p{Nd}/u;
+
+/** @param {string} digit of any script */
+const asciiDigit = (digit) => {
+  const code = digit.codePointAt(0) ?? 0;
+  let zero = code;
+  while (DECIMAL.test(String.fromCodePoint(zero - 1))) zero -= 1;
+  return String((code - zero) % 10);
+};
+
+/**
+ * A card number among blocks of digits with anything but letters between them, as the service finds one
+ * (shared/runtime/card-numbers.ts): it must not leave the browser in an address.
+ * @type {(text: string) => string | undefined}
+ */
+export const cardNumberIn = (text) => {
+  for (const part of text.normalize('NFKC').split(/\p{L}/u)) {
+    const blocks = part.replace(/\p{Nd}/gu, asciiDigit).match(/[0-9]+/g) ?? [];
+    for (const from of blocks.keys()) {
+      for (let to = blocks.length; to > from; to -= 1) {
+        const digits = blocks.slice(from, to).join('');
+        if (isCardNumber(digits)) return digits;
+      }
+    }
+  }
+  return undefined;
+};

@@ -8,16 +8,9 @@ import { MerchantPage } from './pages/merchant.js';
 import { OperatePage } from './pages/operate.js';
 import { PaymentPage } from './pages/payment.js';
 import { VerifyPage } from './pages/verify.js';
-import { Clock, html } from './parts.js';
+import { Clock, formOf, html } from './parts.js';
 import { usePlace } from './router.js';
-import {
-  closeSession,
-  currentSession,
-  hasScope,
-  onSession,
-  openSession,
-  startSession,
-} from './session.js';
+import { closeSession, currentSession, hasScope, openSession, startSession } from './session.js';
 
 const PAGES = {
   live: { title: 'Live', scope: 'audit:read', component: LivePage },
@@ -40,7 +33,8 @@ const firstPage = () =>
 
 const useSession = () => {
   const [session, setSession] = useState(currentSession);
-  useEffect(() => onSession(() => setSession(currentSession())), []);
+  // The page is open as long as the window is, so it never stops listening.
+  useEffect(() => addEventListener('session', () => setSession(currentSession())), []);
   return session;
 };
 
@@ -63,8 +57,7 @@ const SignIn = () => {
   const [wrong, setWrong] = useState(false);
   /** @param {SubmitEvent} event */
   const submit = (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const form = formOf(event);
     setWrong(!openSession(String(form.get('token')), form.get('keep') === 'on'));
   };
   return html`<h1>Payments console</h1>
@@ -113,7 +106,8 @@ const Reader = () => {
   const until =
     expiresAtMs !== undefined &&
     html`, until <${Clock} at=${new Date(expiresAtMs).toISOString()} /> UTC`;
-  return html`<p class="reader">${actor} · ${merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant')}${until}
+  const name = merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant');
+  return html`<p class="reader"><span>${actor === merchant ? '' : `${actor} · `}${name}${until}</span>
     <button type="button" onClick=${closeSession}>Forget the token</button></p>`;
 };
 

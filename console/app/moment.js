@@ -4,15 +4,16 @@ import { useAsk } from './api.js';
 import { comparedOf, entryText } from './at-provider.js';
 import { paymentPage, paymentRoute } from './format.js';
 import {
-  BrokenBox,
   EventMoney,
   Fact,
   html,
   Money,
+  Name,
   ProblemBox,
   Raw,
   Status,
   Table,
+  Time,
 } from './parts.js';
 import { byHand } from './timeline.js';
 
@@ -51,6 +52,7 @@ const EventFacts = ({ event, compared }) => {
     ['Hash', event.hash],
   ];
   return html`<h3>${hand !== undefined && html`<span class="hand">☞ by hand: </span>`}${event.type}</h3>
+    ${event.broken && html`<p class="bad-text">✕ ${event.broken}</p>`}
     <dl class="facts">
       ${rows
         .filter(([, value]) => value !== undefined && value !== '')
@@ -100,9 +102,12 @@ const Amounts = ({ payment, events, revision }) => {
   </dl>`;
 };
 
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
 /** @param {{ path: string, value: unknown, payment: Payment, events: readonly ShownEvent[], revision: number }} props */
 const Leaf = ({ path, value, payment: { paymentId, currency }, events, revision }) => {
   if (value === undefined) return html`<em>nothing</em>`;
+  if (typeof value === 'string' && TIME.test(value)) return html`<${Time} at=${value} />`;
   if (typeof value !== 'number' || !/amount$/i.test(path))
     return html`<code>${JSON.stringify(value)}</code>`;
   const sum = SUMS.find(([, name]) => name === path)?.[1];
@@ -113,7 +118,8 @@ const Leaf = ({ path, value, payment: { paymentId, currency }, events, revision 
 /** @param {{ moment: Moment, events: readonly ShownEvent[] }} props */
 const Then = ({ moment, events }) => {
   const { payment } = moment;
-  if (payment === undefined) return html`<${BrokenBox} broken=${moment.broken} />`;
+  if (payment === undefined)
+    return html`<p>From revision ${moment.broken.revision} on nothing is proven, so no answer of GET is shown.</p>`;
   const { differences, now, revision } = moment;
   /** @type {(path: string, value: unknown, at: number) => unknown} */
   const leaf = (path, value, at) =>
@@ -126,7 +132,7 @@ const Then = ({ moment, events }) => {
       differences.length === 0
         ? html`<p>${revision === now.revision ? 'This is the payment now.' : 'Nothing.'}</p>`
         : html`<${Table} label="Differences" columns=${['Field', 'Then', html`Now (<a href=${paymentPage(payment.paymentId, now.revision)}>r${now.revision}</a>)`]}>
-            <tbody>${differences.map((one) => html`<tr><th scope="row" class="id">${one.path}</th><td>${leaf(one.path, one.was, revision)}</td><td>${leaf(one.path, one.now, now.revision)}</td></tr>`)}</tbody><//>`
+            <tbody>${differences.map((one) => html`<tr><th scope="row" class="id"><${Name} name=${one.path} /></th><td>${leaf(one.path, one.was, revision)}</td><td>${leaf(one.path, one.now, now.revision)}</td></tr>`)}</tbody><//>`
     }`;
 };
 
@@ -146,7 +152,7 @@ export const AtRevision = ({ paymentId, events, revision, choose, reconciliation
     <h2 id="then" data-arrival>At revision ${revision}</h2>
     <p><label>Revision <input type="range" min="0" max=${events.length - 1} value=${revision} onInput=${slid} aria-valuetext=${`revision ${revision} of ${events.length - 1}`} /></label>
       <small class="own-line">Arrow keys move one step.</small></p>
-    ${event !== undefined && !('unreadable' in event) && html`<${EventFacts} event=${event} compared=${comparedOf(reconciliation, event.data.operationId)} />`}
+    ${event !== undefined && ('unreadable' in event ? html`<p class="bad-text">✕ cannot be read: ${event.unreadable}</p>` : html`<${EventFacts} event=${event} compared=${comparedOf(reconciliation, event.data.operationId)} />`)}
     <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
     ${shown !== undefined && html`<div aria-busy=${moment === undefined}><${Then} moment=${shown} events=${events} /></div>`}
   </section>`;

@@ -1,12 +1,18 @@
 /** The small parts that every page is made of. */
 import htm from 'htm';
 import { h } from 'preact';
-import { brokenPlace, localTime, money, paymentPage, utc } from './format.js';
+import { localTime, money, paymentPage, utc } from './format.js';
 
 /** @typedef {import('./api.js').Problem} Problem */
 
 /** Templates as preact elements, without a build step. */
 export const html = htm.bind(h);
+
+/** @param {SubmitEvent} event of a form that the page itself sends */
+export const formOf = (event) => {
+  event.preventDefault();
+  return new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+};
 
 /** @param {{ at: string }} props */
 export const Time = ({ at }) => html`<time datetime=${at} title=${localTime(at)}>${utc(at)}</time>`;
@@ -14,6 +20,12 @@ export const Time = ({ at }) => html`<time datetime=${at} title=${localTime(at)}
 /** @param {{ at: string }} props */
 export const Clock = ({ at }) =>
   html`<time datetime=${at} title=${`${utc(at)} UTC, ${localTime(at)}`}>${utc(at).slice(11)}</time>`;
+
+/** @param {{ name: string }} props a name that breaks, where it must, between its parts */
+export const Name = ({ name }) =>
+  name
+    .split(/(?<=[a-z])(?=[A-Z])|(?<=[._/])/)
+    .map((part, at) => html`${at > 0 && html`<wbr />`}${part}`);
 
 /** @param {{ minor: number, currency: string }} props */
 export const Money = ({ minor, currency }) =>
@@ -52,25 +64,44 @@ export const ProblemBox = ({ problem, again }) =>
         ${again && html`<button type="button" onClick=${again}>Try again</button>`}
       </div>`;
 
-/** @param {{ broken: import('./format.js').Broken | undefined }} props */
+/** @typedef {{ position: string, stream: string, revision: number, reason: string }} Broken */
+
+const PAYMENT_STREAM = /^payment-(.+)$/;
+
+/**
+ * Where a break is, and why it is one. It leads to the event, unless the reader is there.
+ * @param {{ broken: Broken }} props
+ */
+export const BrokenPlace = ({ broken: { position, stream, revision, reason } }) => {
+  const id = PAYMENT_STREAM.exec(stream)?.[1];
+  const place = `${position === '' ? '' : `#${position}, `}revision ${revision} of ${id ?? stream}`;
+  const href = id && paymentPage(id, position === '' ? undefined : revision);
+  const isLink = href !== undefined && href !== location.pathname + location.search;
+  return html`${isLink ? html`<a href=${href}>${place}</a>` : place}: ${reason}`;
+};
+
+/** @param {string} reason of a break */
+export const isUnreadable = (reason) => reason.startsWith('it cannot be read');
+
+/** @param {{ broken: Broken | undefined }} props */
 export const BrokenBox = ({ broken }) =>
   broken === undefined
     ? null
     : html`<div class="broken" role="alert">
-        <strong>✕ Changed after it was stored.</strong> ${brokenPlace(broken)}. Nothing from there on is proven.
-        <${StreamLink} place=${broken} />
+        <strong>✕ ${isUnreadable(broken.reason) ? 'Cannot be read.' : 'Changed after it was stored.'}</strong> <${BrokenPlace} broken=${broken} />. Nothing from there on is proven.
       </div>`;
-
-const PAYMENT_STREAM = /^payment-(.+)$/;
-
-/** @param {{ place: { stream: string, revision: number } }} props nothing for a stream of no payment */
-export const StreamLink = ({ place: { stream, revision } }) => {
-  const id = PAYMENT_STREAM.exec(stream)?.[1];
-  return id === undefined ? null : html` <${PaymentLink} id=${id} revision=${revision} />`;
-};
 
 /** @param {{ what: string }} props */
 export const Waiting = ({ what }) => html`<p class="waiting" role="status">Reading ${what} …</p>`;
+
+/**
+ * What was loaded, below a problem; until there is a first value, that it is read.
+ * @param {{ loaded: import('./api.js').Loaded<unknown>, what: string, children?: any }} props `children` is made of the value
+ */
+export const Shown = ({ loaded: { value, problem, again }, what, children }) => {
+  const wait = problem === undefined && html`<${Waiting} what=${what} />`;
+  return html`<${ProblemBox} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
+};
 
 /** @param {{ id: string, revision?: number }} props */
 export const PaymentLink = ({ id, revision }) =>
@@ -79,15 +110,6 @@ export const PaymentLink = ({ id, revision }) =>
 /** @param {{ id: string, revision: number, minor: number, currency: string }} props leads to the event that made the amount */
 export const EventMoney = ({ id, revision, minor, currency }) =>
   html`<a href=${paymentPage(id, revision)}><${Money} minor=${minor} currency=${currency} /></a>`;
-
-/**
- * Until there is a first value.
- * @param {{ loaded: import('./api.js').Loaded<unknown>, what: string }} props
- */
-export const NotLoaded = ({ loaded: { problem, again }, what }) =>
-  problem === undefined
-    ? html`<${Waiting} what=${what} />`
-    : html`<${ProblemBox} problem=${problem} again=${again} />`;
 
 /** @param {{ value: unknown, name?: string, id?: string }} props a link to `id` opens it */
 export const Raw = ({ value, name = 'Raw JSON', id }) =>

@@ -5,14 +5,16 @@ import { html } from './parts.js';
 
 const HEIGHT = 160;
 
-/** @param {string} name */
-const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-/** @type {(width: number, hasLag: boolean) => import('uplot').Options} */
-const optionsOf = (width, hasLag) => {
+/** @type {(element: HTMLElement, hasLag: boolean) => import('uplot').Options} */
+const optionsOf = (element, hasLag) => {
+  /** @param {string} name of the style sheet, as a colour that a canvas knows */
+  const color = (name) => {
+    element.style.color = `var(${name})`;
+    return getComputedStyle(element).color;
+  };
   const axis = { stroke: color('--soft'), grid: { stroke: color('--line') } };
   return {
-    width,
+    width: element.clientWidth,
     height: HEIGHT,
     cursor: { show: false },
     legend: { show: true, live: false },
@@ -42,11 +44,7 @@ export const Plot = ({ rate, lag }) => {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const made = new UPlot(
-      optionsOf(element.clientWidth, lag !== undefined),
-      [[], [], []],
-      element,
-    );
+    const made = new UPlot(optionsOf(element, lag !== undefined), [[], [], []], element);
     plot.current = made;
     const resized = () => made.setSize({ width: element.clientWidth, height: HEIGHT });
     addEventListener('resize', resized);

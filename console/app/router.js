@@ -17,18 +17,11 @@ export const placeOf = ({ pathname, search }) => {
   return { page, id: id && decodeURIComponent(id), query, arrivals };
 };
 
-/** @type {Set<() => void>} */
-const listeners = new Set();
-
-const changed = () => {
-  for (const listener of listeners) listener();
-};
-
 /** @type {(address: string, isSame?: boolean) => void} `isSame`: another address of the page that is shown */
 export const goTo = (address, isSame = false) => {
   if (isSame) history.replaceState(null, '', address);
   else history.pushState(null, '', address);
-  changed();
+  dispatchEvent(new Event('place'));
 };
 
 /** @param {MouseEvent} event */
@@ -51,11 +44,13 @@ export const usePlace = () => {
       arrivals += 1;
       update();
     };
-    listeners.add(update);
+    addEventListener('place', update);
+    // A page may have gone on to another address before anything listened.
+    update();
     addEventListener('popstate', back);
     document.addEventListener('click', followLink);
     return () => {
-      listeners.delete(update);
+      removeEventListener('place', update);
       removeEventListener('popstate', back);
       document.removeEventListener('click', followLink);
     };

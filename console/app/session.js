@@ -66,8 +66,6 @@ const KEPT = 'payments-console-token';
 
 /** @type {Session} */
 let session;
-/** @type {Set<() => void>} */
-const listeners = new Set();
 
 /** By the service's setting, which the page came with. */
 const merchantClaims = () => {
@@ -75,16 +73,8 @@ const merchantClaims = () => {
   return (content ?? '').split(',').map(decodeURIComponent);
 };
 
-/** @returns {Session} */
+/** Each change is an event `session` of the window. @returns {Session} */
 export const currentSession = () => session;
-
-/** @type {(listener: () => void) => () => void} */
-export const onSession = (listener) => {
-  listeners.add(listener);
-  return () => {
-    listeners.delete(listener);
-  };
-};
 
 /** @type {(text: string, isKept: boolean) => boolean} false where the text is no token; `isKept`: a reload keeps it */
 export const openSession = (text, isKept) => {
@@ -94,14 +84,14 @@ export const openSession = (text, isKept) => {
   if (isKept) sessionStorage.setItem(KEPT, token);
   else sessionStorage.removeItem(KEPT);
   session = { token, claims };
-  for (const listener of listeners) listener();
+  dispatchEvent(new Event('session'));
   return true;
 };
 
 export const closeSession = () => {
   sessionStorage.removeItem(KEPT);
   session = undefined;
-  for (const listener of listeners) listener();
+  dispatchEvent(new Event('session'));
 };
 
 /** @param {Claims} claims */

@@ -1,15 +1,15 @@
 /** What happened to a payment, one row an event: when, after how long, by whom, how much, why. */
 import { comparedOf, ProviderMark } from './at-provider.js';
 import { duration, money, pathOf } from './format.js';
-import { Clock, html, Status } from './parts.js';
-import { useRowHeight, Windowed } from './windowed.js';
+import { Clock, html, isUnreadable, Name, Status } from './parts.js';
+import { useNarrow, Windowed } from './windowed.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditEvent} AuditEvent */
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
 /** @typedef {import('./at-provider.js').Reconciliation} Reconciliation */
 /** @typedef {import('./at-provider.js').Compared} Compared */
 
-const ROW_PX = { wide: 60, narrow: 132 };
+const ROW_PX = { wide: 60, narrow: 118 };
 
 /** @type {(event: AuditEvent) => { evidence?: string, requestedBy?: string, requestEvidence?: string } | undefined} a person's word in place of the provider's */
 export const byHand = ({ type, data }) =>
@@ -25,16 +25,30 @@ export const stepBefore = (events, at) => {
   return Date.parse(event.time) - Date.parse(before.time);
 };
 
-/** @param {{ event: AuditEvent, step: number | undefined, compared: Compared | undefined }} props */
-const ReadableRow = ({ event, step, compared }) => {
-  const hand = byHand(event);
-  const { amounts, why = '', revision } = event;
-  const day = event.time.slice(0, 10);
-  return html`<span class="at"><${Clock} at=${event.time} /><small>${step === undefined ? day : `+${duration(step)}`}</small></span>
-    <span class="type">${event.type}<small title=${why}>${hand === undefined ? why : html`<span class="hand">☞ ${why.startsWith('by hand') ? '' : 'by hand '}${why}</span>`}</small></span>
-    <span class="amount">${amounts && money(amounts.amount, amounts.currency)}<small>${amounts?.releasedAmount ? `${money(amounts.releasedAmount, amounts.currency)} released` : ''}</small></span>
-    <span class="after">${event.status && html`<${Status} status=${event.status} />`}<small>${compared?.revision === revision && html`<${ProviderMark} compared=${compared} />`}</small></span>
-    <span class="who">${event.actor}<small>…${event.requestId.slice(-8)}</small></span>`;
+/** @type {(event: AuditEvent) => string} what was released, and what the event says beside its type */
+const wordsOf = ({ amounts, why = '' }) => {
+  const { releasedAmount = 0, currency = '' } = amounts ?? {};
+  const released = releasedAmount > 0 ? `${money(releasedAmount, currency)} released` : '';
+  return [released, why].filter(Boolean).join('; ');
+};
+
+/** @param {{ event: ShownEvent, step: number | undefined, compared: Compared | undefined, isProven: boolean }} props */
+const Row = ({ event, step, compared, isProven }) => {
+  const { revision, broken } = event;
+  const readable = 'unreadable' in event ? undefined : event;
+  const hand = readable && byHand(readable);
+  const words = 'unreadable' in event ? event.unreadable : wordsOf(event);
+  const text = broken ?? words;
+  const time = readable?.time ?? '';
+  return html`<span class="revision">r${revision}</span>
+    <span class="type">${readable === undefined ? html`<strong class="bad-text">✕ cannot be read</strong>` : html`<${Name} name=${readable.type} />`}
+      <small title=${text} class=${broken === undefined ? '' : 'bad-text'}>${hand && html`<span class="hand">☞ ${words.startsWith('by hand') ? '' : 'by hand '}</span>`}${text}</small></span>
+    <span class="at">${readable && html`<${Clock} at=${time} /> <small>${step === undefined ? time.slice(0, 10) : `+${duration(step)}`}</small>`}</span>
+    <span class="amount">${readable?.amounts && money(readable.amounts.amount, readable.amounts.currency)}</span>
+    <span class="after">${readable?.status && html`<${Status} status=${readable.status} />`}
+      ${broken !== undefined && !isUnreadable(broken) && html`<strong class="bad-text">✕ changed</strong>`}${' '}
+      <small>${isProven ? compared?.revision === revision && html`<${ProviderMark} compared=${compared} />` : '? not proven'}</small></span>
+    <span class="who">${readable && html`${readable.actor}<small>…${readable.requestId.slice(-5)}</small>`}</span>`;
 };
 
 /**
@@ -42,21 +56,14 @@ const ReadableRow = ({ event, step, compared }) => {
  * @param {{ address: string, events: readonly ShownEvent[], chosen: number, choose: (revision: number) => void, reconciliation?: Reconciliation | undefined }} props
  */
 export const Timeline = ({ address, events, chosen, choose, reconciliation }) => {
-  const rowHeight = useRowHeight(ROW_PX);
+  const rowHeight = useNarrow() ? ROW_PX.narrow : ROW_PX.wide;
+  const brokenAt = events.findIndex(({ broken }) => broken !== undefined);
   /** @type {(event: ShownEvent, at: number) => unknown} */
   const row = (event, at) => {
-    const isBroken = event.broken !== undefined;
-    const isUnread = 'unreadable' in event && event.broken?.includes(event.unreadable) === true;
-    const kind = 'unreadable' in event ? '' : byHand(event) === undefined ? '' : ' by-hand';
-    return html`<a href=${pathOf(address, { revision: at })} class=${`event${kind}${isBroken ? ' is-broken' : ''}`} aria-current=${at === chosen ? 'true' : undefined} tabindex=${at === chosen ? 0 : -1}>
-      <span class="revision">r${event.revision}</span>
-      ${isBroken && !isUnread && html`<strong class="bad-text">✕ does not match its hash: ${event.broken}</strong>`}
-      ${
-        'unreadable' in event
-          ? html`<strong class="bad-text">✕ cannot be read: ${event.unreadable}</strong>`
-          : html`<${ReadableRow} event=${event} step=${stepBefore(events, at)} compared=${comparedOf(reconciliation, event.data.operationId)} />`
-      }
-    </a>`;
+    const isByHand = !('unreadable' in event) && byHand(event) !== undefined;
+    const operationId = 'unreadable' in event ? undefined : event.data.operationId;
+    return html`<a href=${pathOf(address, { revision: at })} class=${`event${isByHand ? ' by-hand' : ''}${at === brokenAt ? ' is-broken' : ''}`} aria-current=${at === chosen ? 'true' : undefined} tabindex=${at === chosen ? 0 : -1}>
+      <${Row} event=${event} step=${stepBefore(events, at)} compared=${comparedOf(reconciliation, operationId)} isProven=${brokenAt === -1 || at <= brokenAt} /></a>`;
   };
   return html`<${Windowed} rows=${events} rowHeight=${rowHeight} label="Events, oldest first" chosen=${chosen} choose=${choose} row=${row} />`;
 };

@@ -4,11 +4,10 @@ import { html } from './parts.js';
 
 const BESIDE = 8;
 
-/** Below this width rows are as high as `narrow` says; the style sheet has the same. */
+/** The style sheet has the same width. */
 const narrowPage = () => matchMedia('(max-width: 34rem)');
 
-/** @param {{ wide: number, narrow: number }} heights in pixels */
-export const useRowHeight = (heights) => {
+export const useNarrow = () => {
   const [isNarrow, setNarrow] = useState(() => narrowPage().matches);
   useEffect(() => {
     const narrow = narrowPage();
@@ -16,7 +15,7 @@ export const useRowHeight = (heights) => {
     narrow.addEventListener('change', changed);
     return () => narrow.removeEventListener('change', changed);
   }, []);
-  return isNarrow ? heights.narrow : heights.wide;
+  return isNarrow;
 };
 
 const STEPS = new Map([

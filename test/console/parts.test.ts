@@ -2,12 +2,20 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { JWTPayload } from 'jose';
 import { breakLine, exportLine, LINES_START } from '../../audit/export-lines.ts';
 import { manifestShape } from '../../cli/export-file.ts';
 import { followToResult } from '../../console/app/api.js';
 import { exportFiles } from '../../console/app/export-file.js';
-import { duration, minorOf, money, pathOf } from '../../console/app/format.js';
+import {
+  cardNumberIn,
+  duration,
+  minorOf,
+  money,
+  numberOf,
+  pathOf,
+} from '../../console/app/format.js';
 import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.js';
 import { headOf } from '../../console/app/pages/verify.js';
 import { placeOf } from '../../console/app/router.js';
@@ -15,6 +23,8 @@ import { claimsOf, mayUse } from '../../console/app/session.js';
 import { byHand, stepBefore } from '../../console/app/timeline.js';
 import { principalOf, SCOPES } from '../../shared/http/auth/principal.ts';
 import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
+import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
+import { CLOTHES, SEPARATED } from '../support/card-clothes.ts';
 
 describe('amounts and times', () => {
   test.each([
@@ -44,6 +54,38 @@ describe('amounts and times', () => {
   ])('%p ms is %p', (ms, text) => {
     expect(duration(ms)).toBe(text);
   });
+});
+
+describe('a card number is known before it can leave the browser', () => {
+  test.each(CLOTHES)('%s', (_name, dress) => {
+    expect(cardNumberIn(`order 7: ${dress('4012888888881881')}!`)).toBe('4012888888881881');
+  });
+
+  test.each(SEPARATED)('not with %s between its digits', (_name, dress) => {
+    expect(cardNumberIn(dress('4012888888881881'))).toBeUndefined();
+  });
+
+  test.each(['4242', 'pay_01M8GN6ZEHE3FBF1JX983AF7Y2', 'order-20261125', '4242424242424243'])(
+    '%s may be searched',
+    (text) => {
+      expect(cardNumberIn(text)).toBeUndefined();
+    },
+  );
+
+  test('wherever the service finds one', () => {
+    const digits = fc.stringMatching(/^[1-9][0-9]{11,18}$/);
+    fc.assert(
+      fc.property(digits, fc.nat(9), (text, last) => {
+        const number = `${text.slice(0, -1)}${last}`;
+        if (holdsKnownCard(number)) expect(cardNumberIn(number)).toBe(number);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});
+
+test('one is one, and more are many', () => {
+  expect([numberOf(1, 'event'), numberOf(1_001, 'event')]).toEqual(['1 event', '1,001 events']);
 });
 
 test('an address names its page, its subject and its revision', () => {

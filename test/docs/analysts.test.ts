@@ -1,8 +1,16 @@
-/** The queries of docs/analysts.md name fields that the messages have. */
-import { readdirSync, readFileSync } from 'node:fs';
+/** The queries of docs/analysts.md name fields that the messages have, and DuckDB runs its own ones. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
-import { ROOT } from '../support/service.ts';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { runCli } from '../support/cli.ts';
+import { type InProcess, idOf, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
+import { type Body, ROOT } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const INSUFFICIENT_FUNDS = '4000000000009995';
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const page = read('docs/analysts.md');
@@ -34,4 +42,135 @@ test('the reader is started with a Node that reads TypeScript, whatever Node is 
     expect(text).toContain('npx node examples/consumer.ts');
     expect(text).not.toMatch(/(?<!npx )node examples/);
   }
+});
+
+/** The page's statements for DuckDB, with its files in `folder`. */
+const sqlOf = (folder: string): string[] =>
+  page
+    .split('\n## ')
+    .filter((section) => !section.startsWith('ClickHouse'))
+    .flatMap((section) => [...section.matchAll(/```sql\n([^`]*)```/g)].map(([, sql = '']) => sql))
+    .map((sql) => sql.replace(/'((state|events|log)\.jsonl|events(\/[^']*)?)'/g, `'${folder}/$1'`));
+
+describe('the report of a day', () => {
+  const OTHER = 'm_é 1';
+  const folder = temporaryFolder();
+  const eventsFile = join(folder.path, 'events.jsonl');
+  let service: InProcess;
+  let duckdb: DuckDBConnection;
+
+  const query = async (sql: string) => (await duckdb.runAndReadAll(sql)).getRowObjectsJson();
+  const sell = async (behaviour: string): Promise<string> => {
+    const number = TEST_CARDS.find((card) => card.behaviour === behaviour)?.number ?? '';
+    return idOf(await service.create({ captureNow: true, number }));
+  };
+
+  beforeAll(async () => {
+    service = await openInProcess();
+    const env = {
+      PAYMENTS_URL: await service.listen(),
+      PAYMENTS_TOKEN: await token('*', 'audit:read ops:admin'),
+    };
+    const cli = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await runCli(args, env);
+      expect([code, stderr]).toEqual([0, expect.any(String)]);
+      return stdout;
+    };
+    const part = idOf(await service.create({ amount: 9_000 }));
+    await service.change('capture', part, { captureAmount: 7_000 });
+    await service.change('refund', part, { refundAmount: 1_234 });
+    await service.change('void', idOf(await service.create()));
+    await service.create({ number: INSUFFICIENT_FUNDS });
+    await service.create({ captureNow: true }, { token: await token(OTHER) });
+    await service.change('refund', await sell('REFUND_FAILS'), { refundAmount: 600 });
+    await sell('REFUNDED_ELSEWHERE');
+    for (const behaviour of ['DISPUTED', 'DISPUTE_WON', 'DISPUTE_LOST']) await sell(behaviour);
+    const later = /"type":"payments\.Payment(RefundFailed|RefundObserved|Disputed|DisputeClosed)/g;
+    let events = '';
+    await until('all that the provider says later is there', async () => {
+      events = await cli('topics', 'tail', '--topic', 'events');
+      return events.match(later)?.length === 7;
+    });
+    const [first = ''] = events.split('\n');
+    // A message can come twice.
+    writeFileSync(eventsFile, `${events}${first}\n`);
+    writeFileSync(
+      join(folder.path, 'state.jsonl'),
+      await cli('topics', 'tail', '--topic', 'state'),
+    );
+    await cli('export', '--out', join(folder.path, 'log.jsonl'));
+    duckdb = await (await DuckDBInstance.create(':memory:')).connect();
+    // 14 hours ahead of UTC: a day by the session's zone would be another one.
+    await duckdb.run("SET TimeZone = 'Pacific/Kiritimati'");
+    for (const sql of sqlOf(folder.path)) await duckdb.run(sql);
+  });
+  afterAll(async () => {
+    duckdb?.closeSync();
+    await service?.[Symbol.asyncDispose]();
+    folder.remove();
+  });
+
+  const sumOf = (payments: readonly Body[], field: string): number =>
+    payments.reduce((sum, payment) => sum + Number(payment[field]), 0);
+
+  test.each([
+    ['m_test', { payments: 8, captured: 19_500, refunded: 1_334, disputed: 7_500, lost: 2_500 }],
+    [OTHER, { payments: 1, captured: 2_500, refunded: 0, disputed: 0, lost: 0 }],
+  ])(
+    'has the sums that the API shows %s, and those of the state topic',
+    async (merchant, known) => {
+      const response = await service.ask('GET', `${PAYMENTS}?limit=100`, undefined, {
+        token: await token(merchant),
+      });
+      const payments = response.json.payments as Body[];
+      const sums = "sum(COLUMNS('payments|_minor'))::INT";
+      const of = `WHERE merchant_id = '${merchant}'`;
+      const [report] = await query(`SELECT ${sums} FROM day_report ${of}`);
+      expect(report).toMatchObject({
+        payments: known.payments,
+        captured_minor: known.captured,
+        refunded_minor: known.refunded,
+        disputed_minor: known.disputed,
+        won_minor: known.lost,
+        lost_minor: known.lost,
+      });
+      expect(payments).toHaveLength(known.payments);
+      expect(sumOf(payments, 'capturedAmount')).toBe(known.captured);
+      expect(sumOf(payments, 'refundedAmount')).toBe(known.refunded);
+      expect(sumOf(payments, 'refundableAmount')).toBe(
+        known.captured - known.refunded - known.lost,
+      );
+      const [state] = await query(
+        `SELECT sum(refunded_minor)::INT AS refunded FROM payments ${of}`,
+      );
+      expect(state).toEqual({ refunded: known.refunded });
+    },
+  );
+
+  test('lists the disputes with what became of them', async () => {
+    const found = await query(
+      'SELECT status, amount_minor::INT AS amount FROM disputes ORDER BY 1',
+    );
+    expect(found).toEqual(['LOST', 'OPEN', 'WON'].map((status) => ({ status, amount: 2_500 })));
+  });
+
+  test('is of days of UTC, and a refund that bounces lowers the day that it bounces on', async () => {
+    const lines = readFileSync(eventsFile, 'utf8')
+      .split('\n')
+      .filter((line) => /Payment(Refunded|RefundFailed)\.v1.*"amount":600,/.test(line))
+      .map((line, at) => {
+        const time = ['2026-01-01T23:59:59.999Z', '2026-01-02T00:00:00.000Z'][at];
+        return JSON.stringify({ ...JSON.parse(line), time });
+      });
+    expect(lines).toHaveLength(2);
+    writeFileSync(eventsFile, `${lines.join('\n')}\n`);
+    expect(
+      await query(
+        'SELECT day::VARCHAR AS day, refunded_minor::INT AS refunded FROM day_report ORDER BY 1',
+      ),
+    ).toEqual([
+      { day: '2026-01-01', refunded: 600 },
+      { day: '2026-01-02', refunded: -600 },
+    ]);
+  });
 });

@@ -35,7 +35,11 @@ type Rule = { say: string; not: RegExp; in?: RegExp };
 const IN_TEXT: readonly Rule[] = [
   { say: 'resolve', not: /(?<!all)settl(e|es|ed|ing|ement|ements)(?![a-z])|unsettled/i },
   { say: 'outcome', not: /\b(fates?|verdicts?)\b/i },
-  { say: 'read model', not: /\bviews?(?![a-z-])|\b(un)?viewed\b|document stores?\b/i },
+  // SQL has a keyword of that name.
+  {
+    say: 'read model',
+    not: /(?<!CREATE OR REPLACE )\bviews?(?![a-z-])|\b(un)?viewed\b|document stores?\b/i,
+  },
   { say: 'parked', not: /dead[ _-]?letter/i },
   { say: 'deps', not: /\b[Hh]ouses?\b|\brooms\b|\b(its|each|every|one|two) room\b/ },
   { say: 'in flight, or idle', not: /(?<!--)\bquiet(ly)?\b/i },

@@ -59,10 +59,11 @@ describeConsole('console and CLI', (world) => {
     const lines = (await cli('events', disputed)).stdout.trimEnd().split('\n');
     const rows = await page.locator('.event .type').evaluateAll(
       // biome-ignore lint/suspicious/noExplicitAny: elements of the browser
-      (types) => types.map((type: any) => [type.childNodes[0].textContent, type.children[0].title]),
+      (types) => types.map((type: any) => [type.innerText, type.querySelector('small').title]),
     );
     expect(rows).toHaveLength(lines.length);
-    for (const [at, [type, why]] of rows.entries()) {
+    for (const [at, [text, why]] of rows.entries()) {
+      const [type] = text.split('\n');
       expect(lines[at]).toMatch(new RegExp(`  ${type}  `));
       expect(lines[at]?.endsWith(why)).toBe(true);
     }

@@ -67,6 +67,7 @@ describeConsole('the console by keyboard', (world) => {
   test('story: why a refund was refused, and the event that forbids it', async () => {
     const [page, keyboard] = await asOperator();
     await findPayment(page, keyboard, seeded.disputed, seeded.disputed);
+    await page.waitForSelector('h1:has-text("disputed")');
     expect(await page.locator('h1').innerText()).toMatch(/CAPTURED ! disputed$/);
     await keyboard.tabTo(/^Amount, empty for all of it/);
     await keyboard.type('5.00');

@@ -172,7 +172,7 @@ describeOrSkip(`the console, long${missing === undefined ? '' : ` (skipped: ${mi
     const token = await own.token('*', SCOPE);
     await made.page.goto(`${own.url}/console/payments/${json.paymentId}#token=${token}`);
     await made.page.waitForSelector('.broken:has-text("Changed after it was stored.")');
-    await made.page.waitForSelector('.event.is-broken:has-text("does not match its hash")');
+    await made.page.waitForSelector('.event.is-broken:has-text("its text does not have its hash")');
     expect(await made.page.locator('.event.is-broken').count()).toBe(1);
     await made.page.goto(`${own.url}/console/verify#token=${token}`);
     await made.page.click('main button:has-text("Verify")');

@@ -1,10 +1,20 @@
 /** Find: payments by id, merchant reference, last four digits, status, amount and time. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
-import { minorOf, pathOf } from '../format.js';
-import { EventMoney, html, PaymentLink, ProblemBox, Status, Table, Time } from '../parts.js';
+import { cardNumberIn, minorOf, numberOf, pathOf } from '../format.js';
+import {
+  EventMoney,
+  formOf,
+  html,
+  PaymentLink,
+  ProblemBox,
+  Status,
+  Table,
+  Time,
+} from '../parts.js';
 import { goTo } from '../router.js';
 import { isOfAll } from '../session.js';
+import { useNarrow } from '../windowed.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditFound} Found */
 /** @typedef {import('../api.js').Problem} Problem */
@@ -34,6 +44,10 @@ const parametersOf = (query) => {
   };
 };
 
+/** @param {URLSearchParams} query the last four digits of a card number in it, or nothing */
+const cardOf = (query) =>
+  cardNumberIn(`${query.get('q')} of ${query.get('merchant')}`)?.slice(-4) ?? '';
+
 /**
  * Reads page after page until enough payments more were found or all were searched, because one request looks
  * at a bounded number of payments. `show` is false once another search is shown.
@@ -58,81 +72,91 @@ const search = async (query, known, show) => {
   }
 };
 
-/** @param {{ isFiltered: boolean }} props */
-const Nothing = ({ isFiltered }) =>
-  isFiltered
-    ? html`<p role="status">No payment matches.</p>`
-    : html`<p role="status">There is no payment yet. ${isOfAll() && html`<code>npx payments trigger full-story</code> makes one.`}</p>`;
-
-/** @param {{ results: Results, isFiltered: boolean, stop: () => void }} props */
-const Progress = ({ results, isFiltered, stop }) => {
+/** @param {{ results: Results, isFiltered: boolean, stop: () => void, more: () => void }} props */
+const Progress = ({ results, isFiltered, stop, more }) => {
   const { payments, next, searchedTo, problem, isAsking } = results;
   if (problem !== undefined) return null;
   if (isAsking)
-    return html`<p role="status">Searching … ${searchedTo && html`up to <${Time} at=${searchedTo} /> so far. <button type="button" onClick=${stop}>Stop</button>`}</p>`;
-  if (next === null && payments.length === 0) return html`<${Nothing} isFiltered=${isFiltered} />`;
-  if (next === null) return html`<p role="status">That is all of them.</p>`;
-  return html`<p role="status">Searched up to <${Time} at=${searchedTo ?? ''} />; older payments were not searched.</p>`;
+    return html`<p role="status">Searching … ${searchedTo && html`back to <${Time} at=${searchedTo} /> so far. <button type="button" onClick=${stop}>Stop</button>`}</p>`;
+  if (next === null && payments.length > 0) return html`<p role="status">That is all of them.</p>`;
+  if (next === null && isFiltered) return html`<p role="status">No payment matches.</p>`;
+  if (next === null)
+    return html`<p role="status">There is no payment yet. ${isOfAll() && html`<code>npx payments trigger full-story</code> makes one.`}</p>`;
+  return html`<p role="status">Searched back to <${Time} at=${searchedTo ?? ''} />; older payments were not searched. <button type="button" onClick=${more}>Search on</button></p>`;
 };
 
 const COLUMNS = ['Payment', 'Status', 'Amount', 'Card', 'Reference', 'Merchant', 'Created'];
 
-/** @param {{ results: Results, more: () => void }} props */
-const Found = ({ results, more }) => {
-  const body = useRef(/** @type {HTMLElement | null} */ (null));
-  /** @returns {HTMLElement[]} */
-  const linksOf = () =>
-    [...(body.current?.querySelectorAll('a.id') ?? [])].map(
-      (link) => /** @type {HTMLElement} */ (link),
-    );
-  /** The first of the payments that *More* is to bring, which then has the focus. */
-  const awaited = useRef(Number.POSITIVE_INFINITY);
-  useEffect(() => {
-    if (results.payments.length <= awaited.current) return;
-    linksOf()[awaited.current]?.focus();
-    awaited.current = Number.POSITIVE_INFINITY;
-  }, [results.payments]);
-  const askMore = () => {
-    if (results.isAsking) return;
-    awaited.current = results.payments.length;
-    more();
-  };
-  /** @param {KeyboardEvent} event */
-  const move = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    const links = linksOf();
-    const row = document.activeElement?.closest('tr');
-    const at = links.findIndex((link) => link.closest('tr') === row);
-    links[Math.max(0, Math.min(links.length - 1, at + step))]?.focus();
-  };
-  const caption = `${results.payments.length} payments, newest first. Arrow keys go through them.`;
+/** @param {{ payments: readonly Found[] }} props */
+const FoundTable = ({ payments }) => {
+  const caption = html`${numberOf(payments.length, 'payment')}, newest first. The arrow keys lead from the search through them, Enter opens one, <kbd>/</kbd> leads back.`;
   return html`<${Table} label="Payments found" columns=${COLUMNS} caption=${caption}>
-      <tbody ref=${body} onKeyDown=${move}>
-        ${results.payments.map(
+      <tbody>
+        ${payments.map(
           (found) => html`<tr key=${found.paymentId}>
             <td><${PaymentLink} id=${found.paymentId} /></td>
             <td><${Status} status=${found.status} /></td>
             <td><${EventMoney} id=${found.paymentId} revision=${0} minor=${found.amount} currency=${found.currency} /></td>
-            <td class="id">…${found.last4}</td>
+            <td class="id last4">…${found.last4}</td>
             <td><span class="id">${found.merchantReference ?? ''}</span></td>
             <td class="id">${found.merchantId}</td>
             <td><${Time} at=${found.createdAt} /></td>
           </tr>`,
         )}
-      </tbody><//>
-    ${results.next !== null && html`<p><button type="button" onClick=${askMore} aria-disabled=${results.isAsking}>More</button></p>`}`;
+      </tbody><//>`;
 };
 
-/** @param {{ place: import('../router.js').Place }} props */
-export const FindPage = ({ place }) => {
-  const { query } = place;
-  const address = query.toString();
+const AMOUNT = '[0-9]{1,12}([.,][0-9]{1,2})?';
+
+/** @param {{ query: URLSearchParams }} props */
+const Filters = ({ query }) => {
+  /** @param {string} name */
+  const value = (name) => query.get(name) ?? '';
+  /** @param {string} name */
+  const timeValue = (name) => value(name).replace(/^[0-9-]{10}$/, '$&T00:00');
+  const isNarrow = useNarrow();
+  const isOpen = !isNarrow || NAMES.some((name) => name !== 'q' && value(name) !== '');
+  return html`<details open=${isOpen}><summary>More filters</summary>
+    <div class="line">
+      <label>Status <select name="status">
+        <option value="">any</option>
+        ${STATUSES.map((one) => html`<option selected=${value('status') === one}>${one}</option>`)}
+      </select></label>
+      <label>At least <input name="minAmount" inputmode="decimal" pattern=${AMOUNT} placeholder="0.00" defaultValue=${value('minAmount')} /></label>
+      <label>At most <input name="maxAmount" inputmode="decimal" pattern=${AMOUNT} placeholder="0.00" defaultValue=${value('maxAmount')} /></label>
+      <label>Created from (UTC) <input name="from" type="datetime-local" step="1" defaultValue=${timeValue('from')} /></label>
+      <label>Created before (UTC) <input name="to" type="datetime-local" step="1" defaultValue=${timeValue('to')} /></label>
+      ${isOfAll() && html`<label>Merchant <input name="merchant" defaultValue=${value('merchant')} autocomplete="off" /></label>`}
+    </div></details>`;
+};
+
+/** @param {string} selector */
+const elementsOf = (selector) => [
+  .../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(selector)),
+];
+
+/** @param {KeyboardEvent} event in the search or among the payments: leads to the one above or below */
+const move = (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const target = /** @type {Element} */ (event.target);
+  const stops = elementsOf('input[type=search], tbody a.id');
+  const row = target.closest('tbody tr') ?? target;
+  const at = stops.findIndex((stop) => row.contains(stop));
+  if (step === undefined || at === -1) return;
+  event.preventDefault();
+  stops[at + step]?.focus();
+};
+
+/** @param {{ query: URLSearchParams }} props one search: another address is another one */
+const Search = ({ query }) => {
   const [results, setResults] = useState({ ...NOTHING, isAsking: true });
-  const first = useRef(/** @type {HTMLInputElement | null} */ (null));
-  /** Which search is shown: an older one that goes on shows nothing more. */
+  /** The last four digits of the card number that was typed. */
+  const [refused, setRefused] = useState('');
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  /** Which reading is shown: an older one that goes on shows nothing more. */
   const round = useRef(0);
+  /** The first of the payments that are to come, which then has the focus. */
+  const awaited = useRef(Number.POSITIVE_INFINITY);
 
   /** @param {Results} known */
   const start = (known) => {
@@ -147,54 +171,67 @@ export const FindPage = ({ place }) => {
     round.current += 1;
     setResults((before) => ({ ...before, isAsking: false }));
   };
+  const more = () => {
+    if (results.isAsking) return;
+    awaited.current = results.payments.length;
+    start(results);
+  };
   useEffect(() => {
+    const first = elementsOf('tbody a.id')[awaited.current];
+    if (first === undefined) return;
+    first.focus();
+    awaited.current = Number.POSITIVE_INFINITY;
+  }, [results.payments]);
+  useEffect(() => {
+    field.current?.select();
     start(NOTHING);
-    return () => {
-      round.current += 1;
-    };
-  }, [address]);
-  useEffect(() => {
-    first.current?.focus();
     /** @param {KeyboardEvent} event */
     const toSearch = (event) => {
       if (event.key !== '/' || event.target instanceof HTMLInputElement) return;
       event.preventDefault();
-      first.current?.focus();
+      field.current?.select();
     };
     addEventListener('keydown', toSearch);
-    return () => removeEventListener('keydown', toSearch);
+    return () => {
+      round.current += 1;
+      removeEventListener('keydown', toSearch);
+    };
   }, []);
 
   /** @param {SubmitEvent} event */
   const submit = (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    const given = Object.fromEntries(
-      NAMES.map((name) => [name, String(form.get(name) ?? '').trim()]),
-    );
-    goTo(pathOf('/console/find', given));
+    const form = formOf(event);
+    const given = NAMES.map((name) => [name, String(form.get(name) ?? '').trim()]);
+    const query = new URLSearchParams(given);
+    const card = cardOf(query);
+    setRefused(card);
+    if (card === '') goTo(pathOf('/console/find', Object.fromEntries(given)));
+    else if (field.current !== null) field.current.value = card;
   };
-  /** @param {string} name */
-  const value = (name) => query.get(name) ?? '';
-  /** @param {string} name */
-  const timeValue = (name) => value(name).replace(/^[0-9-]{10}$/, '$&T00:00');
+  const isFiltered = NAMES.some((name) => (query.get(name) ?? '') !== '');
   return html`<h1>Find a payment</h1>
-    <form class="find" onSubmit=${submit} role="search">
-      <label class="wide">Payment id, merchant reference or last four digits
-        <input ref=${first} name="q" type="search" defaultValue=${value('q')} maxlength="255" autocomplete="off" /></label>
-      <label>Status <select name="status">
-        <option value="">any</option>
-        ${STATUSES.map((one) => html`<option selected=${value('status') === one}>${one}</option>`)}
-      </select></label>
-      <label>At least <input name="minAmount" inputmode="decimal" pattern="[0-9]{1,12}([.,][0-9]{1,2})?" placeholder="0.00" defaultValue=${value('minAmount')} /></label>
-      <label>At most <input name="maxAmount" inputmode="decimal" pattern="[0-9]{1,12}([.,][0-9]{1,2})?" placeholder="0.00" defaultValue=${value('maxAmount')} /></label>
-      <label>Created from (UTC) <input name="from" type="datetime-local" step="1" defaultValue=${timeValue('from')} /></label>
-      <label>Created before (UTC) <input name="to" type="datetime-local" step="1" defaultValue=${timeValue('to')} /></label>
-      ${isOfAll() && html`<label>Merchant <input name="merchant" defaultValue=${value('merchant')} autocomplete="off" /></label>`}
-      <button type="submit">Find</button>
-    </form>
-    <p class="hint">Key <kbd>/</kbd> leads back to the search. <a href="/console/find">All payments</a></p>
-    <${ProblemBox} problem=${results.problem} />
-    <${Progress} results=${results} isFiltered=${NAMES.some((name) => value(name) !== '')} stop=${stop} />
-    ${(results.payments.length > 0 || results.next !== null) && html`<${Found} results=${results} more=${() => start(results)} />`}`;
+    <div onKeyDown=${move}>
+      <form class="find" onSubmit=${submit} role="search">
+        <label class="wide">Payment id, merchant reference or last four digits
+          <input ref=${field} name="q" type="search" defaultValue=${query.get('q') ?? ''} maxlength="255" autocomplete="off" /></label>
+        <button type="submit">Find</button>
+        <${Filters} query=${query} />
+      </form>
+      ${refused !== '' && html`<p class="problem" role="alert">Only the last four digits are kept: search ${refused}.</p>`}
+      ${isFiltered && html`<p><a href="/console/find">All payments</a></p>`}
+      <${ProblemBox} problem=${results.problem} />
+      <${Progress} results=${results} isFiltered=${isFiltered} stop=${stop} more=${more} />
+      ${results.payments.length > 0 && html`<${FoundTable} payments=${results.payments} />`}
+      ${results.next !== null && html`<p><button type="button" onClick=${more} aria-disabled=${results.isAsking}>More</button></p>`}
+    </div>`;
+};
+
+/** @param {{ place: import('../router.js').Place }} props */
+export const FindPage = ({ place: { query } }) => {
+  const card = cardOf(query);
+  // An address that came with a card number keeps its last four digits, and only they are searched.
+  useEffect(() => {
+    if (card !== '') goTo(pathOf('/console/find', { q: card }), true);
+  }, [card]);
+  return card === '' && html`<${Search} key=${query.toString()} query=${query} />`;
 };

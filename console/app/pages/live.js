@@ -1,17 +1,20 @@
 /** Live: what happens now, and whether anything is behind, unresolved or unverified. */
 import { useEffect, useState } from 'preact/hooks';
 import { useAsk } from '../api.js';
-import { counted, duration } from '../format.js';
+import { counted, duration, numberOf } from '../format.js';
 import { SECONDS_SHOWN, useLiveEvents } from '../live-events.js';
-import { Clock, EventMoney, Fact, html, PaymentLink, ProblemBox } from '../parts.js';
+import { Clock, EventMoney, Fact, html, Name, PaymentLink, ProblemBox } from '../parts.js';
 import { Plot } from '../plot.js';
 import { hasScope, isOfAll } from '../session.js';
-import { useRowHeight, Windowed } from '../windowed.js';
+import { useNarrow, Windowed } from '../windowed.js';
 
 /** @typedef {import('../live-events.js').ShownEvent} ShownEvent */
 /** @typedef {import('../../../projector/contract.ts').ProjectionList['projections'][number]} Projection */
 /** @typedef {{ relay: { state: string, parked: number }, lag?: { events: number, seconds: number } }} Topics */
 /** @typedef {{ verification: { lastRunAt: string | null, broken: { position: string } | null } | null, seal: { position: string, sealedAt: string } | null }} LogStatus */
+
+/** @param {ShownEvent} event */
+const isRead = (event) => 'type' in event && event.type === 'AuditAccessed';
 
 const STATUS_MS = 2_000;
 const ROW_PX = { wide: 46, narrow: 112 };
@@ -26,14 +29,14 @@ const EventRow = (event) => {
   if ('unreadable' in event)
     return html`<div class="entry"><span class="at">#${position}</span><strong class="type bad-text">✕ cannot be read</strong>${subject}</div>`;
   return html`<div class="entry"><span class="at"><${Clock} at=${event.time} /></span>
-    <span class="type">${event.type}<small>${event.why}</small></span>${subject}
+    <span class="type"><${Name} name=${event.type} /><small>${event.why}</small></span>${subject}
     <span class="amount">${event.amounts && paymentId !== undefined && html`<${EventMoney} id=${paymentId} revision=${revision} minor=${event.amounts.amount} currency=${event.amounts.currency} />`}</span>
     <span class="who">${event.actor}</span></div>`;
 };
 
 /** @type {(events: number | null, seconds: number | null) => string} */
 const behind = (events, seconds) =>
-  `${counted(events ?? 0)} events${seconds ? `, ${duration(seconds * 1000)}` : ''} behind`;
+  `${numberOf(events ?? 0, 'event')}${seconds ? `, ${duration(seconds * 1000)}` : ''} behind`;
 
 /** @param {Topics | undefined} topics */
 const topicsText = (topics) => {
@@ -80,21 +83,26 @@ export const LivePage = () => {
   const [lag, setLag] = useState(/** @type {number[]} */ (Array(SECONDS_SHOWN).fill(0)));
   const [lagNow, setLagNow] = useState(0);
   useEffect(() => setLag((before) => [...before.slice(1), lagNow]), [state.rate]);
-  const { shown, waiting, isPaused, isConnected, problem, seen } = state;
-  const rowHeight = useRowHeight(ROW_PX);
+  const { isPaused, isConnected, problem, seen } = state;
+  const [hasReads, setReads] = useState(false);
+  /** @param {readonly ShownEvent[]} events */
+  const chosen = (events) => (hasReads ? events : events.filter((event) => !isRead(event)));
+  const [shown, waiting] = [chosen(state.shown), chosen(state.waiting)];
+  const rowHeight = useNarrow() ? ROW_PX.narrow : ROW_PX.wide;
   const isOperator = hasScope('ops:admin') && isOfAll();
   const connection = () => {
     if (problem !== undefined) return html`<${ProblemBox} problem=${problem} />`;
-    return html`<p role="status">${isConnected ? html`Connected. <a href="#stored">${counted(seen)} events</a> since this page was opened.` : 'Connecting …'}</p>`;
+    return html`<p role="status">${isConnected ? html`Connected. <a href="#stored">${numberOf(seen, 'event')}</a> since this page was opened.` : 'Connecting …'}</p>`;
   };
   return html`<h1>Live</h1>
     ${isOperator && html`<${Operation} onLag=${setLagNow} />`}
     <${Plot} rate=${state.rate} lag=${isOperator ? lag : undefined} />
     <h2 id="stored" tabindex="-1">Events</h2>
     ${connection()}
-    <p><button type="button" aria-pressed=${isPaused} onClick=${() => act({ kind: 'pause', isPaused: !isPaused })}>
+    <p class="actions"><button type="button" aria-pressed=${isPaused} onClick=${() => act({ kind: 'pause', isPaused: !isPaused })}>
       ${isPaused ? `Go on (${counted(waiting.length)} new)` : 'Pause'}</button>
-      ${isPaused && html`<span> Paused: new events wait.</span>`}</p>
+      <label><input type="checkbox" checked=${hasReads} onChange=${() => setReads(!hasReads)} /> Show reads by auditors too</label>
+      ${isPaused && html`<span>Paused: new events wait.</span>`}</p>
     ${shown.length === 0 && html`<p class="hint">Each event appears here when it is stored. <code>npx payments trigger full-story</code> makes some.</p>`}
     <${Windowed} rows=${shown} rowHeight=${rowHeight} label="Events, newest first" row=${EventRow}
       onFocus=${() => isPaused || act({ kind: 'pause', isPaused: true })}

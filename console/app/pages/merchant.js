@@ -1,6 +1,6 @@
 /** My payments: what a merchant's own token may see, without audit rights. */
-import { useEffect, useState } from 'preact/hooks';
-import { ask, useAsk } from '../api.js';
+import { useState } from 'preact/hooks';
+import { ask, useAsk, useAttempt } from '../api.js';
 import { duration, pathOf } from '../format.js';
 import {
   Disputed,
@@ -9,6 +9,7 @@ import {
   Money,
   ProblemBox,
   Raw,
+  Shown,
   Status,
   Table,
   Time,
@@ -16,7 +17,6 @@ import {
 } from '../parts.js';
 
 /** @typedef {import('../../../shared/payment/payment-response.ts').PaymentResponse} Payment */
-/** @typedef {import('../api.js').Problem} Problem */
 
 const LIST_MS = 2_000;
 const PAGE = 20;
@@ -26,18 +26,16 @@ const Story = ({ payment }) => {
   const { currency, transactions, createdAt } = payment;
   /** @param {number} at */
   const before = (at) => transactions[at - 1]?.createdAt ?? createdAt;
+  /** @type {(one: Payment['transactions'][number], at: number) => unknown} */
+  const row = ({ type, amount, result, failure, createdAt: time, id }, at) => html`
+    <li key=${id} id=${id} tabindex="-1" class=${result === 'FAILED' ? 'failed' : ''}>
+      <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
+      <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
+      ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
+    </li>`;
   return html`<ol class="attempts">
     <li id="created" tabindex="-1"><${Time} at=${createdAt} /> created</li>
-    ${transactions.map(
-      (
-        { type, amount, result, failure, createdAt: time, id },
-        at,
-      ) => html`<li key=${id} id=${id} tabindex="-1" class=${result === 'FAILED' ? 'failed' : ''}>
-        <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
-        <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
-        ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
-      </li>`,
-    )}
+    ${transactions.map(row)}
   </ol>`;
 };
 
@@ -48,21 +46,15 @@ const DISPUTES = {
 };
 
 /** @param {{ payment: Payment }} props */
-const Disputes = ({ payment: { disputes = [], currency } }) =>
-  disputes.length === 0
-    ? null
-    : html`<h2>Disputes</h2><ul class="attempts">
-        ${disputes.map(
-          ({
-            id,
-            amount,
-            reason,
-            status,
-            createdAt,
-          }) => html`<li key=${id} class=${status === 'WON' ? '' : 'failed'}>
-            <${Time} at=${createdAt} /> <strong class="id">${id}</strong> <${Money} minor=${amount} currency=${currency} /> ${reason}, ${DISPUTES[status]}</li>`,
-        )}
-      </ul>`;
+const Disputes = ({ payment: { disputes = [], currency } }) => {
+  /** @param {(typeof disputes)[number]} one */
+  const row = ({ id, amount, reason, status, createdAt }) => html`
+    <li key=${id} class=${status === 'WON' ? '' : 'failed'}>
+      <${Time} at=${createdAt} /> <strong class="id">${id}</strong> <${Money} minor=${amount} currency=${currency} /> ${reason}, ${DISPUTES[status]}</li>`;
+  return (
+    disputes.length > 0 && html`<h2>Disputes</h2><ul class="attempts">${disputes.map(row)}</ul>`
+  );
+};
 
 const CAPTURES = ['SALE', 'CAPTURE'];
 const REFUNDS = ['REFUND'];
@@ -79,62 +71,59 @@ const madeBy = ({ transactions }, types) => {
 /** @param {{ id: string }} props */
 const OnePayment = ({ id }) => {
   const loaded = useAsk(`/api/v1/payments/${encodeURIComponent(id)}`, LIST_MS);
-  const payment = /** @type {Payment | undefined} */ (loaded.value);
+  /** @param {Payment} payment */
+  const shown = (payment) => {
+    const { status, transactions, currency } = payment;
+    /** @type {(name: string, minor: number, href: string) => unknown} */
+    const sum = (name, minor, href) =>
+      html`<${Fact} name=${name} href=${href}><${Money} minor=${minor} currency=${currency} /><//>`;
+    return html`<dl class="figures">
+        <${Fact} name="Status" href=${`#${transactions.at(-1)?.id ?? 'created'}`}><${Status} status=${status} /><//>
+        ${sum('Amount', payment.amount, '#created')}
+        ${sum('Captured', payment.capturedAmount, madeBy(payment, CAPTURES))}
+        ${sum('Refunded', payment.refundedAmount, madeBy(payment, REFUNDS))}
+        ${sum('Can be refunded', payment.refundableAmount, madeBy(payment, MOVES))}
+      </dl>
+      <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`;
+  };
   return html`<p><a href="/console/merchant">All my payments</a></p>
     <h1>Payment <span class="id">${id}</span></h1>
-    <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
-    ${payment === undefined && loaded.problem === undefined && html`<${Waiting} what="the payment" />`}
-    ${
-      payment !== undefined &&
-      html`<dl class="figures">
-          <${Fact} name="Status" href=${`#${payment.transactions.at(-1)?.id ?? 'created'}`}><${Status} status=${payment.status} /><//>
-          <${Fact} name="Amount" href="#created"><${Money} minor=${payment.amount} currency=${payment.currency} /><//>
-          <${Fact} name="Captured" href=${madeBy(payment, CAPTURES)}><${Money} minor=${payment.capturedAmount} currency=${payment.currency} /><//>
-          <${Fact} name="Refunded" href=${madeBy(payment, REFUNDS)}><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
-          <${Fact} name="Can be refunded" href=${madeBy(payment, MOVES)}><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
-        </dl>
-        <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`
-    }`;
+    <${Shown} loaded=${loaded} what="the payment">${shown}<//>`;
 };
 
 const COLUMNS = ['Payment', 'Status', 'Amount', 'Reference', 'Attempts', 'Created'];
 const CAPTION = 'Newest first. The first page is read again every two seconds.';
 
-/** @param {{ payments: readonly Payment[] }} props */
-const Listed = ({
-  payments,
-}) => html`<${Table} label="My payments" columns=${COLUMNS} caption=${CAPTION}>
-  <tbody>${payments.map(
-    (payment) => html`<tr key=${payment.paymentId}>
-      <td><a class="id" href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}>${payment.paymentId}</a></td>
-      <td><${Status} status=${payment.status} /> ${payment.disputes?.some(({ status }) => status === 'OPEN') && html`<${Disputed} />`}</td>
-      <td><a href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}><${Money} minor=${payment.amount} currency=${payment.currency} /></a></td>
-      <td><span class="id">${payment.merchantReference ?? ''}</span></td>
-      <td>${payment.transactions.map(({ type }) => type).join(', ')}</td>
-      <td><${Time} at=${payment.createdAt} /></td>
-    </tr>`,
-  )}</tbody><//>`;
+/** @param {{ payment: Payment }} props */
+const Row = ({ payment }) => {
+  const { paymentId, status, disputes, amount, currency, transactions } = payment;
+  const href = `/console/merchant/${encodeURIComponent(paymentId)}`;
+  return html`<tr>
+    <td><a class="id" href=${href}>${paymentId}</a></td>
+    <td><${Status} status=${status} /> ${disputes?.some((one) => one.status === 'OPEN') && html`<${Disputed} />`}</td>
+    <td><a href=${href}><${Money} minor=${amount} currency=${currency} /></a></td>
+    <td><span class="id">${payment.merchantReference ?? ''}</span></td>
+    <td>${transactions.map(({ type }) => type).join(', ')}</td>
+    <td><${Time} at=${payment.createdAt} /></td>
+  </tr>`;
+};
+
+/** @typedef {{ payments: Payment[], nextCursor?: string }} Page */
 
 const AllPayments = () => {
+  /** @type {import('../api.js').Loaded<Page>} */
   const first = useAsk(pathOf('/api/v1/payments', { limit: PAGE }), LIST_MS);
-  const page = /** @type {{ payments: Payment[], nextCursor?: string } | undefined} */ (
-    first.value
-  );
-  const [older, setOlder] = useState(/** @type {readonly Payment[]} */ ([]));
-  const [cursor, setCursor] = useState(/** @type {string | undefined} */ (undefined));
-  const [problem, setProblem] = useState(/** @type {Problem | undefined} */ (undefined));
-  const isFirst = older.length === 0;
-  useEffect(() => {
-    if (isFirst) setCursor(page?.nextCursor);
-  }, [page]);
+  const page = first.value;
+  /** The pages after the first one. */
+  const [rest, setRest] = useState(/** @type {readonly Page[]} */ ([]));
+  const { problem, attempt } = useAttempt();
+  const cursor = (rest.at(-1) ?? page)?.nextCursor;
   const more = async () => {
-    /** @type {import('../api.js').Outcome<{ payments: Payment[], nextCursor?: string }>} */
-    const outcome = await ask(pathOf('/api/v1/payments', { limit: PAGE, cursor }));
-    setProblem(outcome.ok ? undefined : outcome.problem);
-    if (!outcome.ok) return;
-    setOlder([...older, ...outcome.value.payments]);
-    setCursor(outcome.value.nextCursor);
+    /** @type {Page | undefined} */
+    const next = await attempt(ask(pathOf('/api/v1/payments', { limit: PAGE, cursor })));
+    if (next !== undefined) setRest([...rest, next]);
   };
+  const older = rest.flatMap(({ payments }) => payments);
   const newest = page?.payments ?? [];
   const shown = [
     ...newest,
@@ -145,7 +134,11 @@ const AllPayments = () => {
     <${ProblemBox} problem=${first.problem ?? problem} again=${first.again} />
     ${page === undefined && first.problem === undefined && html`<${Waiting} what="payments" />`}
     ${isEmpty && html`<p role="status">There is no payment yet. One appears here by itself when <a href="/docs">the API</a> has made it.</p>`}
-    ${shown.length > 0 && html`<${Listed} payments=${shown} />`}
+    ${
+      shown.length > 0 &&
+      html`<${Table} label="My payments" columns=${COLUMNS} caption=${CAPTION}>
+      <tbody>${shown.map((payment) => html`<${Row} key=${payment.paymentId} payment=${payment} />`)}</tbody><//>`
+    }
     ${cursor !== undefined && html`<p><button type="button" onClick=${more}>More</button></p>`}`;
 };
 

@@ -1,7 +1,7 @@
 /** Operate: what waits for a person, and what an operator can start. */
 import { useAsk } from '../api.js';
 import { WebhooksSection } from '../endpoints.js';
-import { html, NotLoaded, Table } from '../parts.js';
+import { html, Name, Shown, Table } from '../parts.js';
 import { isOfAll } from '../session.js';
 import { AttentionSection } from './operate/attention.js';
 import { MessagesSection } from './operate/messages.js';
@@ -12,16 +12,16 @@ import { UnresolvedSection } from './operate/unresolved.js';
 
 /** @typedef {import('../../../command-api/operator/settings.ts').ServiceSettings} Settings */
 
+/** @param {Settings} settings */
+const shownSettings = ({ version, mode, provider, warnings, settings }) => html`
+  <p>Version ${version}, ${mode}. ${provider.simulated ? 'The provider is simulated: no money moves.' : `The provider is ${provider.address}.`} Secrets are hidden.</p>
+  ${warnings.map((warning) => html`<p class="problem">${warning}</p>`)}
+  <${Table} label="Settings" columns=${['Setting', 'Value', 'From']}>
+    <tbody>${settings.map((one) => html`<tr><th scope="row"><code><${Name} name=${one.name} /></code></th><td><code>${one.value}</code></td><td>${one.origin}</td></tr>`)}</tbody><//>`;
+
 const SettingsSection = () => {
   const loaded = useAsk('/ops/v1/settings');
-  const value = /** @type {Settings | undefined} */ (loaded.value);
-  if (value === undefined) return html`<${NotLoaded} loaded=${loaded} what="the settings" />`;
-  const { version, mode, provider, warnings, settings } = value;
-  return html`<h2>Settings in effect</h2>
-    <p>Version ${version}, ${mode}. ${provider.simulated ? 'The provider is simulated: no money moves.' : `The provider is ${provider.address}.`} Secrets are hidden.</p>
-    ${warnings.map((warning) => html`<p class="problem">${warning}</p>`)}
-    <${Table} label="Settings" columns=${['Setting', 'Value', 'From']}>
-      <tbody>${settings.map((one) => html`<tr><th scope="row"><code>${one.name}</code></th><td><code>${one.value}</code></td><td>${one.origin}</td></tr>`)}</tbody><//>`;
+  return html`<h2>Settings in effect</h2><${Shown} loaded=${loaded} what="the settings">${shownSettings}<//>`;
 };
 
 const SECTIONS = {

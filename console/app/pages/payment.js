@@ -1,28 +1,25 @@
 /** A payment: its whole history, what was true at any revision, and what would be allowed now. */
 import { useEffect, useState } from 'preact/hooks';
-import { download, useAsk } from '../api.js';
+import { download, useAsk, useAttempt } from '../api.js';
 import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { exportFiles } from '../export-file.js';
-import { counted, paymentPage, paymentRoute } from '../format.js';
+import { numberOf, paymentPage, paymentRoute } from '../format.js';
 import { AtRevision } from '../moment.js';
-import { BrokenBox, Disputed, Finding, html, ProblemBox, Raw, Status, Waiting } from '../parts.js';
+import { BrokenBox, Disputed, Finding, html, ProblemBox, Raw, Shown, Status } from '../parts.js';
 import { goTo } from '../router.js';
 import { Timeline } from '../timeline.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditTimeline} History */
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
 /** @typedef {import('../at-provider.js').Reconciliation} Reconciliation */
-/** @typedef {import('../api.js').Problem} Problem */
-
-const NDJSON = 'application/x-ndjson';
 
 /** @param {{ verification: Verification | undefined }} props */
 const Verified = ({ verification }) => {
   if (verification === undefined) return html`<p role="status">Verifying …</p>`;
   const { ok, events, broken } = verification;
   return ok
-    ? html`<${Finding} isGood=${true}>Verified: <a href="#happened">${counted(events)} events</a>, every hash and every sum fits.<//>`
+    ? html`<${Finding} isGood=${true}>Verified: <a href="#happened">${numberOf(events, 'event')}</a>, every hash and every sum fits.<//>`
     : html`<${BrokenBox} broken=${broken} />`;
 };
 
@@ -38,16 +35,14 @@ const saveFile = (name, content) => {
 
 /** @param {{ paymentId: string, path: string }} props */
 const Download = ({ paymentId, path }) => {
-  const [problem, setProblem] = useState(/** @type {Problem | undefined} */ (undefined));
+  const { problem, attempt } = useAttempt();
   const [saved, setSaved] = useState('');
   const save = async () => {
-    const outcome = await download(path, NDJSON);
-    setProblem(outcome.ok ? undefined : outcome.problem);
-    if (!outcome.ok) return;
-    const { bytes: received, headers } = outcome.value;
+    const received = await attempt(download(path));
+    if (received === undefined) return;
     const file = `${paymentId}.jsonl`;
-    const about = { paymentId, headers, exportedAt: new Date().toISOString() };
-    const { bytes, manifest } = await exportFiles(received, about);
+    const about = { paymentId, headers: received.headers, exportedAt: new Date().toISOString() };
+    const { bytes, manifest } = await exportFiles(received.bytes, about);
     saveFile(`${file}.manifest.json`, manifest);
     saveFile(file, bytes);
     setSaved(file);
@@ -65,8 +60,11 @@ const Story = ({ paymentId, history, revisionText }) => {
   /** @type {import('../api.js').Loaded<Reconciliation>} */
   const provider = useAsk(isBroken ? undefined : path);
   const last = events.length - 1;
-  const wanted = revisionText === null ? last : Number(revisionText);
-  const revision = Number.isInteger(wanted) ? Math.max(0, Math.min(last, wanted)) : last;
+  // The event that was changed is what the reader came for.
+  const brokenAt = events.findIndex((event) => event.broken !== undefined);
+  const first = brokenAt === -1 ? last : brokenAt;
+  const wanted = revisionText === null ? first : Number(revisionText);
+  const revision = Number.isInteger(wanted) ? Math.max(0, Math.min(last, wanted)) : first;
   const address = paymentPage(paymentId);
   /** @param {number} next */
   const choose = (next) => goTo(paymentPage(paymentId, next), true);
@@ -100,31 +98,31 @@ const Story = ({ paymentId, history, revisionText }) => {
   </div>`;
 };
 
+/** @param {History | undefined} history what the payment is, unless that is not proven */
+const signsOf = ({ events, broken } = { events: [], merchantId: '', paymentId: '' }) => {
+  if (broken !== undefined) return html`<span class="status failed">✕ does not verify</span>`;
+  const readable = events.filter((event) => 'type' in event);
+  const status = readable.findLast((event) => event.status !== undefined)?.status;
+  /** @param {string} type */
+  const count = (type) => readable.filter((event) => event.type === type).length;
+  const isDisputed = count('PaymentDisputed') > count('PaymentDisputeClosed');
+  return html`${status && html`<${Status} status=${status} />`} ${isDisputed && html`<${Disputed} />`}`;
+};
+
 /** @param {{ place: import('../router.js').Place }} props */
 export const PaymentPage = ({ place: { id = '', query } }) => {
   const path = paymentRoute(id, 'events');
+  /** @type {import('../api.js').Loaded<History>} */
   const loaded = useAsk(path);
+  /** @type {import('../api.js').Loaded<Verification>} */
   const verified = useAsk(paymentRoute(id, 'verify'));
-  const history = /** @type {History | undefined} */ (loaded.value);
-  const newest = history?.events.findLast(
-    (event) => 'status' in event && event.status !== undefined,
-  );
-  const status = newest !== undefined && 'status' in newest ? newest.status : undefined;
-  /** @param {string} type */
-  const count = (type) =>
-    history?.events.filter((event) => 'type' in event && event.type === type).length ?? 0;
-  const isDisputed = count('PaymentDisputed') > count('PaymentDisputeClosed');
-  return html`<h1>Payment <span class="id">${id}</span> ${status !== undefined && html`<${Status} status=${status} />`} ${isDisputed && html`<${Disputed} />`}</h1>
-    <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
-    ${history === undefined && loaded.problem === undefined && html`<${Waiting} what="the events" />`}
-    ${
-      history !== undefined &&
-      html`<div class="actions"><span>Merchant <span class="id">${history.merchantId}</span></span> <button type="button" onClick=${() => {
-        loaded.again();
-        verified.again();
-      }}>Read again</button> <${Download} paymentId=${id} path=${path} /></div>
-        <${BrokenBox} broken=${history.broken} />
-        ${history.broken === undefined && html`<${Verified} verification=${/** @type {Verification | undefined} */ (verified.value)} />`}
-        ${history.events.length > 0 && html`<${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`}`
-    }`;
+  const again = () => {
+    loaded.again();
+    verified.again();
+  };
+  return html`<h1>Payment <span class="id">${id}</span> ${signsOf(loaded.value)}</h1>
+    <${Shown} loaded=${loaded} what="the events">${(/** @type {History} */ history) => html`
+      <div class="actions"><span>Merchant <span class="id">${history.merchantId}</span></span> <button type="button" onClick=${again}>Read again</button> <${Download} paymentId=${id} path=${path} /></div>
+      ${history.broken === undefined ? html`<${Verified} verification=${verified.value} />` : html`<${BrokenBox} broken=${history.broken} />`}
+      ${history.events.length > 0 && html`<${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`}`}<//>`;
 };

@@ -1,31 +1,30 @@
 /** Verify: the whole log with progress, its seals, and a head that the reader kept. */
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { followToResult } from '../api.js';
-import { brokenPlace, counted, pathOf } from '../format.js';
+import { useState } from 'preact/hooks';
+import { useRun } from '../api.js';
+import { counted, numberOf, pathOf } from '../format.js';
 import {
   BrokenBox,
+  BrokenPlace,
   Fact,
   Finding,
   html,
   PaymentLink,
   ProblemBox,
   Raw,
-  StreamLink,
 } from '../parts.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
 /** @typedef {{ position: string, hash: string, log?: string, merchant?: string }} Head */
 /** @typedef {{ verified: number, of: number, estimated: boolean }} Progress */
-/** @typedef {{ progress?: Progress, result?: Verification, problem?: import('../api.js').Problem }} Run */
 
 const GUARANTEES = {
   log: 'One chain over the whole log: nothing can be taken out of it.',
   sealed: 'One chain up to the last seal, and one within each payment.',
   stream: 'One chain within each payment.',
 };
-const ALSO = {
+/** @type {Readonly<Record<string, string>>} a finding without words of its own is said as it is */
+const FINDINGS = {
   INTACT: 'intact',
-  BROKEN: 'BROKEN',
   NOT_COMPARABLE: 'no break, but the kept head proves nothing about it',
 };
 
@@ -72,6 +71,12 @@ const KeptHead = ({ choose }) => {
 /** Where the figures of a verification come from: its result, as the service gave it. */
 const SOURCE = '#result';
 
+/** @typedef {import('../parts.js').Broken & { actor?: string, note?: string }} Break */
+
+/** @param {{ title: string, breaks: readonly Break[] }} props `actor` and `note` of one that was acknowledged */
+const Breaks = ({ title, breaks }) =>
+  html`<h2>${title}</h2><ul>${breaks.map((one) => html`<li><${BrokenPlace} broken=${one} />${one.actor && `, by ${one.actor}: ${one.note}`}</li>`)}</ul>`;
+
 /** @param {{ result: Verification }} props */
 const Result = ({ result }) => {
   const {
@@ -86,18 +91,17 @@ const Result = ({ result }) => {
     sealed,
     missingPayments = [],
   } = result;
-  return html`<${Finding} isGood=${ok}>${ALSO[finding]}: <a href=${SOURCE}>${counted(events)} events${head === null ? '' : `, up to #${head.position}`}</a><//>
-    <p>${GUARANTEES[guarantee]}</p>
-    ${head !== null && html`<p>The last event that was verified: <a href=${SOURCE}>#${head.position}</a>, <span class="id">${head.stream}</span> revision <a href=${SOURCE}>${head.revision}</a>, with the hash <code>${head.hash.slice(0, 12)}…</code> <${StreamLink} place=${head} /></p>`}
+  const read = html`<a href=${SOURCE}>${numberOf(events, 'event')}${head === null ? '' : `, up to #${head.position}`}</a>`;
+  const said =
+    broken === undefined
+      ? html`${FINDINGS[finding] ?? finding}: ${read}`
+      : html`${finding}: <a href=${SOURCE}>${numberOf(Math.max(1, breaks.count), 'break')}</a> in ${read}`;
+  return html`<${Finding} isGood=${ok}>${said}<//>
     <${BrokenBox} broken=${broken} />
-    ${
-      breaks.count > 1 &&
-      html`<h2>Breaks: ${counted(breaks.count)}</h2><ul>${breaks.named.map((one) => html`<li>${brokenPlace(one)} <${StreamLink} place=${one} /></li>`)}</ul>`
-    }
-    ${
-      breaks.acknowledged.length > 0 &&
-      html`<h2>Acknowledged</h2><ul>${breaks.acknowledged.map((one) => html`<li>${brokenPlace(one)} <${StreamLink} place=${one} />, by ${one.actor}: ${one.note}</li>`)}</ul>`
-    }
+    ${breaks.count > 1 && html`<${Breaks} title=${`Breaks: ${counted(breaks.count)}`} breaks=${breaks.named} />`}
+    ${breaks.acknowledged.length > 0 && html`<${Breaks} title="Acknowledged" breaks=${breaks.acknowledged} />`}
+    ${ok && html`<p>${GUARANTEES[guarantee]}</p>`}
+    ${head !== null && html`<p>The last event that was read: <a href=${SOURCE}>#${head.position}</a>, ${head.logHash === undefined ? 'with its own hash' : 'with the log hash'} <code>${head.logHash ?? head.hash}</code></p>`}
     <dl class="figures">
       ${keptHead && html`<${Fact} name="Kept head" href=${SOURCE} isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}
       ${
@@ -116,32 +120,17 @@ const Result = ({ result }) => {
 
 export const VerifyPage = () => {
   const [head, setHead] = useState(/** @type {Head | undefined} */ (undefined));
-  const [run, setRun] = useState(/** @type {Run | undefined} */ (undefined));
-  const leaving = useRef(new AbortController());
-  useEffect(() => () => leaving.current.abort(), []);
-  const { progress, result, problem } = run ?? {};
-  const isRunning = run !== undefined && result === undefined && problem === undefined;
-  const verify = async () => {
-    if (isRunning) return;
-    setRun({});
-    const rejected = await followToResult(pathOf('/audit/v1/verify', head), {
-      signal: leaving.current.signal,
-      onEvent: ({ event, data }) => {
-        if (event === 'progress') setRun({ progress: JSON.parse(data) });
-        if (event === 'result') setRun({ result: JSON.parse(data) });
-      },
-    });
-    if (rejected !== undefined) setRun({ problem: rejected });
-  };
+  /** @type {ReturnType<typeof useRun<Verification, Progress>>} */
+  const { isRunning, progress, result, problem, start } = useRun(pathOf('/audit/v1/verify', head));
   return html`<h1>Verify the whole log</h1>
     <p>Every hash, every link, every sum and every seal, from the first event to the last.</p>
     <${KeptHead} choose=${setHead} />
-    <p><button type="button" onClick=${verify} aria-disabled=${isRunning}>Verify</button></p>
+    <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Verify</button></p>
     ${
       isRunning &&
       html`<p role="status"><label>Verifying <progress max=${progress?.of ?? 1} value=${progress?.verified ?? 0}></progress></label>
-        ${progress && `${counted(progress.verified)} of ${progress.estimated ? 'about ' : ''}${counted(progress.of)} events`}</p>`
+        ${progress && `${counted(progress.verified)} of ${progress.estimated ? 'about ' : ''}${numberOf(progress.of, 'event')}`}</p>`
     }
-    <${ProblemBox} problem=${problem} again=${verify} />
+    <${ProblemBox} problem=${problem} again=${start} />
     ${result !== undefined && html`<${Result} result=${result} />`}`;
 };

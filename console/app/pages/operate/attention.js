@@ -1,7 +1,7 @@
 /** Everything that needs a person, and the acknowledgement of what a check found. */
 import { useState } from 'preact/hooks';
 import { send, useAsk } from '../../api.js';
-import { html, NotLoaded, PaymentLink, ProblemBox, Time } from '../../parts.js';
+import { formOf, html, PaymentLink, ProblemBox, Shown, Time } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/attention/contract.ts').AttentionList} Listed */
 /** @typedef {Listed['items'][number]} Item */
@@ -18,9 +18,8 @@ const Row = ({ item, again }) => {
   const { id, reason, paymentId, since, what, next } = item;
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    const outcome = await send(`${LIST}/${id}/acknowledge`, { note: form.get('note') });
+    const note = formOf(event).get('note');
+    const outcome = await send(`${LIST}/${id}/acknowledge`, { note });
     setProblem(outcome.ok ? undefined : outcome.problem);
     if (outcome.ok) again();
   };
@@ -41,11 +40,9 @@ const Row = ({ item, again }) => {
 
 export const AttentionSection = () => {
   const loaded = useAsk(LIST, LIST_MS);
-  const listed = /** @type {Listed | undefined} */ (loaded.value);
-  if (listed === undefined)
-    return html`<${NotLoaded} loaded=${loaded} what="what needs a person" />`;
-  return html`<h2>What needs a person</h2>
-    <${ProblemBox} problem=${loaded.problem} />
-    ${listed.items.length === 0 ? html`<p class="finding good">✓ Nothing needs a person.</p>` : html`<ul class="cards">${listed.items.map((item) => html`<${Row} key=${item.id} item=${item} again=${loaded.again} />`)}</ul>`}
-    ${listed.next && html`<p class="hint">The oldest 100. <code>npx payments attention</code> lists all.</p>`}`;
+  /** @param {Listed} listed */
+  const list = ({ items, next }) => html`
+    ${items.length === 0 ? html`<p class="finding good">✓ Nothing needs a person.</p>` : html`<ul class="cards">${items.map((item) => html`<${Row} key=${item.id} item=${item} again=${loaded.again} />`)}</ul>`}
+    ${next && html`<p class="hint">The oldest 100. <code>npx payments attention</code> lists all.</p>`}`;
+  return html`<h2>What needs a person</h2><${Shown} loaded=${loaded} what="what needs a person">${list}<//>`;
 };

@@ -1,7 +1,7 @@
 /** Payments whose document stopped at an event; the topics, and the payments that the relay has parked. */
 import { useState } from 'preact/hooks';
 import { send, useAsk } from '../../api.js';
-import { counted, duration } from '../../format.js';
+import { counted, duration, numberOf } from '../../format.js';
 import {
   Fact,
   Finding,
@@ -10,9 +10,9 @@ import {
   ProblemBox,
   Raw,
   RevisionLink,
+  Shown,
   Table,
   Time,
-  Waiting,
 } from '../../parts.js';
 import { isOfAll } from '../../session.js';
 
@@ -21,10 +21,15 @@ import { isOfAll } from '../../session.js';
 
 const LIST_MS = 3_000;
 
+/** @param {{ id: string, revision: number, button: string, said: string, act: () => void, children?: unknown }} props */
+const Card = ({ id, revision, button, said, act, children }) => html`<li class="card">
+  <h3><${PaymentLink} id=${id} revision=${revision} /></h3>
+  <p>${children}</p>
+  <p><button type="button" onClick=${act}>${button}</button> <span role="status">${said}</span></p></li>`;
+
 /** @param {{ parked: Parked, again: () => void }} props */
-const Row = ({ parked, again }) => {
+const Row = ({ parked: { paymentId, revision, reason, since }, again }) => {
   const [said, setSaid] = useState('');
-  const { paymentId, revision, reason, since } = parked;
   const retry = async () => {
     setSaid('Reading the payment again …');
     /** @type {import('../../api.js').Outcome<Retried>} */
@@ -34,9 +39,8 @@ const Row = ({ parked, again }) => {
     else setSaid(`Still parked at revision ${outcome.value.at}: ${outcome.value.reason}`);
     again();
   };
-  return html`<li class="card"><h3><${PaymentLink} id=${paymentId} revision=${revision} /></h3>
-    <p>At revision <${RevisionLink} id=${paymentId} revision=${revision} /> since <${Time} at=${since} />: ${reason}</p>
-    <p><button type="button" onClick=${retry}>Read it again</button> <span role="status">${said}</span></p></li>`;
+  return html`<${Card} id=${paymentId} revision=${revision} button="Read it again" said=${said} act=${retry}>
+    At revision <${RevisionLink} id=${paymentId} revision=${revision} /> since <${Time} at=${since} />: ${reason}<//>`;
 };
 
 /** @typedef {{ topics: { topic: string, name: string, key: string, cleanup: string, partitions: number }[], relay: { state: string, error?: string, checkpoint: string | null, parked: number, counts: { published: number } }, lag?: { events: number, seconds: number } }} Topics */
@@ -50,19 +54,15 @@ const RELAY_PARKED = '/ops/v1/topics/parked';
 const outcomeOf = ({ sent, at, reason }) =>
   sent ? 'Sent: nothing of it waits.' : `Still parked at revision ${at}: ${reason}`;
 
-/** @param {{ parked: RelayParked, said: string, sendAgain: () => void }} props */
-const RelayRow = ({ parked, said, sendAgain }) => {
-  const { paymentId, from, to, reason, since } = parked;
+/** @param {{ parked: RelayParked, said: string, act: () => void }} props */
+const RelayRow = ({ parked: { paymentId, from, to, reason, since }, said, act }) => {
   const last = from === to ? null : html` to <${RevisionLink} id=${paymentId} revision=${to} />`;
-  return html`<li class="card"><h3><${PaymentLink} id=${paymentId} revision=${from} /></h3>
-    <p>The messages of revision <${RevisionLink} id=${paymentId} revision=${from} />${last} wait since <${Time} at=${since} />: ${reason}</p>
-    <p><button type="button" onClick=${sendAgain}>Send again</button> <span role="status">${said}</span></p></li>`;
+  return html`<${Card} id=${paymentId} revision=${from} button="Send again" said=${said} act=${act}>
+    The messages of revision <${RevisionLink} id=${paymentId} revision=${from} />${last} wait since <${Time} at=${since} />: ${reason}<//>`;
 };
 
-/** @param {{ sent: readonly string[] }} props */
-const Sent = ({ sent }) =>
-  sent.length > 0 &&
-  html`<${Finding} isGood>Sent, nothing of them waits: ${sent.map((id) => html`<${PaymentLink} id=${id} /> `)}<//>`;
+/** @param {import('../../api.js').Problem} problem */
+const wordsOf = ({ sentence, details }) => [sentence, ...details].join(' ');
 
 /** @param {{ onSent: () => void }} props */
 const RelayParkedPart = ({ onSent }) => {
@@ -87,18 +87,14 @@ const RelayParkedPart = ({ onSent }) => {
     /** @type {import('../../api.js').Outcome<RelayRetried>} */
     const outcome = await send(`${RELAY_PARKED}/${encodeURIComponent(id)}/retry`);
     if (outcome.ok) return show([outcome.value]);
-    const { sentence, details } = outcome.problem;
-    setSaid((before) => ({ ...before, [id]: [sentence, ...details].join(' ') }));
+    setSaid((before) => ({ ...before, [id]: wordsOf(outcome.problem) }));
     loaded.again();
   };
   const sendAll = async () => {
     setSaidOfAll('Sending …');
     /** @type {import('../../api.js').Outcome<{ retried: RelayRetried[], left: number }>} */
     const outcome = await send(`${RELAY_PARKED}/retry`);
-    if (!outcome.ok) {
-      const { sentence, details } = outcome.problem;
-      return setSaidOfAll([sentence, ...details].join(' '));
-    }
+    if (!outcome.ok) return setSaidOfAll(wordsOf(outcome.problem));
     const { retried, left } = outcome.value;
     const done = retried.filter((one) => one.sent).length;
     const rest = left > 0 ? ` ${counted(left)} were not tried yet: send again.` : '';
@@ -109,23 +105,20 @@ const RelayParkedPart = ({ onSent }) => {
   const { count = 0, parked = [] } = listed ?? {};
   return html`<h2 id="relay-parked">Parked at the relay</h2>
     <${ProblemBox} problem=${loaded.problem} />
-    <${Sent} sent=${sent} />
+    ${sent.length > 0 && html`<${Finding} isGood>Sent, nothing of them waits: ${sent.map((id) => html`<${PaymentLink} id=${id} /> `)}<//>`}
     ${listed !== undefined && count === 0 && html`<p class="finding good">✓ No message to the topics waits for a parked payment.</p>`}
     ${count > 0 && html`<p>Their messages wait, in order; those of other payments go on. Once the cause is mended, send them again; the relay also tries after each of its starts.</p>`}
     <p>${count > 1 && html`<button type="button" onClick=${sendAll}>Send all again</button>`} <span role="status">${saidOfAll}</span></p>
-    <ul class="cards">${parked.map((one) => html`<${RelayRow} key=${one.paymentId} parked=${one} said=${said[one.paymentId] ?? ''} sendAgain=${() => sendOne(one.paymentId)} />`)}</ul>
+    <ul class="cards">${parked.map((one) => html`<${RelayRow} key=${one.paymentId} parked=${one} said=${said[one.paymentId] ?? ''} act=${() => sendOne(one.paymentId)} />`)}</ul>
     ${count > parked.length && html`<p>${counted(count - parked.length)} more are not listed: <code>npx payments topics retry --all</code> sends them too.</p>`}`;
 };
 
-const TopicsPart = () => {
-  const loaded = useAsk('/ops/v1/topics', LIST_MS);
-  const value = /** @type {Topics | undefined} */ (loaded.value);
-  if (value === undefined) return html`<${ProblemBox} problem=${loaded.problem} />`;
+/** @param {{ value: Topics, again: () => void }} props */
+const TopicsPart = ({ value, again }) => {
   const { relay, topics, lag } = value;
-  return html`<h2>Topics</h2>
-    <dl class="figures">
+  return html`<dl class="figures">
       <${Fact} name="Relay" isBad=${['halted', 'backing-off'].includes(relay.state)}>${relay.state === 'off' ? 'off: no broker is set' : relay.state}<//>
-      ${lag && html`<${Fact} name="Behind" href="/console/live">${counted(lag.events)} events, ${duration(lag.seconds * 1000)}<//>`}
+      ${lag && html`<${Fact} name="Behind" href="/console/live">${numberOf(lag.events, 'event')}, ${duration(lag.seconds * 1000)}<//>`}
       <${Fact} name="Sent since the start" href="/console/operate/messages?topic=events">${counted(relay.counts.published)}<//>
       <${Fact} name="Parked at the relay" href="#relay-parked" isBad=${relay.parked > 0}>${counted(relay.parked)}<//>
     </dl>
@@ -133,16 +126,18 @@ const TopicsPart = () => {
     <${Table} label="Topics" columns=${['Topic', 'Key', 'Partitions', 'Kept']}>
       <tbody>${topics.map((one) => html`<tr><th scope="row"><a href=${`/console/operate/messages?topic=${one.topic}`}>${one.name}</a></th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}</tbody><//>
     <${Raw} value=${value} />
-    <${RelayParkedPart} onSent=${loaded.again} />`;
+    <${RelayParkedPart} onSent=${again} />`;
 };
 
 export const ParkedSection = () => {
   const loaded = useAsk('/ops/v1/parked', LIST_MS);
-  const parked = /** @type {{ parked: Parked[] } | undefined} */ (loaded.value)?.parked;
+  /** @param {{ parked: Parked[] }} value */
+  const cards = ({ parked }) =>
+    parked.length === 0
+      ? html`<p class="finding good">✓ No payment is parked.</p>`
+      : html`<ul class="cards">${parked.map((one) => html`<${Row} key=${one.paymentId} parked=${one} again=${loaded.again} />`)}</ul>`;
+  const topics = useAsk(isOfAll() ? '/ops/v1/topics' : undefined, LIST_MS);
   return html`<h2>Parked payments</h2>
-    <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
-    ${parked === undefined && loaded.problem === undefined && html`<${Waiting} what="parked payments" />`}
-    ${parked?.length === 0 && html`<p class="finding good">✓ No payment is parked.</p>`}
-    ${parked !== undefined && parked.length > 0 && html`<ul class="cards">${parked.map((one) => html`<${Row} key=${one.paymentId} parked=${one} again=${loaded.again} />`)}</ul>`}
-    ${isOfAll() && html`<${TopicsPart} />`}`;
+    <${Shown} loaded=${loaded} what="parked payments">${cards}<//>
+    ${isOfAll() && html`<h2>Topics</h2><${Shown} loaded=${topics} what="the topics">${(/** @type {Topics} */ value) => html`<${TopicsPart} value=${value} again=${topics.again} />`}<//>`}`;
 };

@@ -1,8 +1,7 @@
 /** How far the read models are, and their rebuild. */
-import { useState } from 'preact/hooks';
-import { send, useAsk } from '../../api.js';
-import { counted, duration, pathOf } from '../../format.js';
-import { Fact, Finding, html, NotLoaded, PaymentLink, ProblemBox, Raw } from '../../parts.js';
+import { send, useAsk, useAttempt } from '../../api.js';
+import { counted, duration, numberOf, pathOf } from '../../format.js';
+import { Fact, Finding, html, PaymentLink, ProblemBox, Raw, Shown } from '../../parts.js';
 
 /** @typedef {import('../../../../projector/contract.ts').ProjectionList['projections'][number]} Projection */
 /** @typedef {NonNullable<Projection['rebuild']>} Rebuild */
@@ -13,10 +12,10 @@ const STATUS_MS = 1_000;
 /** @param {{ result: Rebuilt }} props */
 const Result = ({ result }) => {
   const { events, seconds, equal, served, money, parked } = result;
-  return html`<${Finding} isGood=${served && parked.length === 0}><a href="/console/verify">${counted(events)} events</a> in <time>${seconds.toFixed(1)} s</time>; the old read models were ${equal ? 'the same' : 'others'}${served ? '' : ', and are still served'}.<//>
-    ${!served && html`<p><a href="#other-money">${counted(money.count)} payments</a> say other money in the log than in the served read models, which may be the right ones. Verify and reconcile before you accept.</p>`}
+  return html`<${Finding} isGood=${served && parked.length === 0}><a href="/console/verify">${numberOf(events, 'event')}</a> in <time>${seconds.toFixed(1)} s</time>; the old read models were ${equal ? 'the same' : 'others'}${served ? '' : ', and are still served'}.<//>
+    ${!served && html`<p><a href="#other-money">${numberOf(money.count, 'payment')}</a> with other money in the log than in the served read models, which may be the right ones. Verify and reconcile before you accept.</p>`}
     ${money.named.length > 0 && html`<ul id="other-money">${money.named.map(({ paymentId }) => html`<li><${PaymentLink} id=${paymentId} /></li>`)}</ul>`}
-    ${parked.length > 0 && html`<p><a href="/console/operate/parked">${counted(parked.length)} payments are parked</a>.</p>`}`;
+    ${parked.length > 0 && html`<p><a href="/console/operate/parked">${numberOf(parked.length, 'parked payment')}</a></p>`}`;
 };
 
 /** @param {{ rebuild: Rebuild }} props */
@@ -24,7 +23,7 @@ const RebuildState = ({ rebuild }) => {
   const { state, done, total, estimated, perSecond, secondsLeft, result, reason } = rebuild;
   if (state === 'running') {
     return html`<p role="status"><label>Rebuilding <progress max=${total} value=${done}></progress></label>
-      ${counted(done)} of <a href="/console/verify">${estimated ? 'about ' : ''}${counted(total)} events</a>, ${counted(Math.round(perSecond))} a second, ${duration(secondsLeft * 1000)} left</p>`;
+      ${counted(done)} of <a href="/console/verify">${estimated ? 'about ' : ''}${numberOf(total, 'event')}</a>, ${counted(Math.round(perSecond))} a second, ${duration(secondsLeft * 1000)} left</p>`;
   }
   if (result !== undefined) return html`<${Result} result=${result} />`;
   return html`<${Finding} isGood=${false}>The rebuild failed, the old read models are served: ${reason}<//>`;
@@ -32,9 +31,7 @@ const RebuildState = ({ rebuild }) => {
 
 /** @param {{ projection: Projection, again: () => void }} props */
 const RebuildPart = ({ projection, again }) => {
-  const [problem, setProblem] = useState(
-    /** @type {import('../../api.js').Problem | undefined} */ (undefined),
-  );
+  const { problem, attempt } = useAttempt();
   const { rebuild } = projection;
   const isHeldBack = rebuild?.result?.served === false;
   /** @param {boolean} accept */
@@ -43,10 +40,8 @@ const RebuildPart = ({ projection, again }) => {
       ? 'Serve the new read models although they say other money?'
       : 'Fill the read models anew from the log? Reads go on meanwhile.';
     if (!confirm(question)) return;
-    const outcome = await send(
-      pathOf('/ops/v1/projections/rebuild', { accept: accept ? 'true' : undefined }),
-    );
-    setProblem(outcome.ok ? undefined : outcome.problem);
+    const given = { accept: accept ? 'true' : undefined };
+    await attempt(send(pathOf('/ops/v1/projections/rebuild', given)));
     again();
   };
   return html`<h2>Rebuild</h2>
@@ -58,21 +53,21 @@ const RebuildPart = ({ projection, again }) => {
 
 export const RebuildSection = () => {
   const loaded = useAsk('/ops/v1/projections', STATUS_MS);
-  const projection = /** @type {{ projections: Projection[] } | undefined} */ (loaded.value)
-    ?.projections[0];
-  if (projection === undefined)
-    return html`<${NotLoaded} loaded=${loaded} what="how far the read models are" />`;
-  const { state, checkpoint, head, lagEvents, lagIsExact, lagSeconds, parked, reason } = projection;
-  return html`<h2>Read models</h2>
-    <${ProblemBox} problem=${loaded.problem} />
-    <dl class="figures">
+  /** @param {{ projections: Projection[] }} value */
+  const shown = ({ projections: [projection] }) => {
+    if (projection === undefined) return null;
+    const { state, checkpoint, head, lagEvents, lagIsExact, lagSeconds, parked, reason } =
+      projection;
+    return html`<dl class="figures">
       <${Fact} name="State" isBad=${state === 'stuck'}>${state}<//>
       <${Fact} name="Checkpoint" href="/console/live">${checkpoint ?? 'start'}<//>
       <${Fact} name="End of the log" href="/console/live">${head ?? 'none'}<//>
-      <${Fact} name="Behind" href="/console/live">${lagEvents === null ? 'unknown' : `${lagIsExact ? '' : 'at least '}${counted(lagEvents)} events, ${(lagSeconds ?? 0).toFixed(1)} s`}<//>
+      <${Fact} name="Behind" href="/console/live">${lagEvents === null ? 'unknown' : `${lagIsExact ? '' : 'at least '}${numberOf(lagEvents, 'event')}, ${(lagSeconds ?? 0).toFixed(1)} s`}<//>
       <${Fact} name="Parked" href="/console/operate/parked" isBad=${parked > 0}>${parked}<//>
     </dl>
     ${reason && html`<p class="bad-text">${reason}</p>`}
     <${RebuildPart} projection=${projection} again=${loaded.again} />
     <${Raw} value=${projection} />`;
+  };
+  return html`<h2>Read models</h2><${Shown} loaded=${loaded} what="how far the read models are">${shown}<//>`;
 };

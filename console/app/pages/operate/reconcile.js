@@ -1,7 +1,6 @@
 /** The provider's ledger against the log. */
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { followToResult, problemBy } from '../../api.js';
-import { counted, money } from '../../format.js';
+import { useRun } from '../../api.js';
+import { counted, money, numberOf } from '../../format.js';
 import { Finding, html, PaymentLink, ProblemBox, Raw, Table, ToPayment } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
@@ -17,8 +16,8 @@ const sideOf = (side) =>
 const Result = ({ found }) => {
   const { ok, operations, atOtherProviders, entries, unreadable, notCompared, differences, more } =
     found;
-  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${counted(operations)} operations</a>, <a href="#compared">${counted(entries)} ledger entries</a><//>
-    ${unreadable > 0 && html`<p><a href="/console/verify">${counted(unreadable)} events</a> cannot be read.</p>`}
+  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${numberOf(operations, 'operation')}</a>, <a href="#compared">${counted(entries)} ledger ${entries === 1 ? 'entry' : 'entries'}</a><//>
+    ${unreadable > 0 && html`<p><a href="/console/verify">${numberOf(unreadable, 'event')}</a> cannot be read.</p>`}
     ${atOtherProviders > 0 && html`<p>${counted(atOtherProviders)} were sent to other providers and not compared.</p>`}
     ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
     ${
@@ -31,30 +30,12 @@ const Result = ({ found }) => {
 };
 
 export const ReconcileSection = () => {
-  const [outcome, setOutcome] = useState(
-    /** @type {import('../../api.js').Outcome<Reconciliation> | undefined} */ (undefined),
-  );
-  const [isRunning, setRunning] = useState(false);
-  const leaving = useRef(new AbortController());
-  useEffect(() => () => leaving.current.abort(), []);
-  const run = async () => {
-    if (isRunning) return;
-    setRunning(true);
-    const rejected = await followToResult('/audit/v1/reconcile', {
-      method: 'POST',
-      signal: leaving.current.signal,
-      onEvent: ({ event, data }) => {
-        const value = JSON.parse(data);
-        if (event === 'result') setOutcome({ ok: true, value });
-        if (event === 'failed') setOutcome({ ok: false, problem: problemBy(503, value) });
-      },
-    });
-    if (rejected !== undefined) setOutcome({ ok: false, problem: rejected });
-    setRunning(false);
-  };
+  /** @type {ReturnType<typeof useRun<Reconciliation>>} */
+  const { isRunning, result, problem, start } = useRun('/audit/v1/reconcile', 'POST');
   return html`<h2>Reconcile</h2>
     <p>Each operation of the log beside the provider's ledger. Nothing is changed.</p>
-    <p><button type="button" onClick=${run} aria-disabled=${isRunning}>Reconcile</button>
+    <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
-    ${outcome !== undefined && (outcome.ok ? html`<${Result} found=${outcome.value} />` : html`<${ProblemBox} problem=${outcome.problem} again=${run} />`)}`;
+    <${ProblemBox} problem=${problem} again=${start} />
+    ${result !== undefined && html`<${Result} found=${result} />`}`;
 };

@@ -1,8 +1,8 @@
 /** Operations without a known outcome, and the word of two people for one of them. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { send, useAsk } from '../../api.js';
+import { send, useAsk, useAttempt } from '../../api.js';
 import { duration, money } from '../../format.js';
-import { html, NotLoaded, PaymentLink, ProblemBox, Raw, Time, ToPayment } from '../../parts.js';
+import { formOf, html, PaymentLink, ProblemBox, Raw, Shown, Time, ToPayment } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 
 /** @typedef {import('../../../../command-api/operator/contract.ts').UnresolvedList} Listed */
@@ -22,28 +22,25 @@ const Waits = ({
 
 /** @param {{ one: Unresolved, onResolved: (resolved: Resolved) => void }} props */
 const ResolveForm = ({ one, onResolved }) => {
-  const [problem, setProblem] = useState(
-    /** @type {import('../../api.js').Problem | undefined} */ (undefined),
-  );
+  const { problem, attempt } = useAttempt();
   const [isRequested, setRequested] = useState(false);
   const { paymentId, operationId, request } = one;
   const isOwn = request?.requestedBy === currentSession()?.claims.actor;
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    const isUnfenced = form.get('withoutFence') === 'on';
-    /** @type {import('../../api.js').Outcome<Resolved>} */
-    const outcome = await send(`/ops/v1/payments/${encodeURIComponent(paymentId)}/resolve`, {
+    const form = formOf(event);
+    const path = `/ops/v1/payments/${encodeURIComponent(paymentId)}/resolve`;
+    const body = {
       outcome: form.get('outcome'),
       evidence: form.get('evidence'),
       operationId,
-      ...(isUnfenced && { withoutFence: true }),
-    });
-    setProblem(outcome.ok ? undefined : outcome.problem);
-    if (!outcome.ok) return;
-    setRequested('request' in outcome.value);
-    onResolved(outcome.value);
+      ...(form.get('withoutFence') === 'on' && { withoutFence: true }),
+    };
+    /** @type {Resolved | undefined} */
+    const resolved = await attempt(send(path, body));
+    if (resolved === undefined) return;
+    setRequested('request' in resolved);
+    onResolved(resolved);
   };
   return html`${isRequested && html`<p class="finding" role="status">Requested. Nothing is recorded until another operator requests the same.</p>`}
     <${ProblemBox} problem=${problem} />
@@ -82,12 +79,9 @@ const Recorded = ({ paymentId, resolved }) => {
 
 export const UnresolvedSection = () => {
   const loaded = useAsk('/ops/v1/unresolved', LIST_MS);
-  const listed = /** @type {Listed | undefined} */ (loaded.value);
   const [recorded, setRecorded] = useState(
     /** @type {{ paymentId: string, resolved: Resolved } | undefined} */ (undefined),
   );
-  if (listed === undefined)
-    return html`<${NotLoaded} loaded=${loaded} what="what is unresolved" />`;
   /** @param {Unresolved} one */
   const row = (one) => {
     /** @param {Resolved} resolved */
@@ -99,7 +93,9 @@ export const UnresolvedSection = () => {
   };
   return html`<h2>Unresolved operations</h2>
     ${recorded && html`<${Recorded} ...${recorded} />`}
-    <${ProblemBox} problem=${loaded.problem} />
-    ${listed.unresolved.length === 0 ? html`<p class="finding good">✓ Nothing is unresolved.</p>` : html`<ul class="cards">${listed.unresolved.map(row)}</ul>`}
-    ${listed.unconfirmed.length > 0 && html`<h2>Resolved by hand, not confirmed yet</h2><p>Nothing to do: the provider is asked on.</p><ul class="cards">${listed.unconfirmed.map(row)}</ul>`}`;
+    <${Shown} loaded=${loaded} what="what is unresolved">${(
+      /** @type {Listed} */ { unresolved, unconfirmed },
+    ) => html`
+      ${unresolved.length === 0 ? html`<p class="finding good">✓ Nothing is unresolved.</p>` : html`<ul class="cards">${unresolved.map(row)}</ul>`}
+      ${unconfirmed.length > 0 && html`<h2>Resolved by hand, not confirmed yet</h2><p>Nothing to do: the service goes on asking the provider.</p><ul class="cards">${unconfirmed.map(row)}</ul>`}`}<//>`;
 };
