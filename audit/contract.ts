@@ -148,8 +148,11 @@ const AuditSeals = named('AuditSeals', {
 /** `guarantee`: one chain over the whole log, one up to the last seal, or one within each stream. */
 export const AuditVerification = named('AuditVerification', {
   ok: z.boolean(),
-  /** NOT_COMPARABLE: no break, but the kept head proves nothing about what was verified. */
-  finding: z.enum(['INTACT', 'BROKEN', 'NOT_COMPARABLE']),
+  finding: z
+    .enum(['INTACT', 'BROKEN', 'INCOMPLETE', 'NOT_COMPARABLE'])
+    .describe(
+      'INCOMPLETE: the chain holds, and an event cannot be read or a seal is missing. NOT_COMPARABLE: no break, but the kept head proves nothing about what was verified.',
+    ),
   guarantee: z.enum(['log', 'sealed', 'stream']),
   paymentId: z.string().optional(),
   merchantId: z.string().optional(),
@@ -160,7 +163,12 @@ export const AuditVerification = named('AuditVerification', {
   breaks: z
     .object({
       count: z.int().min(0).describe('Breaks that nobody has acknowledged.'),
-      named: z.array(AuditBreak).describe('The first 100 of them.'),
+      unreadable: z
+        .int()
+        .optional()
+        .describe('Of them: events that cannot be read; the chain holds.'),
+      unsealed: z.int().optional().describe('Of them: a missing seal; the chain holds.'),
+      named: z.array(AuditBreak).describe('The first 100 of them; a changed event comes first.'),
       acknowledged: z
         .array(AuditBreak.extend({ actor: z.string(), time: z.string(), note: z.string() }))
         .describe('By whom, when and why: they do not make the log broken.'),

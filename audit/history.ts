@@ -1,4 +1,5 @@
 /** One payment's events, verified as they are read; unreadable and broken ones are included. */
+import { unreadableReason } from '../shared/event-store/breaks.ts';
 import { allReadable, decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import {
@@ -42,11 +43,11 @@ export const streamBreak = (
 const unreadableIn = (events: readonly LogEvent[]) => {
   let readModel: PaymentReadModel | undefined;
   for (const event of events) {
-    if ('unreadable' in event) return { event, reason: `it cannot be read: ${event.unreadable}` };
+    if ('unreadable' in event) return { event, reason: unreadableReason(event.unreadable) };
     try {
       readModel = project(readModel, asPaymentEvent(event));
     } catch (error) {
-      return { event, reason: `it cannot be read: ${reasonOf(error)}` };
+      return { event, reason: unreadableReason(reasonOf(error)) };
     }
   }
   return undefined;

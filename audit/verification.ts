@@ -1,5 +1,5 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
-import { judgeBreaks, type LogBreak, type LogBreaks } from '../shared/event-store/breaks.ts';
+import { findingOf, judgeBreaks, type LogBreak } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
@@ -25,16 +25,19 @@ const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
 export const verifyPayment = (
   paymentId: string,
   { merchantId, forms, broken }: Pick<History, 'merchantId' | 'forms' | 'broken'>,
-): AuditVerification => ({
-  ok: broken === undefined,
-  finding: broken === undefined ? 'INTACT' : 'BROKEN',
-  guarantee: 'stream',
-  paymentId,
-  merchantId,
-  events: forms.length,
-  head: headOf(forms.at(-1)),
-  broken,
-});
+): AuditVerification => {
+  const kept = broken === undefined ? [] : [broken];
+  return {
+    ok: broken === undefined,
+    finding: findingOf(judgeBreaks({ count: kept.length, kept, acknowledgements: [] })),
+    guarantee: 'stream',
+    paymentId,
+    merchantId,
+    events: forms.length,
+    head: headOf(forms.at(-1)),
+    broken,
+  };
+};
 
 /** The head of an earlier export; it proves something only about its own log and merchants. */
 export type KeptHead = {
@@ -94,11 +97,6 @@ export type LogVerification = {
 };
 
 type Progress = { verified: number; of: number; estimated: boolean };
-
-const findingOf = ({ count }: LogBreaks, kept: KeptHeadFound | undefined) => {
-  if (count > 0) return 'BROKEN';
-  return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
-};
 
 type AuditVerifyArgs = {
   end: Position | null;
@@ -180,7 +178,8 @@ export async function* verifyLogForms(
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
   const breaks = judgeBreaks(met, removed.breaks);
-  const finding = findingOf(breaks, found);
+  const isComparable = breaks.count > 0 || found?.notComparable === undefined;
+  const finding = isComparable ? findingOf(breaks) : 'NOT_COMPARABLE';
   return {
     ok: finding === 'INTACT',
     finding,

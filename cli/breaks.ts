@@ -13,6 +13,15 @@ const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): st
 export const placeOf = (broken: Shown): string =>
   `${broken.line === undefined ? '' : `line ${broken.line}, `}${describeBreak(broken)}`;
 
+/** A head is the log hash at a position (glossary); without one the last event is named by its own hash. */
+export const headText = (head: AuditVerification['head']): string => {
+  if (head === null) return 'no event';
+  const { position, stream, revision, hash, logHash } = head;
+  return logHash === undefined
+    ? `last event ${stream} r${revision} ${hash}`
+    : `head #${position} ${logHash}`;
+};
+
 /** A log counts as intact with its acknowledged breaks, so these are printed. */
 export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'acknowledged'>): void =>
   print(

@@ -8,7 +8,9 @@ import {
   LINES_START,
   readExportLine,
 } from '../audit/export-lines.ts';
+import { unreadableReason } from '../shared/event-store/breaks.ts';
 import { GENESIS_HASH } from '../shared/event-store/chain.ts';
+import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
 import {
   hashReason,
   logReason,
@@ -16,6 +18,7 @@ import {
   streamsCheck,
 } from '../shared/event-store/verify-chain.ts';
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
+import { sumsOver } from '../shared/event-store/verify-sums.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
 import { CommandFailed } from './output.ts';
 
@@ -165,6 +168,7 @@ export const wholeLogCheck = (completeness: Completeness, against: SealsAgainst)
 export const lineCheck = (completeness: Completeness, against: SealsAgainst) => {
   const ends = new Map<string, StreamEnd>();
   const inStream = streamsCheck(ends);
+  const sums = sumsOver();
   const { seals, reasonFor: reasonInLog } = wholeLogCheck(completeness, against);
   let chain = LINES_START;
 
@@ -189,7 +193,11 @@ export const lineCheck = (completeness: Completeness, against: SealsAgainst) => 
     reasonFor: (line: ExportLine): string | undefined => {
       // Each check carries its own end on, so none is left out.
       const reasons = [reasonInChain, reasonInStream, reasonInLog].map((check) => check(line));
-      return hashReason(line) ?? reasons.find((reason) => reason !== undefined);
+      const changed = hashReason(line) ?? reasons.find((reason) => reason !== undefined);
+      const event = changed === undefined ? decode(line) : unreadableAt(line, changed);
+      const wrongSum = sums(event);
+      if (changed !== undefined || isReadable(event)) return changed ?? wrongSum;
+      return unreadableReason(event.unreadable);
     },
   };
 };

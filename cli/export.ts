@@ -2,11 +2,11 @@
 import { Command } from 'commander';
 import { isMoment } from '../shared/http/date-time.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
-import { failOnBreaks } from './breaks.ts';
+import { failOnBreaks, headText } from './breaks.ts';
 import { orFail } from './client.ts';
 import { manifestFileOf } from './export-file.ts';
 import { dataOption, type Format, formatOption, timeOrPosition, timeValue } from './options.ts';
-import { note, print, printJson } from './output.ts';
+import { count, note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = {
@@ -47,7 +47,7 @@ const exportEvents = async (paymentId: string | undefined, options: Options, com
   const { manifest, breaks } = await writeExport({ body, headers: response.headers }, out, range);
   if (options.format === 'json') printJson(manifest);
   else {
-    print(`${manifest.count} events, head ${manifest.head?.hash ?? 'none'}`);
+    print(`${count(manifest.count, 'event')}, ${headText(manifest.head)}`);
     note(`Keep ${manifestFileOf(out)} elsewhere too. Next: payments verify --file ${out}`);
   }
   failOnBreaks(`the log that was exported to ${out}`, breaks);

@@ -85,6 +85,8 @@ export const noteMisfit = (reason: string | undefined): void => {
   misfit = reason;
 };
 
+export const notedMisfit = (): string | undefined => misfit;
+
 /** Throws CommandFailed, exit code 3, where a misfit was noted since the last call. */
 export const failOnMisfit = (): void => {
   const reason = misfit;

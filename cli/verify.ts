@@ -2,12 +2,30 @@
 import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
+import { findingOf } from '../shared/event-store/breaks.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
-import { acknowledgeBreaks, othersOf, placeOf, printAcknowledged, printBreaks } from './breaks.ts';
+import {
+  acknowledgeBreaks,
+  headText,
+  othersOf,
+  placeOf,
+  printAcknowledged,
+  printBreaks,
+} from './breaks.ts';
 import { jsonOf, postToFollowing } from './client.ts';
 import { readManifest, requireSeals } from './export-file.ts';
 import { dataOption, type Format, formatOption, keyOption } from './options.ts';
-import { CommandFailed, columns, counted, note, print, printJson, styled } from './output.ts';
+import {
+  CommandFailed,
+  columns,
+  count,
+  counted,
+  note,
+  notedMisfit,
+  print,
+  printJson,
+  styled,
+} from './output.ts';
 import { publicKeyIn } from './settings.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
@@ -53,31 +71,60 @@ const missingIn = ({ missingPayments: missing = [] }: Partial<AuditVerification>
     ? ''
     : `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
 
+type Whole = Pick<Verification, 'events' | 'head' | 'breaks'>;
+
+/** Printed first: the one word, then how far it reaches (gaps §25). */
+const WORDS = {
+  INTACT: styled('green', 'intact'),
+  BROKEN: styled('red', 'BROKEN'),
+  INCOMPLETE: styled('yellow', 'INCOMPLETE'),
+};
+
+const notChecked = ({ breaks }: Whole): string => {
+  const { unreadable = 0, unsealed = 0 } = breaks ?? {};
+  const parts = [
+    ...(unreadable > 0 ? [`${count(unreadable, 'event')} cannot be read`] : []),
+    ...(unsealed > 0 ? [`${count(unsealed, 'seal')} missing`] : []),
+  ];
+  return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
+};
+
+const firstLine = (word: keyof typeof WORDS, whole: Whole): string =>
+  `${WORDS[word]}  ${count(whole.events, 'event')}, ${headText(whole.head)}${notChecked(whole)}`;
+
+const findingIn = (verification: Verification) => {
+  if (notedMisfit() !== undefined) return 'BROKEN';
+  if ('finding' in verification) return verification.finding;
+  return findingOf(verification.breaks);
+};
+
 /** Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
   const { broken, breaks } = verification;
-  if (format === 'json') printJson(verification);
+  const finding = findingIn(verification);
+  const isPretty = format !== 'json';
+  if (!isPretty) printJson({ ...verification, ok: finding === 'INTACT', finding });
   if (broken !== undefined) {
-    if (format !== 'json' && breaks !== undefined) printBreaks(breaks);
+    const word = finding === 'INCOMPLETE' ? finding : 'BROKEN';
+    if (isPretty) print(firstLine(word, verification));
+    if (isPretty && breaks !== undefined) printBreaks(breaks);
     throw new CommandFailed(
       `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; keep this copy and compare it with an export: payments export`,
       3,
     );
   }
   const kept = 'keptHead' in verification ? verification.keptHead : undefined;
-  if (kept?.notComparable !== undefined)
+  if (finding === 'NOT_COMPARABLE')
     throw new CommandFailed(
-      `not comparable: ${kept.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
+      `not comparable: ${kept?.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
     );
-  if (format === 'json') return;
-  const { events, head } = verification;
+  if (!isPretty) return;
   const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';
-  print(`${styled('green', 'intact')}  ${events} events, head ${head?.hash ?? 'none'}${proves}`);
+  print(`${firstLine(finding, verification)}${proves}`);
   if (kept?.found === true)
     print(`kept head  #${kept.position} found: the log holds it as exported`);
   const sealed = 'sealed' in verification ? verification.sealed : undefined;
   if (sealed !== undefined) print(...sealsLines(sealed));
-  if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
   if (breaks !== undefined) printAcknowledged(breaks);
 };
 

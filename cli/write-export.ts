@@ -64,9 +64,11 @@ const takeLine = (
   const { breaks } = written;
   const named = readBreakLine(line);
   if (named !== undefined) {
-    // The service names a break right after the event's line, which may have shown it.
-    const isKnown = named.position !== '' && breaks.met.kept.at(-1)?.position === named.position;
-    if (!isKnown) breaks.note(named);
+    // The service names a break right after the event's line, and sees more than the line shows.
+    const { kept } = breaks.met;
+    const isKnown = named.position !== '' && kept.at(-1)?.position === named.position;
+    if (isKnown) kept[kept.length - 1] = named;
+    else breaks.note(named);
     return false;
   }
   const read = readExportLine(line);

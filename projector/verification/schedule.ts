@@ -1,6 +1,6 @@
 /** Verifies log and indexes soon after the start, then at an interval; a break is an error line. */
 import { faultsOfBreaks, openCheckRecord } from '../../shared/check-record.ts';
-import { judgeBreaks, type LogBreaks } from '../../shared/event-store/breaks.ts';
+import { changesIn, judgeBreaks, type LogBreaks } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
@@ -43,7 +43,7 @@ type VerificationOptions = {
   lookMs?: number;
 };
 
-type Verified = { events: number; breaks: LogBreaks };
+type Verified = { events: number; breaks: Pick<LogBreaks, 'count' | 'named'> };
 
 /** Undefined when aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
@@ -62,7 +62,7 @@ const verifyOnce = async (
   const isChained = store.stored.guarantee === 'log';
   const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;
   if (signal.aborted) return undefined;
-  return { events: walked.events, breaks: judgeBreaks(walked.breaks, removed) };
+  return { events: walked.events, breaks: changesIn(judgeBreaks(walked.breaks, removed)) };
 };
 
 /** Before the first run only the kept results are read. */

@@ -23,12 +23,50 @@ export type BreaksMet<B extends LogBreak = LogBreak> = {
   acknowledgements: [break_: string, by: Acknowledgement][];
 };
 
-/** `count` breaks are not acknowledged; `named` are the first of them. */
+/**
+ * `count` breaks are not acknowledged; `named` are the first of them, those of a changed log before the
+ * others. At `unreadable` of them and at `unsealed` of them the chain holds (gaps §25); each is
+ * left out for none.
+ */
 export type LogBreaks<B extends LogBreak = LogBreak> = {
   count: number;
+  unreadable?: number | undefined;
+  unsealed?: number | undefined;
   named: B[];
   acknowledged: (B & Acknowledgement)[];
 };
+
+/** Part of stored acknowledgements, so they never change. */
+const UNREADABLE = 'it cannot be read: ';
+const UNSEALED = ' without another: seals were taken out, or the service could make none';
+
+export const unreadableReason = (why: string): string => `${UNREADABLE}${why}`;
+export const unsealedReason = (eventsMax: number, position: Position): string =>
+  `more than ${eventsMax} events follow the seal of position ${position}${UNSEALED}`;
+
+const isUnreadable = ({ reason }: Pick<LogBreak, 'reason'>): boolean =>
+  reason.startsWith(UNREADABLE);
+const isUnsealed = ({ reason }: Pick<LogBreak, 'reason'>): boolean => reason.endsWith(UNSEALED);
+
+/** The word that `payments verify` begins with (gaps §25). */
+export const findingOf = ({
+  count,
+  unreadable = 0,
+  unsealed = 0,
+}: Pick<LogBreaks, 'count' | 'unreadable' | 'unsealed'>): 'INTACT' | 'BROKEN' | 'INCOMPLETE' => {
+  if (count === 0) return 'INTACT';
+  return count > unreadable + unsealed ? 'BROKEN' : 'INCOMPLETE';
+};
+
+/** Those of a log that was changed: an event that cannot be read needs a person by itself (gaps §25). */
+export const changesIn = ({
+  count,
+  unreadable = 0,
+  named,
+}: Pick<LogBreaks, 'count' | 'unreadable' | 'named'>): Pick<LogBreaks, 'count' | 'named'> => ({
+  count: count - unreadable,
+  named: named.slice(0, count - unreadable),
+});
 
 /** A log with more breaks than can be acknowledged stays broken. */
 const KEPT_MAX = 10_000;
@@ -70,12 +108,21 @@ export const judgeBreaks = <B extends LogBreak = LogBreak>(
   beside: readonly B[] = [],
 ): LogBreaks<B> => {
   const by = new Map(acknowledgements);
-  const named: B[] = [];
+  const left: B[] = [];
   const acknowledged: LogBreaks<B>['acknowledged'] = [];
   for (const broken of [...kept, ...beside]) {
     const said = by.get(breakKeyOf(broken));
     if (said !== undefined) acknowledged.push({ ...broken, ...said });
-    else if (named.length < NAMED_MAX) named.push(broken);
+    else left.push(broken);
   }
-  return { count: count + beside.length - acknowledged.length, named, acknowledged };
+  const unreadable = left.filter(isUnreadable);
+  const rest = left.filter((broken) => !isUnreadable(broken));
+  const unsealed = rest.filter(isUnsealed);
+  return {
+    count: count + beside.length - acknowledged.length,
+    ...(unreadable.length > 0 && { unreadable: unreadable.length }),
+    ...(unsealed.length > 0 && { unsealed: unsealed.length }),
+    named: [...rest, ...unreadable].slice(0, NAMED_MAX),
+    acknowledged,
+  };
 };

@@ -1,17 +1,23 @@
 /** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { paymentOf } from '../payment/payment-events.ts';
 import { jsonFieldsOf } from '../runtime/exact-json.ts';
 import type { Logger } from '../runtime/log.ts';
 import { pauseAt } from '../runtime/slices.ts';
-import { type BreaksMet, breakOfForm, judgeBreaks, type LogBreak, meetBreaks } from './breaks.ts';
+import {
+  type BreaksMet,
+  breakOfForm,
+  judgeBreaks,
+  type LogBreak,
+  meetBreaks,
+  unreadableReason,
+} from './breaks.ts';
 import { logHashes } from './chain.ts';
-import { unreadableAt } from './codec.ts';
+import { decodeParsed, unreadableAt } from './codec.ts';
 import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
 import { type EventTotal, type LogScan, readPage, scanLog, totalUpTo } from './scan-log.ts';
 import { storedCheck } from './verify-chain.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
-import { sumsCheck, sumsEventOf } from './verify-sums.ts';
+import { sumsCheck } from './verify-sums.ts';
 
 const PAGE = 250;
 const PROGRESS_PAGES = 16;
@@ -54,17 +60,21 @@ export type LogWalked = {
   seals: SealsFound;
 };
 
+type Fit = { reason?: string | undefined; unreadable?: string | undefined };
+
 /** By the chain first, which says whether the sums are to be believed. */
 const formCheck = ({ stored, guarantee }: LogWalk) => {
   const chain = storedCheck(stored, guarantee);
   const sums = sumsCheck(stored);
-  return async (form: StoredForm): Promise<string | undefined> => {
+  return async (form: StoredForm): Promise<Fit> => {
     const named = jsonFieldsOf(form.text);
-    const reason = await chain(form, named);
-    if (paymentOf(form.stream) === undefined) return reason;
-    if (reason === undefined) return sums(sumsEventOf(form, named));
-    await sums(unreadableAt(form, reason));
-    return reason;
+    const inChain = await chain(form, named);
+    const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
+    const inSums = await sums(event);
+    return {
+      reason: inChain ?? inSums,
+      ...('unreadable' in event && { unreadable: event.unreadable }),
+    };
   };
 };
 
@@ -91,11 +101,12 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   };
 
   const verifyForm = async (form: StoredForm): Promise<void> => {
-    const inChain = await check(form);
+    const { reason: inChain, unreadable } = await check(form);
     // Seals and kept heads need every event's place, also of one that does not fit.
     const inSeals = seals.reasonFor(form);
     const beside = also?.(form);
-    const reason = inChain ?? inSeals ?? beside;
+    const changed = inChain ?? inSeals ?? beside;
+    const reason = changed ?? (unreadable && unreadableReason(unreadable));
     if (reason !== undefined) return note(breakOfForm(form, reason));
     events += 1;
     last = form;

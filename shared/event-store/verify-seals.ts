@@ -1,6 +1,7 @@
 import { isSealEvent } from '../payment/events.ts';
 import type { SealEvent } from '../payment/seal-events.ts';
 import { SEALS_STREAM } from '../payment/seals-stream.ts';
+import { unsealedReason } from './breaks.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {
@@ -73,7 +74,7 @@ export const sealsCheck = (against: SealsAgainst) => {
     if (last === undefined || gapFrom === undefined) return undefined;
     if (read - gapFrom - 1 <= unsealedEventsMax(last.seal)) return undefined;
     gapFrom = undefined;
-    return `more than ${unsealedEventsMax(last.seal)} events follow the seal of position ${last.seal.position} without another: seals were taken out, or the service could make none`;
+    return unsealedReason(unsealedEventsMax(last.seal), last.seal.position);
   };
 
   const reasonOf = (form: Form, event: SealEvent): string | undefined => {

@@ -1,9 +1,9 @@
-import { EVENT_VERSIONS, isEventType, isPaymentEvent } from '../payment/events.ts';
-import { type PaymentEvent, paymentOf } from '../payment/payment-events.ts';
+import { isPaymentEvent } from '../payment/events.ts';
+import { paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode, isReadable } from './codec.ts';
-import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
+import type { LogEvent, RecordedEvent, StoredForms, UnreadableEvent } from './port.ts';
 import { formsLeft } from './verify-chain.ts';
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
@@ -12,6 +12,7 @@ type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | Unreadab
 type Place = { revision: number; sums: PaymentSums | undefined | 'not known'; reason?: string };
 
 const START: Place = { revision: -1, sums: undefined };
+const NOT_KNOWN: Place = { revision: -1, sums: 'not known' };
 
 const step = ({ sums }: Place, event: SumsEvent): Place => {
   const { revision } = event;
@@ -36,49 +37,42 @@ export const sumsBreak = <E extends LogEvent>(
 /** Any other payment is added up again from its stream. */
 const PAYMENTS_KNOWN_MIN = 10_000;
 
-const isAmount = (value: unknown): boolean => Number.isSafeInteger(value);
-
-/** The fields that the sums are made of; its schema asks for more. */
-const hasSums = (data: Record<string, unknown>): boolean =>
-  typeof data.operationId === 'string' &&
-  isAmount(data.amount) &&
-  typeof data.currency === 'string' &&
-  (data.releasedAmount === undefined || isAmount(data.releasedAmount));
-
-/** Decodes old forms alone: a whole decoding is mostly of other fields. */
-export const sumsEventOf = (form: StoredForm, named: Record<string, unknown>): SumsEvent => {
-  const { type, schemaVersion, data } = named;
-  const isCurrent =
-    typeof type === 'string' && isEventType(type) && schemaVersion === EVENT_VERSIONS[type];
-  if (!isCurrent || !hasSums(Object(data))) return decode(form);
-  const { stream, revision } = form;
-  return { stream, revision, event: { type, data } as PaymentEvent };
+type Places = {
+  get(stream: string): Place | undefined;
+  set(stream: string, place: Place): unknown;
 };
 
-/** In the log's order; one reason for each payment. Throws StoreUnavailable. */
+/** In the log's order; one reason for each payment. A stream that begins later is not added up. */
+export const sumsOver =
+  (places: Places = new Map()) =>
+  (event: SumsEvent): string | undefined => {
+    const { stream, revision } = event;
+    if (paymentOf(stream) === undefined) return undefined;
+    const known = places.get(stream) ?? (revision === 0 ? START : NOT_KNOWN);
+    if (isReadable(event) && revision <= known.revision) return undefined;
+    const place = step(known, event);
+    places.set(stream, place);
+    return place.reason;
+  };
+
+/** As `sumsOver`, within a bound. Throws StoreUnavailable. */
 export const sumsCheck = (
   stored: Pick<StoredForms, 'readStream'>,
 ): ((event: SumsEvent) => string | undefined | Promise<string | undefined>) => {
   const places = createGenerationsMap<Place>(PAYMENTS_KNOWN_MIN);
+  const check = sumsOver(places);
   const readBefore = async ({ stream, revision }: SumsEvent): Promise<Place> => {
     const before = (await formsLeft(stored, stream)).filter((form) => form.revision < revision);
-    if (before.length === 0) return { revision: revision - 1, sums: 'not known' };
+    if (before.length === 0) return { ...NOT_KNOWN, revision: revision - 1 };
     return before.reduce<Place>((place, form) => step(place, decode(form)), START);
   };
-  const checkAfter = (before: Place, event: SumsEvent): string | undefined => {
-    if (event.revision <= before.revision) return undefined;
-    const place = step(before, event);
-    places.set(event.stream, place);
-    return place.reason;
-  };
   return (event) => {
-    if (paymentOf(event.stream) === undefined) return undefined;
-    if (!isReadable(event)) {
-      places.set(event.stream, { revision: event.revision, sums: 'not known' });
-      return undefined;
-    }
-    const known = places.get(event.stream) ?? (event.revision === 0 ? START : undefined);
-    if (known !== undefined) return checkAfter(known, event);
-    return readBefore(event).then((before) => checkAfter(before, event));
+    const { stream, revision } = event;
+    const isKnown = revision === 0 || places.get(stream) !== undefined || !isReadable(event);
+    if (isKnown || paymentOf(stream) === undefined) return check(event);
+    return readBefore(event).then((before) => {
+      places.set(stream, before);
+      return check(event);
+    });
   };
 };

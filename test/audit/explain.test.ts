@@ -161,7 +161,7 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
         const broken = { revision: 2, reason: expect.stringMatching(/^it cannot be read: /) };
         expect(timeline.json.broken).toMatchObject(broken);
         const verified = await read(`/payments/${paymentId}/verify`);
-        expect(verified.json).toMatchObject({ ok: false, finding: 'BROKEN', broken });
+        expect(verified.json).toMatchObject({ ok: false, finding: 'INCOMPLETE', broken });
         const explained = await explain(paymentId, 'command=capture');
         expect(explained).toMatchObject({ allowed: false, code: 'SERVICE_UNAVAILABLE', broken });
         const state = await read(`/payments/${paymentId}/state`);
