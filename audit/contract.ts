@@ -132,6 +132,10 @@ export const AuditStateOrNone = z
 const AuditKeptHead = named('AuditKeptHead', {
   position: z.string(),
   found: z.boolean(),
+  signature: z
+    .enum(['GOOD', 'NOT_GOOD', 'NONE'])
+    .optional()
+    .describe('Of a manifest: only a good one can make LOG_BROKEN of a difference.'),
   notComparable: z.string().optional(),
 });
 

@@ -4,6 +4,8 @@ import type { z } from 'zod';
 import { changesIn } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
+import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
+import { keysOf } from '../shared/event-store/seals.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
@@ -15,6 +17,7 @@ import {
   serverSent,
 } from '../shared/http/server/streams.ts';
 import { whenGone } from '../shared/http/server/unread.ts';
+import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
@@ -77,13 +80,22 @@ const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: 
 
 /** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
 const isOfKeptHead = ({ keptHead }: AuditVerification): boolean =>
-  keptHead !== undefined && !keptHead.found && keptHead.notComparable === undefined;
+  keptHead !== undefined &&
+  !keptHead.found &&
+  keptHead.notComparable === undefined &&
+  keptHead.signature !== 'GOOD';
+
+/** So that only a verification against as late a head clears a difference from one. */
+const provenUpTo = ({ keptHead }: AuditVerification): number => {
+  if (keptHead?.signature !== 'GOOD' || keptHead.notComparable !== undefined) return 0;
+  return Number(keptHead.position) || 1;
+};
 
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
   if (result?.breaks !== undefined && options.only === undefined && !isOfKeptHead(result))
-    deps.onVerified(changesIn(result.breaks), result.events);
+    deps.onVerified(changesIn(result.breaks), [result.events, provenUpTo(result)]);
   return result;
 }
 
@@ -102,11 +114,41 @@ async function* verificationTexts(
 
 const route = routeWith<AuditDeps>();
 
+const signatureIn = async ({ store, sealingKey }: AuditDeps, manifest: Manifest) => {
+  if (manifest.signature === undefined) return 'NONE';
+  const seals = await store.readStream(SEALS_STREAM);
+  const keys = seals.flatMap(({ event }) => {
+    if (!isSealEvent(event)) return [];
+    const { before, after } = keysOf(event);
+    return [before, after];
+  });
+  const known = sealingKey === undefined ? keys : [sealingKey, ...keys];
+  return hasGoodSignature(manifest, known) ? 'GOOD' : 'NOT_GOOD';
+};
+
+/** Throws RangeError as `keptHeadIn`. */
+const headOfManifest = async (deps: AuditDeps, manifest: Manifest) => {
+  const { log, merchantId, head } = manifest;
+  if (head === null) throw new RangeError('an empty export has no head');
+  const { position, hash, logHash } = head;
+  const kept = await keptHeadIn(deps, {
+    position,
+    hash: logHash ?? hash,
+    log,
+    merchant: merchantId,
+  });
+  return (
+    kept && ({ ...kept, whole: { head, signature: await signatureIn(deps, manifest) } } as const)
+  );
+};
+
 /** In this store's form where it is of this log. Throws RangeError for an impossible position. */
 const keptHeadIn = async (
-  { store }: AuditDeps,
-  { position, hash, log, merchant }: z.output<typeof VerifyParameters>,
+  deps: AuditDeps,
+  { manifest, position, hash, log, merchant }: z.output<typeof VerifyParameters>,
 ): Promise<KeptHead | undefined> => {
+  if (manifest !== undefined) return headOfManifest(deps, manifest);
+  const { store } = deps;
   if (position === undefined || hash === undefined) return undefined;
   const isOfThisLog = log === (await logIdOf(store));
   return { position: isOfThisLog ? store.positionOf(position) : position, hash, log, merchant };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import {
   asNumber,
   merchantParameter,
@@ -97,7 +98,25 @@ export const ExplainParameters = parameters({
   })
   .refine(namesOneMoment, TWO_MOMENTS);
 
+const manifestIn = (text: string): unknown => {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+};
+
 export const VerifyParameters = parameters({
+  manifest: parameterText()
+    .transform(manifestIn)
+    .refine((read) => manifestShape.safeParse(read).success, 'must be a manifest in base64url')
+    .transform((read) => read as Manifest)
+    .optional()
+    .meta({
+      type: 'string',
+      description:
+        'The manifest of an earlier export, in base64url: the log must still hold its head. It is used in place of `position` and the others.',
+    }),
   position: position(NO_EVENTS_POSITION)
     .optional()
     .describe('With `hash`: the head of an earlier export, which the log must still hold.'),

@@ -1,6 +1,7 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
 import { findingOf, judgeBreaks, type LogBreak } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
+import { type Manifest, NOT_GOOD } from '../shared/event-store/manifest.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
 import { breakAt } from '../shared/event-store/verify-chain.ts';
@@ -48,6 +49,8 @@ export type KeptHead = {
   log?: string | undefined;
   /** Undefined for an export of all merchants. */
   merchant?: string | undefined;
+  /** Of a whole manifest: the rest of its head, and whether the sealing key signed it. */
+  whole?: { head: NonNullable<Manifest['head']>; signature: 'GOOD' | 'NOT_GOOD' | 'NONE' };
 };
 
 type Scope = { logId: string; only: string | undefined };
@@ -57,6 +60,7 @@ const CHANGED = 'its hash is not the one that was exported: the log was rewritte
 const CUT = 'the log does not hold it any more: events were cut off';
 
 const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefined => {
+  if (kept.whole?.signature === 'NOT_GOOD') return NOT_GOOD;
   if (kept.log === undefined) return 'the kept head does not name the log that it is of';
   if (kept.log !== logId) return `the kept head is of another log (${kept.log}, not ${logId})`;
   if (only === undefined || kept.merchant === only) return undefined;
@@ -75,17 +79,24 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
     compare: (form: StoredForm): string | undefined => {
       if (kept === undefined || form.position !== kept.position) return undefined;
       isMet = true;
-      found = kept.hash === form.hash || kept.hash === form.logHash;
+      const { hash, stream, revision } = kept.whole?.head ?? form;
+      const isSame = hash === form.hash && stream === form.stream && revision === form.revision;
+      found = isSame && (kept.hash === form.hash || kept.hash === form.logHash);
       return found || !proves ? undefined : CHANGED;
     },
     missing: (): LogBreak | undefined =>
       isMet || !proves ? undefined : breakAt({ ...kept, stream: '', revision: 0 }, CUT),
     result: (): KeptHeadFound | undefined => {
       if (kept === undefined) return undefined;
-      const { position } = kept;
-      return found || reason === undefined
-        ? { position, found }
-        : { position, found, notComparable: reason };
+      const { position, whole } = kept;
+      const signature = whole && { signature: whole.signature };
+      const isProven = found && reason !== NOT_GOOD;
+      return {
+        position,
+        found,
+        ...signature,
+        ...(!isProven && reason && { notComparable: reason }),
+      };
     },
   };
 };

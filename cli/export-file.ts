@@ -1,6 +1,5 @@
 /** Reads an export and its manifest, which kept elsewhere shows a cut or rewritten log later. */
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
-import { z } from 'zod';
 import {
   type Completeness,
   type ExportLine,
@@ -11,6 +10,7 @@ import {
 import { unreadableReason } from '../shared/event-store/breaks.ts';
 import { GENESIS_HASH } from '../shared/event-store/chain.ts';
 import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
+import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import {
   hashReason,
   logReason,
@@ -21,47 +21,6 @@ import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seal
 import { sumsOver } from '../shared/event-store/verify-sums.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
 import { CommandFailed } from './output.ts';
-
-const hash = z.string().regex(/^[0-9a-f]{64}$/);
-
-/** The manifest of an export, version 1 (docs/audit.md). */
-export const manifestShape = z.strictObject({
-  format: z.literal('payments-export'),
-  version: z.literal(1),
-  exportedAt: z.string(),
-  /** The log's id; left out by earlier versions. */
-  log: z.string().optional(),
-  /** Left out in an export for all merchants. */
-  merchantId: z.string().optional(),
-  range: z.strictObject({
-    paymentId: z.string().optional(),
-    from: z.string().optional(),
-    to: z.string().optional(),
-  }),
-  /** A `range` may begin in the middle of a stream. */
-  completeness: z.enum(['log', 'streams', 'range']),
-  guarantee: z.enum(['log', 'sealed', 'stream']),
-  count: z.int().min(0),
-  first: z.strictObject({ position: z.string() }).nullable(),
-  head: z
-    .strictObject({
-      position: z.string(),
-      stream: z.string(),
-      revision: z.int(),
-      /** Empty where the last event is not of this service. */
-      hash: hash.or(z.literal('')),
-      logHash: hash.optional(),
-    })
-    .nullable(),
-  /** Streams that the store no longer held whole; left out where there are none. */
-  removed: z
-    .array(z.strictObject({ stream: z.string(), revision: z.int(), reason: z.string() }))
-    .optional(),
-  chain: hash,
-  bytes: z.int().min(0),
-  sha256: hash,
-});
-export type Manifest = z.infer<typeof manifestShape>;
 
 export const manifestFileOf = (file: string): string => `${file}.manifest.json`;
 

@@ -1,12 +1,13 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import { Command } from 'commander';
+import type { Manifest } from '../shared/event-store/manifest.ts';
 import { isMoment } from '../shared/http/date-time.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { failOnBreaks, headText } from './breaks.ts';
-import { orFail } from './client.ts';
+import { type Client, jsonOf, orFail } from './client.ts';
 import { manifestFileOf } from './export-file.ts';
 import { dataOption, type Format, formatOption, timeOrPosition, timeValue } from './options.ts';
-import { count, note, print, printJson } from './output.ts';
+import { CommandFailed, count, note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = {
@@ -29,6 +30,21 @@ const routeOf = (paymentId: string | undefined, { from, to }: Options): string =
   });
 };
 
+const NOT_SIGNED = 'the manifest is not signed, so a later change of it cannot be seen';
+
+/** An export without a signature proves less, and is better than none. */
+const signBy =
+  (client: Client) =>
+  async (manifest: Manifest): Promise<Manifest['signature']> => {
+    try {
+      return await jsonOf(client.post('/ops/v1/log/manifest', manifest));
+    } catch (error) {
+      if (!(error instanceof CommandFailed)) throw error;
+      note(`${NOT_SIGNED}: ${error.message}`);
+      return undefined;
+    }
+  };
+
 const exportEvents = async (paymentId: string | undefined, options: Options, command: Command) => {
   const { from, to, out } = options;
   if (paymentId !== undefined && (from ?? to) !== undefined)
@@ -44,7 +60,12 @@ const exportEvents = async (paymentId: string | undefined, options: Options, com
     ...(to !== undefined && { to }),
   };
   const body = response.body as unknown as AsyncIterable<Uint8Array>;
-  const { manifest, breaks } = await writeExport({ body, headers: response.headers }, out, range);
+  const { manifest, breaks } = await writeExport(
+    { body, headers: response.headers },
+    out,
+    range,
+    options.data === undefined ? signBy(client) : undefined,
+  );
   if (options.format === 'json') printJson(manifest);
   else {
     print(`${count(manifest.count, 'event')}, ${headText(manifest.head)}`);

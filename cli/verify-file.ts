@@ -8,12 +8,12 @@ import {
   type LogBreaks,
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
+import { hasGoodSignature, type Manifest, NOT_GOOD } from '../shared/event-store/manifest.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import {
   exportLines,
   lineCheck,
-  type Manifest,
   manifestFileOf,
   NOT_A_LINE,
   NOT_ITS_END,
@@ -35,6 +35,17 @@ export type FileVerification = {
   sealed?: SealsFound;
 };
 
+const HEAD_FIELDS = ['position', 'stream', 'revision', 'hash', 'logHash'] as const;
+
+/** Else an edited manifest would spare a whole log the check of its seals. */
+const completenessReason = ({ merchantId, range, completeness }: Manifest): string | undefined => {
+  if (Object.keys(range).length > 0) return undefined;
+  const expected = merchantId === undefined ? 'log' : 'streams';
+  return completeness === expected
+    ? undefined
+    : `the manifest names no range, and says that it is complete as ${completeness}`;
+};
+
 const wholeReason = (seen: Scan, manifest: Manifest): string | undefined => {
   if (seen.lines < manifest.count)
     return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;
@@ -45,11 +56,11 @@ const wholeReason = (seen: Scan, manifest: Manifest): string | undefined => {
     return 'the bytes of the file are not those that were exported';
   const { last } = seen;
   const { head } = manifest;
-  const isHead =
-    last?.position === head?.position &&
-    last?.hash === head?.hash &&
-    last?.logHash === head?.logHash;
-  return isHead ? undefined : 'it is not the head that the manifest names';
+  const isHead = HEAD_FIELDS.every((field) => last?.[field] === head?.[field]);
+  if (!isHead) return 'it is not the head that the manifest names';
+  if (seen.first?.position !== manifest.first?.position)
+    return 'the first line is not the one that the manifest names';
+  return completenessReason(manifest);
 };
 
 const breakAtLine = (line: number, read: ExportLine | undefined, reason: string): FileBreak => {
@@ -65,6 +76,7 @@ const scan = async (file: string, manifest: Manifest, publicKey: string | undefi
   const { met, note, pass } = meetBreaks<FileBreak>();
   const sha256 = createHash('sha256');
   const seen = { lines: 0, events: 0, bytes: 0, firstSealLine: 0 };
+  let first: ExportLine | undefined;
   let last: ExportLine | undefined;
   const lines = exportLines(file, (chunk) => {
     sha256.update(chunk);
@@ -76,6 +88,7 @@ const scan = async (file: string, manifest: Manifest, publicKey: string | undefi
       note(breakAtLine(seen.lines, read, NOT_A_LINE));
       break;
     }
+    first ??= read;
     last = read;
     if (seen.firstSealLine === 0 && read.stream === SEALS_STREAM) seen.firstSealLine = seen.lines;
     const reason = check.reasonFor(read);
@@ -89,7 +102,9 @@ const scan = async (file: string, manifest: Manifest, publicKey: string | undefi
     ...seen,
     sha256: sha256.digest('hex'),
     chain: check.chain(),
+    first,
     last,
+    keys: check.seals.keys(),
     sealed: check.seals.found(),
     /** The first seal, where the trusted key made none of them. */
     untrusted: check.seals.missing(),
@@ -98,7 +113,8 @@ const scan = async (file: string, manifest: Manifest, publicKey: string | undefi
 };
 
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
-  const reason = wholeReason(seen, manifest);
+  const isSigned = manifest.signature === undefined || hasGoodSignature(manifest, seen.keys);
+  const reason = isSigned ? wholeReason(seen, manifest) : NOT_GOOD;
   if (reason !== undefined) return breakAtLine(seen.lines, seen.last, reason);
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };

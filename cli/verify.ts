@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
 import { findingOf } from '../shared/event-store/breaks.ts';
+import { NOT_GOOD } from '../shared/event-store/manifest.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import {
   acknowledgeBreaks,
@@ -114,6 +115,7 @@ const show = (verification: Verification, { format }: Options): void => {
     );
   }
   const kept = 'keptHead' in verification ? verification.keptHead : undefined;
+  if (kept?.signature === 'NOT_GOOD') throw new CommandFailed(NOT_GOOD, 3);
   if (finding === 'NOT_COMPARABLE')
     throw new CommandFailed(
       `not comparable: ${kept?.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
@@ -122,23 +124,25 @@ const show = (verification: Verification, { format }: Options): void => {
   const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';
   print(`${firstLine(finding, verification)}${proves}`);
   if (kept?.found === true)
-    print(`kept head  #${kept.position} found: the log holds it as exported`);
+    print(
+      `kept head  #${kept.position} found: the log holds it as exported${kept.signature === 'NONE' ? '; the manifest is not signed' : ''}`,
+    );
   const sealed = 'sealed' in verification ? verification.sealed : undefined;
   if (sealed !== undefined) print(...sealsLines(sealed));
   if (breaks !== undefined) printAcknowledged(breaks);
 };
 
-const keptHeadIn = (file: string): Record<string, string | undefined> => {
-  const { head, log, merchantId } = readManifest(file);
-  if (head === null)
+/** The whole of it: the service checks its signature, and compares each field of its head. */
+const manifestIn = (file: string): string => {
+  const manifest = readManifest(file);
+  if (manifest.head === null)
     throw new CommandFailed(`${file} is of an empty export: it has no head to compare with`);
-  const { position, logHash, hash } = head;
-  return { position, hash: logHash ?? hash, log, merchant: merchantId };
+  return Buffer.from(JSON.stringify(manifest)).toString('base64url');
 };
 
 const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVerification> => {
   const client = await auditClient(merchant, data);
-  const kept = manifest === undefined ? {} : keptHeadIn(manifest);
+  const kept = manifest === undefined ? {} : { manifest: manifestIn(manifest) };
   return resultOf(client.get(pathOf('/audit/v1/verify', kept), AS_STREAM), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',

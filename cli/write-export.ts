@@ -20,8 +20,9 @@ import {
   type LogBreaks,
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
+import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
-import { lineCheck, type Manifest, manifestFileOf, manifestShape } from './export-file.ts';
+import { lineCheck, manifestFileOf } from './export-file.ts';
 import { CommandFailed } from './output.ts';
 
 type Written = {
@@ -34,6 +35,9 @@ type Written = {
 };
 
 type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
+
+/** Undefined where the service cannot. */
+type Sign = (manifest: Manifest) => Promise<Manifest['signature']>;
 
 const writeAll = async ({ body, headers }: Incoming, handle: FileHandle): Promise<Written> => {
   const sha256 = createHash('sha256');
@@ -141,9 +145,12 @@ export const writeExport = async (
   incoming: Incoming,
   out: string,
   range: Manifest['range'],
+  sign: Sign = async () => undefined,
 ): Promise<{ manifest: Manifest; breaks: LogBreaks }> => {
   const written = await writeDraft(incoming, out);
-  const manifest = manifestOf(written, range, incoming.headers);
+  const unsigned = manifestOf(written, range, incoming.headers);
+  const signature = await sign(unsigned);
+  const manifest = { ...unsigned, ...(signature && { signature }) };
   // Before the file: after a crash in between there is no export without its kept head.
   await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);
   renameSync(draftOf(out), out);

@@ -56,11 +56,11 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: (breaks, events) => {
+    onVerified: (breaks, over) => {
       const [broken] = breaks.named;
       if (broken !== undefined) logBreak(log, broken);
-      metrics.chainVerified(broken === undefined);
-      void verified.note({ faults: faultsOfBreaks(breaks, events), broken });
+      void verified.note({ faults: faultsOfBreaks(breaks, over), broken });
+      metrics.chainVerified(verified.now().standing === undefined);
     },
   });
   registerConsole(app, config.tokens.merchantClaims);

@@ -45,7 +45,7 @@ const isoOf = (ms: number): string => new Date(ms).toISOString();
 const withStanding = (record: CheckRecord): CheckRecord => {
   const { broken, lastRunMs } = record;
   if (broken === undefined || record.standing !== undefined) return record;
-  const known = faultsOfBreaks({ count: 1, named: [broken] }, 0);
+  const known = faultsOfBreaks({ count: 1, named: [broken] }, [0]);
   return { ...record, standing: { ...known, since: isoOf(lastRunMs) } };
 };
 
@@ -60,13 +60,13 @@ export const parseCheckRecord = (text: string | undefined): CheckRecord => {
 
 export const faultsOfBreaks = (
   { count, named }: Pick<LogBreaks, 'count' | 'named'>,
-  events: number,
+  over: Faults['over'],
 ): Faults => {
   const [first] = named;
   const where = first && `${first.stream} at revision ${first.revision}, ${first.reason}`;
   const many = count > 1 ? ` in ${count} places, first` : '';
   const what = `The event log is not as it was written${many}: ${where ?? 'its first break is not known'}`;
-  return { count, keys: named.map(breakKeyOf), what, over: [events] };
+  return { count, keys: named.map(breakKeyOf), what, over };
 };
 
 /** Another fault than those that stood begins a new time, so that an acknowledgement is not of it. */
@@ -76,7 +76,7 @@ export const standingAfter = (
   now: string,
 ): Standing | undefined => {
   if (before === undefined) return found.count === 0 ? undefined : { ...found, since: now };
-  const isLess = found.over.some((much, at) => much < (before.over[at] ?? 0));
+  const isLess = before.over.some((much, at) => (found.over[at] ?? 0) < much);
   if (found.count === 0) return isLess ? before : undefined;
   const isKnown =
     found.count <= before.count && found.keys.every((key) => before.keys.includes(key));

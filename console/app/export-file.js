@@ -22,9 +22,9 @@ const sha256Of = async (bytes) => {
 /**
  * The file of an export and the text of its manifest. A line that names a break is no event and stays out.
  * Throws SyntaxError where a line is no JSON.
- * @type {(received: Uint8Array<ArrayBuffer>, about: { paymentId: string, headers: Headers, exportedAt: string }) => Promise<{ bytes: Uint8Array<ArrayBuffer>, manifest: string }>}
+ * @type {(received: Uint8Array<ArrayBuffer>, about: { paymentId: string, headers: Headers, exportedAt: string, sign?: (manifest: object) => Promise<unknown> }) => Promise<{ bytes: Uint8Array<ArrayBuffer>, manifest: string }>}
  */
-export const exportFiles = async (received, { paymentId, headers, exportedAt }) => {
+export const exportFiles = async (received, { paymentId, headers, exportedAt, sign }) => {
   const texts = new TextDecoder()
     .decode(received)
     .split('\n')
@@ -50,5 +50,6 @@ export const exportFiles = async (received, { paymentId, headers, exportedAt }) 
     bytes: bytes.length,
     sha256: await sha256Of(bytes),
   };
-  return { bytes, manifest: `${JSON.stringify(manifest, null, 2)}\n` };
+  const signature = await sign?.(manifest);
+  return { bytes, manifest: `${JSON.stringify({ ...manifest, signature }, null, 2)}\n` };
 };

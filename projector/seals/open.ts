@@ -6,6 +6,7 @@
 import type { KeyObject } from 'node:crypto';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import { type Manifest, signatureOf } from '../../shared/event-store/manifest.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { type HeadFile, keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
 import type { Config } from '../../shared/runtime/config.ts';
@@ -43,6 +44,8 @@ type OpenSealer = {
 export type OpenedSealer = Sealer & {
   publicKey: string | undefined;
   keptHeads(): HeadFile | undefined;
+  /** Undefined where this process has no key. */
+  signManifest?(manifest: Manifest): NonNullable<Manifest['signature']>;
   running?: RunningHash;
 };
 
@@ -95,7 +98,8 @@ const startOver = (
     : undefined;
   const own = { store, source, privateKey, promised, keep, logger: log };
   const sealer = startSealer({ ...own, eventsMax, everyMs });
-  return { ...sealer, publicKey, keptHeads: () => keptHeads(place) };
+  const signManifest = (manifest: Manifest) => signatureOf(privateKey, manifest);
+  return { ...sealer, publicKey, keptHeads: () => keptHeads(place), signManifest };
 };
 
 const openStored = async (options: OpenSealer, place: KeyPlace): Promise<OpenedSealer> => {

@@ -1,3 +1,7 @@
+import { hash } from 'node:crypto';
+import { LINES_START, LOG_HEADER } from '../../audit/export-lines.ts';
+import type { Manifest } from '../../shared/event-store/manifest.ts';
+import { NDJSON } from '../../shared/http/server/streams.ts';
 import {
   CREATE,
   example,
@@ -8,6 +12,7 @@ import {
   smallest,
   type Target,
   to,
+  tokenOf,
 } from './run.ts';
 
 const readings = (paymentId?: string): Target[] => [
@@ -81,6 +86,27 @@ const FOREIGN_BREAK = {
   note: 'TICKET-17: written by a test client',
 };
 
+const EMPTY_EXPORT: Manifest = {
+  format: 'payments-export',
+  version: 1,
+  exportedAt: '2026-01-01T12:00:00.000Z',
+  range: {},
+  completeness: 'log',
+  guarantee: 'log',
+  count: 0,
+  first: null,
+  head: null,
+  chain: LINES_START,
+  bytes: 0,
+  sha256: hash('sha256', ''),
+};
+/** Each folder has a log of its own. */
+const nameLog: Step = async (app) => {
+  const authorization = `Bearer ${await tokenOf('auditor')}`;
+  const lines = await app.inject({ url: LOG.url, headers: { accept: NDJSON, authorization } });
+  EMPTY_EXPORT.log = String(lines.headers[LOG_HEADER]);
+};
+
 const OPERATING: Step[] = [
   { faults: { execute: lost, lookUp: lost, fence: lost } },
   [CREATE, undefined, { body: smallest(), token, as: 'lost' }],
@@ -108,6 +134,10 @@ const OPERATING: Step[] = [
   [to('logStatus'), 'Not verified yet'],
   [to('acknowledgeBreak'), 'A note is missing', { body: {} }],
   [to('acknowledgeBreak'), 'Acknowledged', { body: FOREIGN_BREAK }],
+  [to('signManifest'), 'Of another log', { body: EMPTY_EXPORT }],
+  nameLog,
+  [to('signManifest'), 'Signed', { body: EMPTY_EXPORT }],
+  [to('signManifest'), 'No manifest', { body: {} }],
   [to('compareReadModels'), 'Nothing differs'],
   [to('rebuildProjections'), 'Begun'],
 ];

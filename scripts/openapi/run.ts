@@ -118,7 +118,7 @@ export const REJECTIONS: readonly Step[] = [
   ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
 ];
 
-const tokenOf = async (name: string): Promise<string> => {
+export const tokenOf = async (name: string): Promise<string> => {
   const [merchantId, scope, subject]: Token = TOKENS[name] ?? [name, EVERY_SCOPE];
   const signer = { algorithm: SECRET_ALGORITHM, key: await importSecret(SECRET) } as const;
   const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope, subject };

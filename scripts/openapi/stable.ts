@@ -5,8 +5,9 @@ const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const KEYED_HASH = '(?<="(?:fingerprint|keyHash)":")[\\w-]{43}(?=")';
 const WHOLE = `(?<![0-9A-Za-z])(?:[0-9a-f]{64}|${UUID}|[0-9A-HJKMNP-TV-Z]{26})(?![0-9A-Za-z])`;
 /** Each folder makes its own sealing key. */
+const SIGNATURE = '(?<="(?:publicKey|value)":")[\\w-]{43,86}(?=")';
 const KEY_ID = '(?<="(?:trustedKeyId|keyId)":")[0-9a-f]{16}(?=")';
-const EVERY_ID = new RegExp(`${KEYED_HASH}|${KEY_ID}|${WHOLE}`, 'g');
+const EVERY_ID = new RegExp(`${KEYED_HASH}|${KEY_ID}|${SIGNATURE}|${WHOLE}`, 'g');
 const NO_HASH = '0'.repeat(64);
 const EVERY_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 /** A signing secret depends on the endpoint's id; this one is of the specification. */

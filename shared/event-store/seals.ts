@@ -81,7 +81,7 @@ export const makeRotation = (oldKey: KeyObject, newKey: KeyObject, head: Signed)
   };
 };
 
-const isSigned = (text: Buffer, publicKey: string, signature: string): boolean => {
+export const isSigned = (text: Buffer, publicKey: string, signature: string): boolean => {
   try {
     const jwk = { kty: 'OKP', crv: 'Ed25519', x: publicKey };
     const key = createPublicKey({ key: jwk, format: 'jwk' });

@@ -115,6 +115,11 @@ export const sealsCheck = (against: SealsAgainst) => {
       ...(last && { position: last.seal.position, keyId: keyIdOf(last.key) }),
       ...(trusted !== undefined && { trustedKeyId: keyIdOf(trusted) }),
     }),
+    /** Of the seals, and the trusted one; undefined for none. */
+    keys: (): string[] | undefined => {
+      const known = trusted === undefined ? [...keys] : [trusted, ...keys];
+      return known.length === 0 ? undefined : known;
+    },
     reasonFor: (form: Form): string | undefined => {
       read += 1;
       const seal = sealIn(form);

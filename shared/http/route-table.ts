@@ -80,6 +80,7 @@ const TABLE = {
   compareReadModels: ['POST /ops/v1/projections/compare', 'ops:admin', 'projector'],
   logStatus: ['GET /ops/v1/log', 'ops:admin', 'projector'],
   acknowledgeBreak: ['POST /ops/v1/log/acknowledge', 'ops:admin', 'projector'],
+  signManifest: ['POST /ops/v1/log/manifest', 'audit:read', 'projector'],
   listTopics: ['GET /ops/v1/topics', 'ops:admin', 'projector'],
   readTopic: ['GET /ops/v1/topics/:topic/messages', 'ops:admin', 'projector'],
   listRelayParked: ['GET /ops/v1/topics/parked', 'ops:admin', 'projector'],

@@ -59,11 +59,11 @@ describe(`L3: an export (seed ${seed})`, () => {
     if (last === undefined) throw new Error('an export without lines');
     const cut = `${lines.join('\n')}\n`;
     writeFileSync(file, cut);
-    const { position, hash, logHash, chain } = last;
+    const { position, stream, revision, hash, logHash, chain } = last;
     const fitted = {
       ...manifest,
       count: 35,
-      head: { ...manifest.head, position, hash, logHash },
+      head: { position, stream, revision, hash, logHash },
       chain,
       bytes: Buffer.byteLength(cut),
       sha256: createHash('sha256').update(cut).digest('hex'),

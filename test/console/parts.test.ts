@@ -5,7 +5,6 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JWTPayload } from 'jose';
 import { breakLine, exportLine, LINES_START } from '../../audit/export-lines.ts';
-import { manifestShape } from '../../cli/export-file.ts';
 import { followToResult } from '../../console/app/api.js';
 import { exportFiles } from '../../console/app/export-file.js';
 import {
@@ -21,6 +20,7 @@ import { headOf } from '../../console/app/pages/verify.js';
 import { placeOf } from '../../console/app/router.js';
 import { claimsOf, mayUse } from '../../console/app/session.js';
 import { byHand, stepBefore } from '../../console/app/timeline.js';
+import { manifestShape } from '../../shared/event-store/manifest.ts';
 import { principalOf, SCOPES } from '../../shared/http/auth/principal.ts';
 import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';

@@ -161,7 +161,7 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     expect(await finding.innerText()).toMatch(/^✕ BROKEN: 1 break in \d+ events, up to #\d+$/);
     const main = await page.locator('main').innerText();
     expect(main).not.toContain('nothing can be taken out');
-    expect(main).toMatch(/The last event that was read: #\d+, with the log hash [0-9a-f]{64}/);
+    expect(main).toMatch(/Head: #\d+ [0-9a-f]{64}/);
     expect(await page.evaluate(BEYOND_THE_PAGE)).toBe(0);
     await page.click('.broken a');
     await page.waitForURL(new RegExp(`${changed}.revision=3$`));

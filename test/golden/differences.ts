@@ -50,6 +50,12 @@ export const DIFFERENCES: readonly Difference[] = [
     reason: 'A log whose chain holds, and of which an event cannot be read, is INCOMPLETE.',
   },
   {
+    names: /^docs\/openapi-audit\.json$/,
+    from: /^ {4}"\/ops\/v1\/log\/manifest": \{\n(?: {6}.*\n)* {4}\},\n|^ {6}"(ExportManifest|ManifestSignature)": \{\n(?: {8}.*\n)* {6}\},\n|^ {10}\{\n {12}"name": "manifest",\n(?: {12}.*\n)* {10}\},\n|,\n {10}"signature": \{\n(?: {12}.*\n)* {10}\}/gm,
+    to: '',
+    reason: 'The manifest of an export is signed, and a verification takes it whole.',
+  },
+  {
     names: /^cli\/verify-file$/,
     from: /,\n {2}"finding": "INTACT"/,
     to: '',
@@ -57,7 +63,7 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     names: /^parked\/cli\/verify-file$/,
-    from: /^[^]+$/,
+    from: /^[\s\S]+$/,
     to: '',
     reason: 'An export with an event that cannot be read was intact, and is INCOMPLETE.',
   },

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 const DAY_MS = 86_400_000;
 const CHANGED = { position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' };
-const INTACT = { faults: faultsOfBreaks({ count: 0, named: [] }, 6) };
+const INTACT = { faults: faultsOfBreaks({ count: 0, named: [] }, [6, 0]) };
 
 let log: LogUnderTest;
 let clock: ManualClock;
@@ -132,7 +132,7 @@ test('a break that could not be kept counts until a later verification is kept',
   now = 2;
   const broken = { position: '4', stream: 'payment-pay_1', revision: 3, reason: 'another hash' };
   document.failSaves(1);
-  await own.note({ faults: faultsOfBreaks({ count: 1, named: [broken] }, 6), broken });
+  await own.note({ faults: faultsOfBreaks({ count: 1, named: [broken] }, [6, 0]), broken });
   await own.load();
   expect(own.now()).toMatchObject({ lastOkMs: 0, lastRunMs: 2, broken });
   now = 3;
@@ -143,7 +143,7 @@ test('a break that could not be kept counts until a later verification is kept',
 
 test('with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
   const running = start(0);
-  running.note({ count: 1, named: [CHANGED] }, 36);
+  running.note({ count: 1, named: [CHANGED] }, [36, 0]);
   await until('noted', () => lines.length === 1);
   expect(lines[0]).toMatchObject({ level: 'error', fields: { reason: 'changed' } });
   expect(await running.gauge('payments_log_broken')).toBe(1);
@@ -153,7 +153,7 @@ test('with 0 nothing runs by itself, and what a person finds is noted all the sa
 
 test('what was noted is kept when a stop has ended', async () => {
   const running = start(0);
-  running.note({ count: 1, named: [CHANGED] }, 36);
+  running.note({ count: 1, named: [CHANGED] }, [36, 0]);
   await running.stop();
   const kept = await fileDocument(`${log.folder}/log-verification.json`).load();
   expect(kept?.text).toContain('payment-pay_3');

@@ -10,9 +10,10 @@ import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../audit/export-lines.
 import { logLines } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
 import { type KeptHead, verifyLogForms } from '../../audit/verification.ts';
-import { type Manifest, manifestFileOf } from '../../cli/export-file.ts';
+import { manifestFileOf } from '../../cli/export-file.ts';
 import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
+import type { Manifest } from '../../shared/event-store/manifest.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';

@@ -1,6 +1,6 @@
 /** A payment: its whole history, what was true at any revision, and what would be allowed now. */
 import { useEffect, useState } from 'preact/hooks';
-import { download, useAsk, useAttempt } from '../api.js';
+import { download, send, useAsk, useAttempt } from '../api.js';
 import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { exportFiles } from '../export-file.js';
@@ -33,6 +33,12 @@ const saveFile = (name, content) => {
   URL.revokeObjectURL(address);
 };
 
+/** Undefined where the service has no sealing key. @param {object} manifest */
+const sign = async (manifest) => {
+  const outcome = await send('/ops/v1/log/manifest', manifest);
+  return outcome.ok ? outcome.value : undefined;
+};
+
 /** @param {{ paymentId: string, path: string }} props */
 const Download = ({ paymentId, path }) => {
   const { problem, attempt } = useAttempt();
@@ -41,7 +47,8 @@ const Download = ({ paymentId, path }) => {
     const received = await attempt(download(path));
     if (received === undefined) return;
     const file = `${paymentId}.jsonl`;
-    const about = { paymentId, headers: received.headers, exportedAt: new Date().toISOString() };
+    const exportedAt = new Date().toISOString();
+    const about = { paymentId, headers: received.headers, exportedAt, sign };
     const { bytes, manifest } = await exportFiles(received.bytes, about);
     saveFile(`${file}.manifest.json`, manifest);
     saveFile(file, bytes);

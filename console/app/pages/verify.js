@@ -25,6 +25,7 @@ const GUARANTEES = {
 /** @type {Readonly<Record<string, string>>} a finding without words of its own is said as it is */
 const FINDINGS = {
   INTACT: 'intact',
+  INCOMPLETE: 'INCOMPLETE: the chain holds',
   NOT_COMPARABLE: 'no break, but the kept head proves nothing about it',
 };
 
@@ -42,7 +43,13 @@ export const headOf = (text) => {
   };
 };
 
-/** @param {{ choose: (head: Head | undefined) => void }} props */
+/** In base64url, as the route takes it. @param {string} text */
+const parameterOf = (text) =>
+  btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_');
+
+/** @param {{ choose: (kept: { manifest: string } | undefined) => void }} props */
 const KeptHead = ({ choose }) => {
   const [said, setSaid] = useState('');
   /** @param {{ currentTarget: HTMLInputElement }} change */
@@ -52,8 +59,9 @@ const KeptHead = ({ choose }) => {
     setSaid('');
     if (file === undefined) return;
     try {
-      const head = headOf(await file.text());
-      choose(head);
+      const text = await file.text();
+      const head = headOf(text);
+      choose({ manifest: parameterOf(text) });
       setSaid(
         `The log must still hold #${head.position} with the hash ${head.hash.slice(0, 12)}….`,
       );
@@ -64,7 +72,7 @@ const KeptHead = ({ choose }) => {
     }
   };
   return html`<p><label>Compare with a head that you kept: <input type="file" accept=".json" onChange=${read} /></label></p>
-    <p class="hint">A manifest of an earlier export. The file is read here and is not sent; only its position and hash are.</p>
+    <p class="hint">A manifest of an earlier export. The service checks its signature and looks for its head.</p>
     <p role="status">${said}</p>`;
 };
 
@@ -101,7 +109,7 @@ const Result = ({ result }) => {
     ${breaks.count > 1 && html`<${Breaks} title=${`Breaks: ${counted(breaks.count)}`} breaks=${breaks.named} />`}
     ${breaks.acknowledged.length > 0 && html`<${Breaks} title="Acknowledged" breaks=${breaks.acknowledged} />`}
     ${ok && html`<p>${GUARANTEES[guarantee]}</p>`}
-    ${head !== null && html`<p>The last event that was read: <a href=${SOURCE}>#${head.position}</a>, ${head.logHash === undefined ? 'with its own hash' : 'with the log hash'} <code>${head.logHash ?? head.hash}</code></p>`}
+    ${head !== null && html`<p>${head.logHash === undefined ? 'Last event' : 'Head'}: <a href=${SOURCE}>#${head.position}</a> <code>${head.logHash ?? head.hash}</code></p>`}
     <dl class="figures">
       ${keptHead && html`<${Fact} name="Kept head" href=${SOURCE} isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}
       ${
@@ -119,12 +127,12 @@ const Result = ({ result }) => {
 };
 
 export const VerifyPage = () => {
-  const [head, setHead] = useState(/** @type {Head | undefined} */ (undefined));
+  const [kept, setKept] = useState(/** @type {{ manifest: string } | undefined} */ (undefined));
   /** @type {ReturnType<typeof useRun<Verification, Progress>>} */
-  const { isRunning, progress, result, problem, start } = useRun(pathOf('/audit/v1/verify', head));
+  const { isRunning, progress, result, problem, start } = useRun(pathOf('/audit/v1/verify', kept));
   return html`<h1>Verify the whole log</h1>
     <p>Every hash, every link, every sum and every seal, from the first event to the last.</p>
-    <${KeptHead} choose=${setHead} />
+    <${KeptHead} choose=${setKept} />
     <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Verify</button></p>
     ${
       isRunning &&

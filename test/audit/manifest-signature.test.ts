@@ -1,0 +1,176 @@
+/** Gaps §25: what the first word of a verification says, and what a manifest may declare. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { NOT_GOOD } from '../../shared/event-store/manifest.ts';
+import { runCli } from '../support/cli.ts';
+import { type InProcess, openInProcess, SECRET, token } from '../support/in-process.ts';
+import { openRows, rewritten } from '../support/tampering.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const FROM_A_CAPTURE = (text: string) => text.replace('"PaymentCaptured"', '"PaymentCapturedd"');
+
+let service: InProcess;
+let env: Record<string, string>;
+let rows: ReturnType<typeof openRows>;
+let out: string;
+
+const cli = (...args: string[]) => runCli(args, env);
+const isBroken = async () => {
+  const { text } = await service.ask('GET', '/metrics');
+  return /^payments_log_broken (\d)$/m.exec(text)?.[1];
+};
+const reasons = async () => {
+  const { stdout } = await cli('attention', '--format', 'json');
+  return JSON.parse(stdout).map(({ reason }: { reason: string }) => reason);
+};
+const manifest = () => JSON.parse(readFileSync(`${out}.manifest.json`, 'utf8'));
+const edit = (change: object) =>
+  writeFileSync(`${out}.manifest.json`, JSON.stringify({ ...manifest(), ...change }));
+
+/** Captures of another payment than the last one, with every hash after it made right. */
+const rewrite = (change: (text: string) => string) => {
+  const { rows: stored } = openRowsAgain();
+  const at = stored.findIndex(({ text }) => JSON.parse(text).type === 'PaymentCaptured');
+  rows.write(rewritten(stored, at, change));
+};
+const openRowsAgain = () => {
+  rows?.close();
+  rows = openRows(`${service.dataDir}/events.sqlite`);
+  return rows;
+};
+
+beforeAll(async () => {
+  service = await openInProcess();
+  for (let n = 0; n < 3; n += 1) await service.create({ captureNow: true });
+  env = { PAYMENTS_URL: await service.listen(), JWT_SECRET: SECRET };
+  out = join(temporaryFolder().path, 'kept.jsonl');
+});
+afterAll(() => {
+  rows?.close();
+  return service?.[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  expect((await cli('export', '--out', out, '--force')).stderr).toMatch(/^Keep /);
+});
+
+test('the head that verify, export and the manifest name is the log hash at a position', async () => {
+  const { position, logHash } = manifest().head;
+  const named = `head #${position} ${logHash}`;
+  expect((await cli('verify', '--file', out)).stdout).toMatch(
+    new RegExp(`^intact {2}\\d+ events, ${named}\n`),
+  );
+  const { json } = await service.ask('GET', '/audit/v1/verify', undefined, {
+    token: await token('*', 'audit:read'),
+  });
+  const head = json.head as { position: string; logHash: string };
+  const [first] = (await cli('verify', '--all')).stdout.split('\n');
+  expect(first).toMatch(/^intact {2}\d+ events, head #\d+ [0-9a-f]{64} {2}\(one chain/);
+  expect(Number(head.position)).toBeGreaterThan(Number(position));
+});
+
+describe('a manifest that was edited', () => {
+  test.each<[string, () => object]>([
+    ['the time', () => ({ exportedAt: '2020-01-01T00:00:00.000Z' })],
+    ['the range', () => ({ range: { from: '0' } })],
+    ['the completeness', () => ({ completeness: 'range' })],
+    ['the hash of the last event', () => ({ head: { ...manifest().head, hash: 'b'.repeat(64) } })],
+    ['the log hash', () => ({ head: { ...manifest().head, logHash: 'b'.repeat(64) } })],
+    ['the position', () => ({ head: { ...manifest().head, position: '1' } })],
+    ['the first position', () => ({ first: { position: '2' } })],
+  ])(
+    'in %s has no good signature: exit code 3, and nothing else changes',
+    async (_what, change) => {
+      edit(change());
+      for (const against of [
+        ['--all', '--manifest', `${out}.manifest.json`],
+        ['--file', out],
+      ]) {
+        const { code, stdout, stderr } = await cli('verify', ...against);
+        expect([code, stderr]).toEqual([3, expect.stringContaining(NOT_GOOD)]);
+        expect(stdout).not.toMatch(/^intact/);
+      }
+      expect([await isBroken(), await reasons()]).toEqual(['0', []]);
+    },
+  );
+
+  test('and has no signature any more is still held to its range', async () => {
+    edit({ completeness: 'range', signature: undefined });
+    expect(await cli('verify', '--file', out)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('the manifest names no range'),
+    });
+  });
+
+  test('is not signed again: the log has to hold its head', async () => {
+    const { signature: _, ...unsigned } = manifest();
+    const forged = { ...unsigned, head: { ...unsigned.head, logHash: 'b'.repeat(64) } };
+    const asking = { token: await token('*', 'audit:read') };
+    const sign = (body: object) => service.ask('POST', '/ops/v1/log/manifest', body, asking);
+    expect((await sign(unsigned)).status).toBe(200);
+    const refused = await sign(forged);
+    expect([refused.status, refused.json.details]).toEqual([
+      422,
+      ['the log does not hold the head of the manifest'],
+    ]);
+  });
+});
+
+describe('a rewritten log whose every hash is right', () => {
+  const dearer = (text: string) => text.replace(/"correlationId":"./, '"correlationId":"x');
+
+  test('is declared broken by a signed manifest, until the same check finds it no more', async () => {
+    const kept = `${out}.manifest.json`;
+    rewrite(dearer);
+    expect(await cli('verify', '--all', '--manifest', kept)).toMatchObject({
+      code: 3,
+      stdout: expect.stringMatching(/^BROKEN {2}/),
+      stderr: expect.stringContaining('the log was rewritten'),
+    });
+    await until('it is kept', async () => (await reasons()).includes('LOG_BROKEN'));
+    expect(await isBroken()).toBe('1');
+    expect(await cli('verify', '--all')).toMatchObject({ code: 0 });
+    expect([await isBroken(), await reasons()]).toEqual(['1', ['LOG_BROKEN']]);
+    rows.restore();
+    expect(await cli('verify', '--all', '--manifest', kept)).toMatchObject({ code: 0 });
+    await until('it is kept', async () => (await reasons()).length === 0);
+    expect(await isBroken()).toBe('0');
+  });
+
+  test('is told to the one who compares a manifest without a signature, and to nobody else', async () => {
+    edit({ signature: undefined });
+    rewrite(dearer);
+    expect((await cli('verify', '--all', '--manifest', `${out}.manifest.json`)).code).toBe(3);
+    expect([await isBroken(), await reasons()]).toEqual(['0', []]);
+    rows.restore();
+  });
+});
+
+describe('an event that cannot be read, with its hashes right', () => {
+  test('makes the log, its payment and its export INCOMPLETE with exit code 3, and pages nobody', async () => {
+    rewrite(FROM_A_CAPTURE);
+    const incomplete = {
+      code: 3,
+      stdout: expect.stringMatching(/^INCOMPLETE {2}.*: 1 event cannot be read\n/),
+    };
+    expect(await cli('verify', '--all')).toMatchObject(incomplete);
+    expect((await cli('export', '--out', out, '--force')).code).toBe(3);
+    expect(await cli('verify', '--file', out)).toMatchObject(incomplete);
+    expect(await isBroken()).toBe('0');
+    expect(await reasons()).not.toContain('LOG_BROKEN');
+    rows.restore();
+  });
+});
+
+test('amounts above their intent, with every hash right, break an export as they break the log', async () => {
+  rewrite((text) => text.replace(/"amount":(\d+)/, '"amount":9$1'));
+  await cli('export', '--out', out, '--force');
+  const broken = { code: 3, stdout: expect.stringMatching(/^BROKEN {2}/) };
+  expect(await cli('verify', '--file', out)).toMatchObject({
+    ...broken,
+    stderr: expect.stringContaining('that its intent requested'),
+  });
+  expect(await cli('verify', '--all')).toMatchObject(broken);
+  rows.restore();
+});
