@@ -82,7 +82,11 @@ describe('a log after its last seal', () => {
       expectOneLine(lines, 'DATA_DIR', `remove ${headFile()}`);
       expect(lines[0]).toMatch(REASON);
       const verified = await runCliProcess(['verify', '--data', dataDir], env);
-      expect(verified).toMatchObject({ code: 3, stderr: expect.stringMatching(REASON) });
+      expect(verified).toMatchObject({
+        code: 3,
+        stdout: expect.stringMatching(/^BROKEN {2}/),
+        stderr: expect.stringMatching(REASON),
+      });
       rmSync(headFile());
       await using again = await startService({ dataDir, env });
       expect(again.running()).toBe(true);
