@@ -60,7 +60,6 @@ const CHANGED = 'its hash is not the one that was exported: the log was rewritte
 const CUT = 'the log does not hold it any more: events were cut off';
 
 const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefined => {
-  if (kept.whole?.signature === 'NOT_GOOD') return NOT_GOOD;
   if (kept.log === undefined) return 'the kept head does not name the log that it is of';
   if (kept.log !== logId) return `the kept head is of another log (${kept.log}, not ${logId})`;
   if (only === undefined || kept.merchant === only) return undefined;
@@ -69,8 +68,15 @@ const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefin
     : "the kept head is of another merchant's events";
 };
 
+/** A signature that is not good comes first, and says beside it what else does not fit. */
+const misfitOf = (kept: KeptHead, scope: Scope): string | undefined => {
+  const reason = notComparable(kept, scope);
+  if (kept.whole?.signature !== 'NOT_GOOD') return reason;
+  return reason === undefined ? NOT_GOOD : `${NOT_GOOD}, and ${reason}`;
+};
+
 const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
-  const reason = kept === undefined ? undefined : notComparable(kept, scope);
+  const reason = kept === undefined ? undefined : misfitOf(kept, scope);
   const proves = kept !== undefined && reason === undefined;
   let found = false;
   let isMet = false;
@@ -90,7 +96,7 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
       if (kept === undefined) return undefined;
       const { position, whole } = kept;
       const signature = whole && { signature: whole.signature };
-      const isProven = found && reason !== NOT_GOOD;
+      const isProven = found && whole?.signature !== 'NOT_GOOD';
       return {
         position,
         found,

@@ -3,7 +3,6 @@ import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
 import { findingOf } from '../shared/event-store/breaks.ts';
-import { NOT_GOOD } from '../shared/event-store/manifest.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import {
   acknowledgeBreaks,
@@ -115,7 +114,7 @@ const show = (verification: Verification, { format }: Options): void => {
     );
   }
   const kept = 'keptHead' in verification ? verification.keptHead : undefined;
-  if (kept?.signature === 'NOT_GOOD') throw new CommandFailed(NOT_GOOD, 3);
+  if (kept?.signature === 'NOT_GOOD') throw new CommandFailed(kept.notComparable ?? '', 3);
   if (finding === 'NOT_COMPARABLE')
     throw new CommandFailed(
       `not comparable: ${kept?.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
