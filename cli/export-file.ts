@@ -18,6 +18,7 @@ import {
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
 import { CommandFailed } from './output.ts';
+import { requireReadable } from './settings.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -64,6 +65,7 @@ export const manifestFileOf = (file: string): string => `${file}.manifest.json`;
 
 /** Throws CommandFailed: exit code 3, because nothing is proven without a manifest; 2 where the export was named. */
 export const readManifest = (file: string): Manifest => {
+  requireReadable(file);
   try {
     return manifestShape.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
@@ -79,6 +81,7 @@ export const readManifest = (file: string): Manifest => {
 
 /** Throws CommandFailed as readManifest, and where the export is missing. */
 export const readManifestOf = (file: string, manifestFile = manifestFileOf(file)): Manifest => {
+  requireReadable(file);
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
   return readManifest(manifestFile);
 };
