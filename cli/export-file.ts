@@ -21,11 +21,13 @@ import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seal
 import { sumsOver } from '../shared/event-store/verify-sums.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
 import { CommandFailed } from './output.ts';
+import { requireReadable } from './settings.ts';
 
 export const manifestFileOf = (file: string): string => `${file}.manifest.json`;
 
 /** Throws CommandFailed: exit code 3, because nothing is proven without a manifest; 2 where the export was named. */
 export const readManifest = (file: string): Manifest => {
+  requireReadable(file);
   try {
     return manifestShape.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
@@ -41,6 +43,7 @@ export const readManifest = (file: string): Manifest => {
 
 /** Throws CommandFailed as readManifest, and where the export is missing. */
 export const readManifestOf = (file: string, manifestFile = manifestFileOf(file)): Manifest => {
+  requireReadable(file);
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
   return readManifest(manifestFile);
 };

@@ -1,12 +1,13 @@
 /** The settings as the verbs need them, tokens signed with their keys (gaps §10), and the key that seals a log. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type KeyPlace, SEALING_KEY_NAME } from '../projector/seals/key.ts';
 import { publicKeyOf } from '../shared/event-store/seals.ts';
 import {
   importSecret,
   openLocalKeys,
+  SIGNING_KEY_NAME,
   type Signer,
   signToken,
 } from '../shared/http/auth/local-keys.ts';
@@ -23,11 +24,25 @@ export const readSettings = (): Config => {
   return result.config;
 };
 
+/** Throws CommandFailed where it is there and this user may not read it: it is not damaged, nor held. */
+export const requireReadable = (path: string): void => {
+  try {
+    closeSync(openSync(path, 'r'));
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['EACCES', 'EPERM'].includes(code))
+      throw new CommandFailed(
+        `${path} cannot be read by this user (${code}), whose id is ${process.geteuid?.()}`,
+      );
+  }
+};
+
 const localSigner = async (dataDir: string): Promise<Signer> => {
   try {
     makeDataDir(dataDir);
     return (await openLocalKeys(dataDir)).signer;
   } catch (error) {
+    requireReadable(join(dataDir, SIGNING_KEY_NAME));
     const { code = 'it is damaged' } = error as NodeJS.ErrnoException;
     throw new CommandFailed(`DATA_DIR: the signing key in ${dataDir} cannot be used (${code})`);
   }
@@ -72,6 +87,7 @@ export const keyPlaceOf = (folder: string): KeyPlace => {
 
 /** From a PEM file with the public or the private key. Throws CommandFailed. */
 export const readPublicKey = (file: string): KeyObject => {
+  requireReadable(file);
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
   try {
     const key = createPublicKey(readFileSync(file, 'utf8'));

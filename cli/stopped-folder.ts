@@ -29,7 +29,7 @@ import { createMetrics } from '../shared/runtime/metrics.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, noteMisfit } from './output.ts';
-import { keyPlaceOf, readSettings } from './settings.ts';
+import { keyPlaceOf, readSettings, requireReadable } from './settings.ts';
 import { readablePath } from './stopped-file.ts';
 
 const EVENTS = 'events.sqlite';
@@ -38,6 +38,8 @@ const LEDGER = 'provider-ledger.sqlite';
 /** Keeps a service from starting on the folder. Throws CommandFailed where one holds it. */
 const shareFolder = (folder: string): FileLock | undefined => {
   const lock = join(folder, SERVICE_LOCK);
+  requireReadable(folder);
+  requireReadable(lock);
   if (!existsSync(lock)) return undefined;
   try {
     return shareFileLock(lock);
@@ -48,6 +50,7 @@ const shareFolder = (folder: string): FileLock | undefined => {
 
 const fileIn = (folder: string, name: string, else_: string): string => {
   const file = join(folder, name);
+  requireReadable(file);
   if (statSync(file, { throwIfNoEntry: false })?.isFile()) return readablePath(file);
   throw new CommandFailed(`${folder} holds no ${name}; ${else_}`);
 };
@@ -66,6 +69,8 @@ const openStore = async (folder: string): Promise<EventStore> => {
 const checkSealedHead = async (folder: string, store: EventStore) => {
   const { keyFile } = keyPlaceOf(folder);
   const found: { publicKey?: string; misfit?: string } = {};
+  requireReadable(keyFile);
+  requireReadable(headFileOf(keyFile));
   if (!existsSync(keyFile)) return found;
   try {
     const own = publicKeyOf(await readSealingKey(keyFile));

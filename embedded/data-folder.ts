@@ -51,27 +51,34 @@ const OTHERS = 0o077;
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-/** A stricter mode stays. */
-const closeToOthers = (path: string, mode: number): void => {
+/** A stricter mode stays. True where others had rights. */
+const closeToOthers = (path: string, mode: number): boolean => {
   try {
-    if ((modeOf(path) & OTHERS) !== 0) chmodSync(path, mode);
+    if ((modeOf(path) & OTHERS) === 0) return false;
+    chmodSync(path, mode);
+    return true;
   } catch {
     // Of another user, or gone: the folder's mode, read afterwards, says if that matters.
+    return false;
   }
 };
+
+const wereOpen = (folder: string, names: string[]): string =>
+  `DATA_DIR: other users had rights in files of ${folder} until this start took them away (${names.join(', ')}); replace the keys and secrets among them that another person may have read`;
 
 /** A copy may have lost these modes. A folder with other files may be meant for others too. */
 const makePrivate = (folder: string): string[] => {
   const entries = readdirSync(folder, { withFileTypes: true });
   const own = entries.filter(({ name }) => isOwn(name));
-  for (const entry of own) {
-    // A link leads to a file of another folder.
-    if (entry.isFile()) closeToOthers(join(folder, entry.name), 0o600);
-  }
+  // A link leads to a file of another folder.
+  const files = own.filter((entry) => entry.isFile()).map(({ name }) => name);
+  const closed = files.filter((name) => closeToOthers(join(folder, name), 0o600));
   if (own.length === entries.length) closeToOthers(folder, 0o700);
+  const told = closed.length === 0 ? [] : [wereOpen(folder, closed)];
   const mode = modeOf(folder);
-  if ((mode & OTHERS) === 0) return [];
+  if ((mode & OTHERS) === 0) return told;
   return [
+    ...told,
     `DATA_DIR: other users have rights in ${folder} (mode ${mode.toString(8)}); type: chmod 700 ${folder}`,
   ];
 };

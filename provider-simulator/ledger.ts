@@ -15,6 +15,8 @@ export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
   failureCode?: FailureCode;
 };
 
+type Ordered = Pick<SimulatedEntry, 'operationId' | 'kind' | 'paymentId' | 'amount' | 'currency'>;
+
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
 export type Ledger = {
@@ -22,8 +24,11 @@ export type Ledger = {
   record(operation: OperationOrder, behaviour: CardBehaviour | undefined): Promise<Recorded>;
   /** Unless the id is recorded. Resolves once durable. */
   fence(operationId: string): Promise<Recorded>;
+  /** A refund that no call ordered, once. */
+  recordElsewhere(refund: Omit<Ordered, 'kind'>): void;
   find(operationId: string): Recorded | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
+  /** Without the refunds made elsewhere, which are in no log until they are noticed. */
   end(after: number, limit: number): SimulatedEntry[];
   authorization(operationId: string): Authorization | undefined;
   close(): void;
@@ -50,6 +55,7 @@ const COLUMNS = `sequence, operation_id AS operationId, kind, payment_id AS paym
 const FIND = `SELECT ${COLUMNS} FROM operations WHERE operation_id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?`;
 const END = `SELECT * FROM (SELECT ${COLUMNS} FROM operations WHERE sequence > ?
+  AND (kind <> 'REFUND' OR authorization_id IS NOT NULL)
   ORDER BY sequence DESC LIMIT ?) ORDER BY sequence`;
 const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
 const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
@@ -140,6 +146,18 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
   };
   const authorizationOf = (operationId: string) =>
     authorization.get(operationId) as Authorization | undefined;
+  const insertEntry = (
+    entry: Ordered & ReturnType<typeof decideCard>,
+    authorizationId: string | null,
+    behaviour?: CardBehaviour,
+  ): Recorded => {
+    const row = { sequence: lastSequence + 1, ...entry };
+    const none = { failureCode: null, providerFailureCode: null };
+    const values = { ...none, ...row, authorizationId, behaviour: remembered(behaviour) };
+    if (insert.run(values).changes === 0) return mustRead(entry.operationId);
+    lastSequence = row.sequence;
+    return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${row.sequence}` } };
+  };
   const operate = (operation: OperationOrder, behaviour: CardBehaviour | undefined): Recorded => {
     const { operationId, kind, paymentId, amount, currency } = operation;
     const authorizationId = 'authorizationId' in operation ? operation.authorizationId : null;
@@ -147,13 +165,8 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
       'card' in operation
         ? decideCard(operation)
         : decideFollowUp(operation, authorizationOf(operation.authorizationId));
-    const sequence = lastSequence + 1;
-    const row = { sequence, operationId, kind, paymentId, amount, currency, ...decided };
-    const none = { failureCode: null, providerFailureCode: null };
-    const values = { ...none, ...row, authorizationId, behaviour: remembered(behaviour) };
-    if (insert.run(values).changes === 0) return mustRead(operationId);
-    lastSequence = sequence;
-    return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
+    const entry = { operationId, kind, paymentId, amount, currency, ...decided };
+    return insertEntry(entry, authorizationId, behaviour);
   };
 
   return {
@@ -161,6 +174,9 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
     fence: async (operationId) => {
       fence.run(operationId);
       return mustRead(operationId);
+    },
+    recordElsewhere: (refund) => {
+      insertEntry({ ...refund, kind: 'REFUND', outcome: 'APPROVED' }, null);
     },
     find: read,
     list: listIn(db),

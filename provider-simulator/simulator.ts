@@ -34,6 +34,7 @@ export type Simulation = {
   operate(operation: OperationOrder): Promise<Carried>;
   find(operationId: string): Known | undefined;
   fence(operationId: string): Promise<Known>;
+  recordElsewhere: Ledger['recordElsewhere'];
   list: Ledger['list'];
   end: Ledger['end'];
   authorization: Ledger['authorization'];
@@ -76,6 +77,7 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
       ledger.find(operationId) ?? (atWork.has(operationId) ? { outcome: 'AT_WORK' } : undefined),
     fence: async (operationId) =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
+    recordElsewhere: ledger.recordElsewhere,
     list: ledger.list,
     end: ledger.end,
     authorization: ledger.authorization,
@@ -178,6 +180,12 @@ const laterResults = (simulation: Simulation) => {
       const authorization = simulation.authorization(authorizationId);
       if (authorization === undefined) return [];
       const results = laterResultsOf(question, authorization, seen.has(authorizationId));
+      const { currency } = authorization;
+      for (const one of results)
+        if (one.kind === 'REFUND_OBSERVED') {
+          const { refundId: operationId, amount } = one;
+          simulation.recordElsewhere({ operationId, paymentId, amount, currency });
+        }
       const isOpen = results.some((one) => one.kind === 'DISPUTE' && one.status === 'OPEN');
       if (isOpen && authorization.behaviour !== 'DISPUTED') {
         seen.add(authorizationId);
@@ -212,7 +220,11 @@ export const openSimulator = async ({
   ) => (found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question));
 
   return {
-    laterResults: async (question) => ({ outcome: 'FOUND', results: later.resultsOf(question) }),
+    laterResults: (question) =>
+      ask(
+        async () => ({ outcome: 'FOUND', results: later.resultsOf(question) }),
+        question.authorizationId,
+      ),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: later.onNotice,
     authorizationMsMax: AUTHORIZATION_MS_MAX,

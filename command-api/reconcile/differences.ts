@@ -1,6 +1,5 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
-import { isLater, isNote } from '../../shared/payment/transitions.ts';
 import type { LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
 
 /** One without an outcome is unresolved. */
@@ -50,16 +49,20 @@ const INTENTS: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {
   PaymentRefundRequested: 'REFUND',
 };
 
+const OUTCOMES: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {
+  PaymentAuthorized: 'AUTHORIZE',
+  PaymentFailed: 'AUTHORIZE',
+  PaymentCaptured: 'CAPTURE',
+  PaymentCaptureDeclined: 'CAPTURE',
+  PaymentVoided: 'VOID',
+  PaymentVoidDeclined: 'VOID',
+  PaymentRefunded: 'REFUND',
+  PaymentRefundDeclined: 'REFUND',
+};
+
 const kindOfIntent = ({ type, data }: PaymentEvent): ProviderOperationKind | undefined => {
   if (type === 'PaymentCreated') return data.captureNow ? 'SALE' : 'AUTHORIZE';
   return INTENTS[type];
-};
-
-const APPROVALS = ['PaymentAuthorized', 'PaymentCaptured', 'PaymentVoided', 'PaymentRefunded'];
-
-const outcomeOf = ({ type, data }: PaymentEvent): Logged['outcome'] => {
-  if (APPROVALS.includes(type)) return 'APPROVED';
-  return 'outcome' in data ? data.outcome : undefined;
 };
 
 /** The provider's own for a refund made elsewhere. */
@@ -83,11 +86,14 @@ export const loggedAfter = (
   if (event.type === 'PaymentRefundObserved')
     return { ...begun('REFUND'), outcome: 'APPROVED', isObserved: true };
   if (event.type === 'PaymentRefundFailed') return own && { ...own, failedLater: true };
-  const outcome = outcomeOf(event);
-  if (own === undefined || outcome === undefined || isNote(event) || isLater(event)) return own;
+  const ended = OUTCOMES[event.type];
+  if (ended === undefined) return own;
+  // One of no intent, or of an operation that was compared already, is an entry too many.
+  const before = own ?? { ...begun(ended), reason: 'no intent of its operation comes before it' };
+  const sum = before.reason === undefined ? { amount, currency } : {};
+  const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
   const isCapture = event.type === 'PaymentCaptured';
-  const sum = own.reason === undefined ? { amount, currency } : {};
-  return { ...own, ...sum, outcome, ...(isCapture ? { captured: true } : {}) };
+  return { ...before, ...sum, outcome, ...(isCapture && { captured: true }) };
 };
 
 export const isAtProvider = ({ outcome }: Logged): boolean =>

@@ -294,6 +294,51 @@ describe('the sum of every event is compared with the ledger', () => {
   });
 });
 
+describe('an outcome that no intent asked for never agrees', () => {
+  const once = [...refunding, refunded({ amount: 500 })];
+  const ofRefund = [...ofCapture, asEntry(3, 'REFUND', 500)];
+  const OWN = operationId(7);
+
+  test('a refund without intent is missing at the provider', async () => {
+    const events = [...inPart, refunded({ operationId: OWN, amount: 500 })];
+    const { ok, differences } = await compare(events, ofCapture);
+    expect({ ok, differences }).toMatchObject({
+      ok: false,
+      differences: [
+        {
+          kind: 'MISSING_AT_PROVIDER',
+          operationId: OWN,
+          log: { amount: 500, reason: expect.stringMatching(/^no intent/) },
+        },
+      ],
+    });
+  });
+
+  test.each([
+    ['before its entry is read', ledgerOf(ofRefund), 'AMOUNT_DIFFERS'],
+    [
+      'after its entry was compared',
+      { ledger: async (after: string | null) => ({ entries: after ? [] : ofRefund, next: null }) },
+      'MISSING_AT_PROVIDER',
+    ],
+  ])('a refund that is stored twice, %s, is once too many', async (_when, provider, kind) => {
+    const store = memoryEventStore();
+    const events = [...once, refunded({ amount: 500 })].map((event) => newEvent(event));
+    await store.append(streamOf('pay_1'), 'none', events);
+    const { ok, differences } = await reconcile({ store, provider });
+    expect({ ok, differences }).toMatchObject({
+      ok: false,
+      differences: [{ kind, operationId: operationId(2) }],
+    });
+  });
+
+  test('a refund without intent that the ledger has is no agreement', async () => {
+    const events = [...inPart, refunded({ amount: 500 })];
+    const { differences } = await compare(events, ofRefund);
+    expect(differences).toMatchObject([{ kind: 'AMOUNT_DIFFERS', operationId: operationId(2) }]);
+  });
+});
+
 describe('a log that cannot be read whole', () => {
   test('is not said to agree; the event is named, and its operation is not called missing', async () => {
     const folder = temporaryFolder();

@@ -13,7 +13,8 @@ import {
 import { LOCAL_KEY_ALGORITHM, type SECRET_ALGORITHM } from '../../runtime/key-algorithms.ts';
 import { addPrivateFile, DataFolderRefused } from '../../runtime/private-files.ts';
 
-const FILE = 'signing-key.json';
+/** In the data folder of an embedded service (gaps §10). */
+export const SIGNING_KEY_NAME = 'signing-key.json';
 
 export type Signer = {
   algorithm: typeof LOCAL_KEY_ALGORITHM | typeof SECRET_ALGORITHM;
@@ -27,7 +28,7 @@ const readKey = (path: string): JWK | undefined => {
     return JSON.parse(readFileSync(path, 'utf8')) as JWK;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new DataFolderRefused(`DATA_DIR: ${FILE} cannot be read`, { cause: error });
+    throw new DataFolderRefused(`DATA_DIR: ${SIGNING_KEY_NAME} cannot be read`, { cause: error });
   }
 };
 
@@ -39,10 +40,11 @@ const makeKey = async (): Promise<JWK> => {
 
 /** Makes the pair when there is none. Throws DataFolderRefused for a damaged file. */
 export const openLocalKeys = async (folder: string): Promise<LocalKeys> => {
-  const path = join(folder, FILE);
+  const path = join(folder, SIGNING_KEY_NAME);
   if (readKey(path) === undefined) await addPrivateFile(path, JSON.stringify(await makeKey()));
   const jwk = readKey(path);
-  if (jwk?.kid === undefined) throw new DataFolderRefused(`DATA_DIR: ${FILE} holds no key`);
+  if (jwk?.kid === undefined)
+    throw new DataFolderRefused(`DATA_DIR: ${SIGNING_KEY_NAME} holds no key`);
   const { d: _, ...publicJwk } = jwk;
   const key = (await importJWK(jwk, LOCAL_KEY_ALGORITHM)) as CryptoKey;
   return { signer: { algorithm: LOCAL_KEY_ALGORITHM, key, keyId: jwk.kid }, publicJwk };
