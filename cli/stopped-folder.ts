@@ -29,7 +29,7 @@ import { createMetrics } from '../shared/runtime/metrics.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, noteMisfit } from './output.ts';
-import { keyPlaceOf, readSettings } from './settings.ts';
+import { keyPlaceIn, readSettings } from './settings.ts';
 import { readablePath } from './stopped-file.ts';
 
 const EVENTS = 'events.sqlite';
@@ -64,7 +64,8 @@ const openStore = async (folder: string): Promise<EventStore> => {
 
 /** Checks the log by its last seal and the key of the settings or the folder. Throws StoreUnavailable. */
 const checkSealedHead = async (folder: string, store: EventStore) => {
-  const { keyFile } = keyPlaceOf(folder);
+  const place = keyPlaceIn(folder);
+  const { keyFile } = place;
   const found: { publicKey?: string; misfit?: string } = {};
   if (!existsSync(keyFile)) return found;
   try {
@@ -75,9 +76,9 @@ const checkSealedHead = async (folder: string, store: EventStore) => {
     // Left by an interrupted rotation, which the next start would finish.
     const publicKey = last !== undefined && isNextKey(keyFile, last) ? last : own;
     found.publicKey = publicKey;
-    const kept = readHeadFile(keyFile);
+    const kept = readHeadFile(place);
     const log = await logIdOf(store);
-    await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(keyFile) });
+    await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(place) });
   } catch (error) {
     if (error instanceof LogMisfit) return { ...found, misfit: error.message };
     // The verb itself names the seal that cannot be read.
