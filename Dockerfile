@@ -31,7 +31,8 @@ USER node
 VOLUME /data
 EXPOSE 8080 8081 8082 8083 8090
 STOPSIGNAL SIGTERM
+# Not readiness: while the event store is away, a restart of every process would mend nothing.
 HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=6 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT []
 CMD ["node", "scripts/launch.cjs", "embedded/main.ts"]
