@@ -38,6 +38,13 @@ test('ADR-0112: the image starts Node with the flags of npm start, and by the sa
   ]);
 });
 
+test('the image holds its bill of materials', () => {
+  expect(dockerfile).toContain(
+    'RUN node scripts/bill-of-materials.cjs > bill-of-materials.cdx.json\n',
+  );
+  expect(finalStage).toContain('COPY --from=packages /app/bill-of-materials.cdx.json .\n');
+});
+
 test('only production packages are installed, those that send traces too, and no install script runs', () => {
   expect(dockerfile).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m);
 });
