@@ -10,6 +10,8 @@ COPY package.json package-lock.json .npmrc ./
 # The base image has Node 24: without its install script the package `node` brings no other one (190 MB).
 # No other package has an install script that may run. The optional packages are those that send traces.
 RUN npm ci --omit=dev --ignore-scripts
+COPY scripts/bill-of-materials.cjs scripts/
+RUN node scripts/bill-of-materials.cjs > bill-of-materials.cdx.json
 
 FROM ${NODE_IMAGE} AS sources
 WORKDIR /app
@@ -26,12 +28,14 @@ ENV NODE_ENV=production NODE_OPTIONS="--disable-sigusr1 --max-semi-space-size=32
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY --from=sources /app .
+COPY --from=packages /app/bill-of-materials.cdx.json .
 RUN install -d -o node -g node -m 700 /data && ln -s /app/cli/payments.mjs /usr/local/bin/payments
 USER node
 VOLUME /data
 EXPOSE 8080 8081 8082 8083 8090
 STOPSIGNAL SIGTERM
+# Not readiness: while the event store is away, a restart of every process would mend nothing.
 HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=6 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT []
 CMD ["node", "scripts/launch.cjs", "embedded/main.ts"]

@@ -10,6 +10,12 @@ import {
   serverRows,
 } from './doctor-event-store.ts';
 import {
+  missingOf,
+  type ProductionFinding,
+  showProduction,
+  walkProduction,
+} from './doctor-production.ts';
+import {
   type Attention,
   lookAtService,
   lookForAttention,
@@ -34,6 +40,8 @@ type Finding = {
   notLookedAt: string[];
   /** With any item the exit code is 3 where nothing else is wrong. */
   attention: AttentionItem[];
+  /** With `--production`, where the settings in effect are known. */
+  production?: ProductionFinding[];
 };
 
 const isHere = ({ url }: ServiceFinding): boolean =>
@@ -155,6 +163,7 @@ const show = (finding: Finding): void => {
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
   if (eventStoreServer !== null) showServer(eventStoreServer);
+  if (finding.production !== undefined) showProduction(finding.production);
   for (const part of finding.notLookedAt) print('', styled('yellow', `not looked at: ${part}`));
   if (finding.attention.length > 0) {
     title('Needs a person');
@@ -182,16 +191,22 @@ const failures = (finding: Finding): string[] => {
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
     dataFolder?.problem,
     ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
+    ...missingOf(finding.production ?? []),
   ];
   return lines.filter((line) => typeof line === 'string');
 };
 
-const doctor = async ({ format }: { format: Format }): Promise<void> => {
+type DoctorOptions = { format: Format; production?: boolean };
+
+const doctor = async ({ format, production }: DoctorOptions): Promise<void> => {
   const { settings, problems, config } = lookAtSettings(process.env);
   const finding: Finding =
     config === undefined
       ? { problems, settingsOf: 'shell', settings, ...NOTHING }
       : await examineWith(config, settings);
+  const { service, settingsOf } = finding;
+  if (production === true && service !== null && settingsOf === 'service')
+    finding.production = await walkProduction(service.url, finding.settings);
   const failed = failures(finding);
   const ok = failed.length === 0;
   if (format === 'json') printJson({ ok, ...finding });
@@ -208,6 +223,7 @@ export const doctorCommand = (): Command =>
     .description(
       'Asks the running service for its settings in effect, each with its origin, and for its engines.',
     )
-    .addHelpText('after', '\nExample:\n  payments doctor')
+    .option('--production', 'also walk docs/production.md, and name what is missing')
+    .addHelpText('after', '\nExamples:\n  payments doctor\n  payments doctor --production')
     .addOption(formatOption())
     .action(doctor);

@@ -14,14 +14,14 @@ import { createLogger } from '../shared/runtime/log.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import { type Format, formatOption } from './options.ts';
 import { CommandFailed, note, print, printJson } from './output.ts';
-import { keyPlaceOf, readPublicKey, readSettings } from './settings.ts';
+import { keyPlaceIn, readPublicKey, readSettings } from './settings.ts';
 
 type Options = { data?: string; format: Format };
 
 const EVENTS = 'events.sqlite';
 
-const keyPlaceIn = (folder: string): KeyPlace => {
-  const place = keyPlaceOf(folder);
+const existingKeyIn = (folder: string): KeyPlace => {
+  const place = keyPlaceIn(folder);
   if (existsSync(place.keyFile)) return place;
   throw new CommandFailed(
     `${place.keyFile} does not exist: the key is made at the first start; name its folder with --data, or set SEALING_KEY_FILE`,
@@ -31,7 +31,7 @@ const keyPlaceIn = (folder: string): KeyPlace => {
 const folderOf = ({ data }: Options): string => data ?? readSettings().dataDir;
 
 const show = (options: Options): void => {
-  const key = readPublicKey(keyPlaceIn(folderOf(options)).keyFile);
+  const key = readPublicKey(existingKeyIn(folderOf(options)).keyFile);
   const keyId = keyIdOf(publicKeyOf(key));
   const publicKey = key.export({ format: 'pem', type: 'spki' }).toString();
   if (options.format === 'json') printJson({ keyId, publicKey });
@@ -74,7 +74,7 @@ const rotateAt = async (url: string, place: KeyPlace): Promise<Rotated> => {
 };
 
 const rotateIn = async (folder: string): Promise<Rotated> => {
-  const place = keyPlaceIn(folder);
+  const place = existingKeyIn(folder);
   const file = join(folder, EVENTS);
   if (!existsSync(file)) throw new CommandFailed(`${folder} holds no ${EVENTS}`);
   const lock = lockOf(folder);
@@ -86,7 +86,7 @@ const rotate = async (options: Options): Promise<void> => {
   const { eventStoreDbUrl: url } = readSettings();
   const folder = folderOf(options);
   const isAtServer = url !== undefined && options.data === undefined;
-  const rotated = isAtServer ? await rotateAt(url, keyPlaceIn(folder)) : await rotateIn(folder);
+  const rotated = isAtServer ? await rotateAt(url, existingKeyIn(folder)) : await rotateIn(folder);
   const { keyId, oldKeyId } = rotated;
   if (options.format === 'json') return printJson(rotated);
   if (oldKeyId === undefined)

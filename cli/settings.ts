@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type KeyPlace, SEALING_KEY_NAME } from '../projector/seals/key.ts';
+import { type KeyPlace, keyPlaceOf, SEALING_KEY_NAME } from '../projector/seals/key.ts';
 import { publicKeyOf } from '../shared/event-store/seals.ts';
 import {
   importSecret,
@@ -79,10 +79,10 @@ export const makeToken = async (config: Config, options: TokenOptions): Promise<
 };
 
 /** The file of SEALING_KEY_FILE, else the one in a data folder. Throws CommandFailed. */
-export const keyPlaceOf = (folder: string): KeyPlace => {
-  const { seals, eventStoreDbUrl } = readSettings();
-  const keepsHead = seals.keyFile !== undefined || eventStoreDbUrl !== undefined;
-  return { keyFile: seals.keyFile ?? join(folder, SEALING_KEY_NAME), keepsHead };
+export const keyPlaceIn = (folder: string): KeyPlace => {
+  const config = readSettings();
+  const keyFile = config.seals.keyFile ?? join(folder, SEALING_KEY_NAME);
+  return keyPlaceOf(config, config.eventStoreDbUrl !== undefined, keyFile);
 };
 
 /** From a PEM file with the public or the private key. Throws CommandFailed. */

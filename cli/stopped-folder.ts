@@ -29,7 +29,7 @@ import { createMetrics } from '../shared/runtime/metrics.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, noteMisfit } from './output.ts';
-import { keyPlaceOf, readSettings, requireReadable } from './settings.ts';
+import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';
 import { readablePath } from './stopped-file.ts';
 
 const EVENTS = 'events.sqlite';
@@ -67,10 +67,11 @@ const openStore = async (folder: string): Promise<EventStore> => {
 
 /** Checks the log by its last seal and the key of the settings or the folder. Throws StoreUnavailable. */
 const checkSealedHead = async (folder: string, store: EventStore) => {
-  const { keyFile } = keyPlaceOf(folder);
+  const place = keyPlaceIn(folder);
+  const { keyFile } = place;
   const found: { publicKey?: string; misfit?: string } = {};
   requireReadable(keyFile);
-  requireReadable(headFileOf(keyFile));
+  requireReadable(headFileOf(place));
   if (!existsSync(keyFile)) return found;
   try {
     const own = publicKeyOf(await readSealingKey(keyFile));
@@ -80,9 +81,9 @@ const checkSealedHead = async (folder: string, store: EventStore) => {
     // Left by an interrupted rotation, which the next start would finish.
     const publicKey = last !== undefined && isNextKey(keyFile, last) ? last : own;
     found.publicKey = publicKey;
-    const kept = readHeadFile(keyFile);
+    const kept = readHeadFile(place);
     const log = await logIdOf(store);
-    await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(keyFile) });
+    await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(place) });
   } catch (error) {
     if (error instanceof LogMisfit) return { ...found, misfit: error.message };
     // The verb itself names the seal that cannot be read.

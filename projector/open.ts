@@ -19,6 +19,7 @@ import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { relayState, watchRelayMetrics } from './relay/status.ts';
 import { registerProjectorApi } from './routes.ts';
 import { openSealer } from './seals/open.ts';
+import type { Sealer } from './seals/sealer.ts';
 import { openVerification } from './verification/schedule.ts';
 
 const projectionState = (projector: Pick<Projector, 'status'>): EngineState => {
@@ -47,6 +48,15 @@ export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): 
     metrics.headPosition.set(numberOf(head));
     metrics.projectionLagEvents.set(events);
     metrics.projectionLagSeconds.set(seconds);
+  });
+};
+
+const watchSealMetrics = (metrics: Metrics, sealer: Sealer, { seals }: Config): void => {
+  metrics.sealIntervalSeconds.set(seals.everyMs / 1000);
+  metrics.beforeScrape(async () => {
+    const { sealSeconds, headSeconds } = await sealer.overdue();
+    metrics.sealWaitingSeconds.set(sealSeconds);
+    metrics.headUnkeptSeconds.set(headSeconds);
   });
 };
 
@@ -81,6 +91,7 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
   watchDelivererMetrics(metrics, deliverer);
+  watchSealMetrics(metrics, sealer, config);
 
   return {
     projector,

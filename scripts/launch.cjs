@@ -29,6 +29,12 @@ const canRun = (versions) =>
   reaches(versions.node, [24, 0, 0]) && reaches(versions.sqlite, [3, 51, 3]);
 
 const install = (main) => {
+  // npm leaves the lock file out of a package, and Node strips no types inside of node_modules.
+  if (!fs.existsSync(inRoot('package-lock.json'))) {
+    fail(
+      'this does not run as an npm package: take the archive of a release, a clone or the image',
+    );
+  }
   const args = /^(scripts|tools)\//.test(main) ? ['ci'] : ['ci', '--omit=dev'];
   // npm's output goes to stderr, because stdout belongs to the command.
   const done = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });

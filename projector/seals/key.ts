@@ -5,6 +5,7 @@ import { rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type HeadFile, publicKeyOf } from '../../shared/event-store/seals.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import {
   addPrivateFile,
   replacePrivateFile,
@@ -61,7 +62,24 @@ export const isNextKey = (keyFile: string, lastKey: string | undefined): boolean
   return publicKeyOf(parsed(next, readFileSync(next, 'utf8'))) === lastKey;
 };
 
-export const headFileOf = (keyFile: string): string => `${keyFile}.head`;
+/** Beside the log a kept head would prove nothing, and make a copy that was put back look cut. */
+export type KeyPlace = { keyFile: string; headFile?: string | undefined; keepsHead: boolean };
+
+/** `keyFile` is that of the settings or, without one, of the data folder. */
+export const keyPlaceOf = (
+  { seals }: Pick<Config, 'seals'>,
+  isServer: boolean,
+  keyFile: string,
+): KeyPlace => {
+  const { headFile } = seals;
+  const keepsHead = isServer || seals.keyFile !== undefined || headFile !== undefined;
+  return { keyFile, headFile, keepsHead };
+};
+
+type HeadPlace = Pick<KeyPlace, 'keyFile' | 'headFile'>;
+
+export const headFileOf = ({ keyFile, headFile }: HeadPlace): string =>
+  headFile ?? `${keyFile}.head`;
 
 const head = z.object({ log: z.string(), position: z.string(), logHash: z.string() });
 const last = head.extend({ signature: z.string() });
@@ -71,8 +89,8 @@ const headFile = z.union([
   z.object({ last }),
 ]);
 
-export const readHeadFile = (keyFile: string): HeadFile | undefined => {
-  const file = headFileOf(keyFile);
+export const readHeadFile = (place: HeadPlace): HeadFile | undefined => {
+  const file = headFileOf(place);
   if (!existsSync(file)) return undefined;
   try {
     return headFile.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -83,11 +101,8 @@ export const readHeadFile = (keyFile: string): HeadFile | undefined => {
   }
 };
 
-export const writeHeadFile = (keyFile: string, { sealed, last }: HeadFile): Promise<void> =>
-  replacePrivateFile(headFileOf(keyFile), `${JSON.stringify({ ...sealed, last })}\n`);
+export const writeHeadFile = (place: HeadPlace, { sealed, last }: HeadFile): Promise<void> =>
+  replacePrivateFile(headFileOf(place), `${JSON.stringify({ ...sealed, last })}\n`);
 
-/** Beside the log a kept head would prove nothing, and make a copy that was put back look cut. */
-export type KeyPlace = { keyFile: string; keepsHead: boolean };
-
-export const keptHeads = ({ keyFile, keepsHead }: KeyPlace): HeadFile | undefined =>
-  keepsHead ? readHeadFile(keyFile) : undefined;
+export const keptHeads = (place: KeyPlace): HeadFile | undefined =>
+  place.keepsHead ? readHeadFile(place) : undefined;

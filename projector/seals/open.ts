@@ -19,6 +19,7 @@ import {
   isNextKey,
   type KeyPlace,
   keptHeads,
+  keyPlaceOf,
   readSealingKey,
   SEALING_KEY_NAME,
   takeNextKey,
@@ -72,7 +73,7 @@ export const openSealingKey = async (
   const seals = await sealsOf(store);
   const own = await openKey(keyFile, lastKeyOf(seals));
   const { publicKey } = own;
-  const [kept, headFile] = [keptHeads(place), headFileOf(keyFile)];
+  const [kept, headFile] = [keptHeads(place), headFileOf(place)];
   await rejectUnsealed({ store, seals, log: logId, publicKey, kept, headFile });
   return { ...own, logId, seals };
 };
@@ -82,6 +83,7 @@ const noSealer: OpenedSealer = {
   publicKey: undefined,
   keptHeads: () => undefined,
   seal: async () => undefined,
+  overdue: async () => ({ sealSeconds: 0, headSeconds: 0 }),
   stop: async () => undefined,
 };
 
@@ -93,9 +95,7 @@ const startOver = (
   promised: number | undefined,
 ): OpenedSealer => {
   const { eventsMax, everyMs } = config.seals;
-  const keep = place.keepsHead
-    ? (heads: HeadFile) => writeHeadFile(place.keyFile, heads)
-    : undefined;
+  const keep = place.keepsHead ? (heads: HeadFile) => writeHeadFile(place, heads) : undefined;
   const own = { store, source, privateKey, promised, keep, logger: log };
   const sealer = startSealer({ ...own, eventsMax, everyMs });
   const signManifest = (manifest: Manifest) => signatureOf(privateKey, manifest);
@@ -140,7 +140,7 @@ const openCarried = async (options: OpenSealer, place: KeyPlace): Promise<Opened
       const seals = await sealsOf(store);
       // Of several services on one server, each with a key of its own, the first one seals.
       if (!isShared && (lastKeyOf(seals) ?? publicKey) !== publicKey) return seals;
-      const kept = { kept: keptHeads(place), headFile: headFileOf(keyFile) };
+      const kept = { kept: keptHeads(place), headFile: headFileOf(place) };
       await rejectUnsealed({ ...kept, seals, publicKey, store, log: await logIdOf(store) });
       return seals;
     },
@@ -172,6 +172,6 @@ export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => 
     log.warn({ keyFile }, `SEALING_KEY_FILE ${problem}: whoever can read it can forge the seals`);
   }
   const isServer = store.stored.guarantee !== 'log';
-  const place = { keyFile, keepsHead: isServer || config.seals.keyFile !== undefined };
+  const place = keyPlaceOf(config, isServer, keyFile);
   return isServer ? openCarried(options, place) : openStored(options, place);
 };

@@ -51,6 +51,6 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
   await replacePrivateFile(nextFileOf(keyFile), pem);
   await appendSeal(store, last, { type: 'SealingKeyRotated', data }, 'operator');
   await takeNextKey(keyFile);
-  if (keepsHead) await writeHeadFile(keyFile, { sealed: head });
+  if (keepsHead) await writeHeadFile(place, { sealed: head });
   return { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
 };

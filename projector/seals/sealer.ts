@@ -19,7 +19,7 @@ import { oneAfterAnother, oneRunAtATime } from '../../shared/runtime/queues.ts';
 import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.ts';
 
 const LOOK_MS = 1_000;
-const NOT_KEPT = 'the head of the event log could not be kept beside the sealing key';
+const NOT_KEPT = 'the head of the event log could not be kept outside the log';
 /** Events that a stop does not seal in time are sealed after the next start. */
 const STOP_MS_MAX = 2_000;
 
@@ -38,6 +38,8 @@ type SealerOptions = {
 export type Sealer = {
   last: SealSource['last'];
   seal(): Promise<void>;
+  /** `sealSeconds`: since the last seal, while events wait for the next; `headSeconds`: since a head was kept, while none can be. */
+  overdue(): Promise<{ sealSeconds: number; headSeconds: number }>;
   /** Seals once more, unless that takes too long. Never throws. */
   stop(): Promise<void>;
 };
@@ -55,16 +57,16 @@ export const startSealer = (options: SealerOptions): Sealer => {
   const inTurn = oneAfterAnother();
   let reported = false;
   let keptPosition: string | undefined;
-  let isKept = true;
+  let unkeptSinceMs: number | undefined;
 
   const keepHeads = async (heads: HeadFile): Promise<void> => {
     try {
       await keep?.(heads);
       keptPosition = heads.last?.position;
-      isKept = true;
+      unkeptSinceMs = undefined;
     } catch (error) {
-      if (isKept) logger.warn({ reason: reasonOf(error) }, NOT_KEPT);
-      isKept = false;
+      if (unkeptSinceMs === undefined) logger.warn({ reason: reasonOf(error) }, NOT_KEPT);
+      unkeptSinceMs ??= performance.now();
     }
   };
 
@@ -113,9 +115,15 @@ export const startSealer = (options: SealerOptions): Sealer => {
   const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();
 
+  const secondsSince = (ms: number): number => (performance.now() - ms) / 1000;
+
   return {
     last: source.last,
     seal,
+    overdue: async () => ({
+      sealSeconds: (await source.unsealed()) > 0 ? secondsSince(sealedAtMs) : 0,
+      headSeconds: unkeptSinceMs === undefined ? 0 : secondsSince(unkeptSinceMs),
+    }),
     stop: async () => {
       clearInterval(timer);
       const late = (): Error => new Error('it takes too long');

@@ -34,7 +34,11 @@ export const bannerOf = (facts: BannerFacts, stream: NodeJS.WritableStream): str
     ...warnings.map((warning) => yellow(`  Warning: ${warning}`)),
     ...(notForProduction.length === 0
       ? []
-      : [yellow(`  Not for production: ${notForProduction.join(', ')}`)]),
+      : [
+          yellow(
+            `  Not for production: ${notForProduction.join(', ')} (docs/production.md, payments doctor --production)`,
+          ),
+        ]),
     ...(next === undefined ? [] : [`Next:  ${next}`]),
   ];
   return `${lines.join('\n')}\n`;

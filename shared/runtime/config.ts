@@ -81,7 +81,7 @@ const tracesOf = ({
 export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFiles) => {
   const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
   const rates = ratesOf(mode);
-  const { SEALING_KEY_FILE: sealingKey } = parsed;
+  const { SEALING_KEY_FILE: sealingKey, SEALED_HEAD_FILE: sealedHead } = parsed;
   return {
     mode,
     host: parsed.HOST,
@@ -117,6 +117,8 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     seals: {
       /** Absolute; undefined: in the data folder. */
       keyFile: sealingKey === undefined ? undefined : pathOf(sealingKey),
+      /** Absolute; left out: beside the key. */
+      ...(sealedHead !== undefined && { headFile: pathOf(sealedHead) }),
       eventsMax: parsed.SEAL_EVENTS_MAX,
       everyMs: parsed.SEAL_INTERVAL_MS,
     },

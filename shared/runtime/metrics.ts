@@ -114,6 +114,18 @@ export const createMetrics = () => {
       'payments_provider_ahead',
       '1 while the provider holds operations that the log does not, and merchants can only read.',
     ),
+    sealWaitingSeconds: gauge(
+      'payments_seal_waiting_seconds',
+      'Since the last seal or the start, while events wait for the next seal; 0 while none do.',
+    ),
+    sealIntervalSeconds: gauge(
+      'payments_seal_interval_seconds',
+      'How often the log is sealed while anything is written.',
+    ),
+    headUnkeptSeconds: gauge(
+      'payments_sealed_head_unkept_seconds',
+      'Since the signed head of the log could last be kept outside the log; 0 while it can.',
+    ),
     unresolved: gauge('payments_unresolved', 'Operations whose outcome is not known.'),
     unresolvedOldestSeconds: gauge(
       'payments_unresolved_oldest_seconds',

@@ -1,5 +1,5 @@
 /** docs/settings.md: each secret `X` can stand in the file that `X_FILE` names. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
@@ -53,11 +53,29 @@ test.each([0o400, 0o600])('a file of mode %i is read', (mode) => {
   expect(problemsOf({ PROVIDER_TOKEN_FILE: fileOf('token', mode) })).toEqual([]);
 });
 
+const isRoot = process.getuid?.() === 0;
+const asRoot = isRoot ? test : test.skip;
+const why = isRoot ? '' : ' (skipped: only root gives files to another account)';
+const OTHER_GROUP = 54_321;
+
+asRoot.each<[string, number, number, number, boolean]>([
+  ['a group of its own may read', 0, 0, 0o440, true],
+  ['a group of its own may read, root write', 0, 0, 0o640, true],
+  ['another group may read', 0, OTHER_GROUP, 0o440, false],
+  ['another account than root gives it', 1_000, 0, 0o440, false],
+  ['the group may write', 0, 0, 0o660, false],
+  ['all may read', 0, 0, 0o444, false],
+])(`a file of root where %s${why}`, (_, uid, gid, mode, isTaken) => {
+  const file = fileOf(SECRET, mode);
+  chownSync(file, uid, gid);
+  expect(problemsOf({ JWT_SECRET_FILE: file })).toHaveLength(isTaken ? 0 : 1);
+});
+
 test.each<[string, () => NodeJS.ProcessEnv, string]>([
   [
     'that others can read',
-    () => ({ JWT_SECRET_FILE: fileOf(SECRET, 0o640) }),
-    'JWT_SECRET_FILE names a file that others can read (mode 0640); it must be 0600',
+    () => ({ JWT_SECRET_FILE: fileOf(SECRET, 0o644) }),
+    'JWT_SECRET_FILE names a file that others can read (mode 0644); it must be 0600',
   ],
   [
     'that is not there',

@@ -24,7 +24,8 @@ test('the image runs as the user node, and signals reach the process', () => {
   expect(finalStage).toMatch(
     /^ENTRYPOINT \[\]\nCMD \["node", "scripts\/launch\.cjs", "embedded\/main\.ts"\]$/m,
   );
-  expect(finalStage).toMatch(/^HEALTHCHECK .*\\\n {2}CMD \["node", "-e"/m);
+  // A restart mends no engine that is away.
+  expect(finalStage).toMatch(/^HEALTHCHECK .*\\\n {2}CMD \["node", "-e".*\/health\/live/m);
 });
 
 test('ADR-0112: the image starts Node with the flags of npm start, and by the same launcher', () => {
@@ -35,6 +36,13 @@ test('ADR-0112: the image starts Node with the flags of npm start, and by the sa
     'node',
     ...(started ?? '').split(' '),
   ]);
+});
+
+test('the image holds its bill of materials', () => {
+  expect(dockerfile).toContain(
+    'RUN node scripts/bill-of-materials.cjs > bill-of-materials.cdx.json\n',
+  );
+  expect(finalStage).toContain('COPY --from=packages /app/bill-of-materials.cdx.json .\n');
 });
 
 test('only production packages are installed, those that send traces too, and no install script runs', () => {

@@ -74,7 +74,7 @@ describe.each(shareOf(NAMES, 2))('on %s', (name) => {
     await following.die();
   };
   const key = async () => publicKeyOf(await readSealingKey(log.keyFile));
-  const headOf = () => readHeadFile(log.keyFile);
+  const headOf = () => readHeadFile({ keyFile: log.keyFile });
   const verify = async (keptHeads = () => undefined as ReturnType<typeof headOf>) =>
     verifyOf(log.store(), log.readModels(), undefined, undefined, keptHeads, await key());
   const sealedPositions = async () =>

@@ -92,7 +92,9 @@ describe('a new sealing key', () => {
     await startAndStop();
     expect(await types()).toEqual(['LogSealed', 'SealingKeyRotated', 'LogSealed']);
     expect((await sealsOf(store)).at(-1)?.event.data).toMatchObject({ keyId: rotated.keyId });
-    expect(JSON.parse(readFileSync(headFileOf(keyFile), 'utf8'))).toMatchObject({ position: '44' });
+    expect(JSON.parse(readFileSync(headFileOf({ keyFile }), 'utf8'))).toMatchObject({
+      position: '44',
+    });
 
     const second = ownPublicKey();
     await rotateSealingKey(store, place());
@@ -137,7 +139,7 @@ describe('a new sealing key', () => {
       /^the change of the key in the event log, at position 38, does not fit: it was sealed with another key/;
     await expect(startAndStop()).rejects.toThrow(refused);
     writeFileSync(keyFile, evil.export({ format: 'pem', type: 'pkcs8' }));
-    rmSync(headFileOf(keyFile));
+    rmSync(headFileOf({ keyFile }));
     await expect(startAndStop()).rejects.toThrow(refused);
   });
 
@@ -178,7 +180,7 @@ describe('a new sealing key', () => {
     const forged = (text: string) => JSON.stringify({ ...JSON.parse(text), data: seal });
     again.write(rewritten(again.rows, sealed, forged));
     again.close();
-    rmSync(headFileOf(keyFile));
+    rmSync(headFileOf({ keyFile }));
     store = await openSqliteEventStore({ file: log.file });
     await expect(startAndStop()).rejects.toThrow(
       /the change of the key in the event log, at position 38, does not fit: the log is not the one/,

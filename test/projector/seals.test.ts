@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 const open = async (
-  seals: { eventsMax?: number; everyMs?: number } = {},
+  seals: { eventsMax?: number; everyMs?: number; headFile?: string } = {},
   own = { store, logger: silent },
 ) => {
   const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000, ...seals } };
@@ -89,7 +89,9 @@ describe('seals', () => {
     });
     await startAndStop();
     expect(await seals()).toMatchObject([{ position: '36' }, { position: '43' }]);
-    expect(JSON.parse(readFileSync(headFileOf(keyFile), 'utf8'))).toMatchObject({ position: '43' });
+    expect(JSON.parse(readFileSync(headFileOf({ keyFile }), 'utf8'))).toMatchObject({
+      position: '43',
+    });
   });
 
   test('are made after SEAL_EVENTS_MAX events, and after SEAL_INTERVAL_MS where anything was written', async () => {
@@ -176,7 +178,7 @@ describe('seals', () => {
     await startAndStop();
     await change(({ rows }) => rows.slice(0, 37));
     await expect(open()).rejects.toThrow(/put back from an older copy/);
-    rmSync(headFileOf(keyFile));
+    rmSync(headFileOf({ keyFile }));
     await add('pay_after');
     await startAndStop();
     expect(await seals()).toHaveLength(2);
@@ -203,7 +205,7 @@ test('a head that cannot be written beside the key is one warning until it is wr
     looks += 1;
     return store.head(after);
   };
-  const inTheWay = `${headFileOf(keyFile)}.new`;
+  const inTheWay = `${headFileOf({ keyFile })}.new`;
   mkdirSync(inTheWay);
   const sealer = await open({}, { store: { ...store, head }, logger });
   await add('pay_a');
@@ -215,28 +217,56 @@ test('a head that cannot be written beside the key is one warning until it is wr
   await until('it has looked again', () => looks > before + 6);
   expect(warned).toHaveLength(1);
   rmSync(inTheWay, { recursive: true });
-  await until('it is kept', () => existsSync(headFileOf(keyFile)));
+  await until('it is kept', () => existsSync(headFileOf({ keyFile })));
+  expect((await sealer.overdue()).headSeconds).toBe(0);
   mkdirSync(inTheWay);
   await add('pay_b');
   await until('it was said again', () => warned.length === 2);
+  expect((await sealer.overdue()).headSeconds).toBeGreaterThan(0);
   await stop(sealer);
   // The seal is in the log all the same.
   expect(await seals()).toHaveLength(1);
 });
 
+test('SEALED_HEAD_FILE holds the head apart from the key, and an older copy of the log is refused by it', async () => {
+  mkdirSync(join(log.folder, 'heads'));
+  const headFile = join(log.folder, 'heads', 'head.json');
+  await stop(await open({ headFile }));
+  expect(JSON.parse(readFileSync(headFile, 'utf8'))).toMatchObject({ position: '36' });
+  expect(existsSync(headFileOf({ keyFile }))).toBe(false);
+  await change((all) =>
+    all.rows.filter(({ stream_id }) => streamOf(all, stream_id) !== SEALS_STREAM),
+  );
+  await expect(open({ headFile })).rejects.toThrow(/remove \S+heads\/head\.json/);
+});
+
+test('a log that cannot be sealed says for how long events have waited, until it is sealed', async () => {
+  const full = async () => {
+    throw new Error('full');
+  };
+  const sealer = await open(
+    { eventsMax: 1 },
+    { store: { ...store, append: full }, logger: silent },
+  );
+  expect((await sealer.overdue()).sealSeconds).toBeGreaterThan(0);
+  await stop(sealer);
+  await startAndStop();
+  expect((await (await open()).overdue()).sealSeconds).toBe(0);
+});
+
 test('a head that the key has not signed, and one whose key was changed since, are told apart', async () => {
   const sealer = await open();
   await add('pay_a');
-  await until('it is kept', () => existsSync(headFileOf(keyFile)));
-  const text = readFileSync(headFileOf(keyFile), 'utf8');
+  await until('it is kept', () => existsSync(headFileOf({ keyFile })));
+  const text = readFileSync(headFileOf({ keyFile }), 'utf8');
   await stop(sealer);
   const [before = '', after = ''] = text.split(/(?<="signature":")./);
   const changed = text[before.length] === 'A' ? 'B' : 'A';
-  writeFileSync(headFileOf(keyFile), before + changed + after);
+  writeFileSync(headFileOf({ keyFile }), before + changed + after);
   await expect(open()).rejects.toThrow(
     /elsewhere\.pem\.head holds a head that the sealing key has not signed/,
   );
-  writeFileSync(headFileOf(keyFile), text);
+  writeFileSync(headFileOf({ keyFile }), text);
   await rotateSealingKey(store, { keyFile, keepsHead: false });
   await startAndStop();
 });

@@ -39,16 +39,24 @@ export const readJson = (
 
 const SECRET_BYTES_MAX = 64 * 1024;
 const OTHERS = 0o077;
+const GROUP_READS = 0o040;
 
-const readableProblem = (mode: number): string | undefined => {
-  if ((mode & OTHERS) === 0) return undefined;
+type Access = { mode: number; uid: number; gid: number };
+
+/** Kubernetes mounts a secret this way for a process that is not root: without it no secret can be a file there. */
+const isGivenByRoot = ({ mode, uid, gid }: Access): boolean =>
+  (mode & OTHERS) === GROUP_READS && uid === 0 && process.getgroups?.().includes(gid) === true;
+
+const readableProblem = (file: Access): string | undefined => {
+  const { mode } = file;
+  if ((mode & OTHERS) === 0 || isGivenByRoot(file)) return undefined;
   const octal = (mode & 0o777).toString(8).padStart(4, '0');
   return `names a file that others can read (mode ${octal}); it must be 0600`;
 };
 
 export const readableByOthers = (file: string): string | undefined => {
   try {
-    return readableProblem(statSync(file).mode);
+    return readableProblem(statSync(file));
   } catch {
     return undefined;
   }
@@ -57,10 +65,10 @@ export const readableByOthers = (file: string): string | undefined => {
 /** Without one line break at its end. */
 export const readSecret = (file: string, report: Report): string | undefined => {
   try {
-    const { mode, size } = statSync(file);
-    const problem = readableProblem(mode);
+    const found = statSync(file);
+    const problem = readableProblem(found);
     if (problem !== undefined) return report(problem);
-    if (size > SECRET_BYTES_MAX)
+    if (found.size > SECRET_BYTES_MAX)
       return report(`names a file of more than ${SECRET_BYTES_MAX} bytes`);
     const bytes = readFileSync(file);
     // Decoding would make different secrets equal.

@@ -177,6 +177,7 @@ export const settings = {
   RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: optional(wholeNumber(0, 1_000_000)),
   MAX_IN_FLIGHT: setting('2048', wholeNumber(1, 1_000_000)),
   SEALING_KEY_FILE: optional(file),
+  SEALED_HEAD_FILE: optional(file),
   SEAL_EVENTS_MAX: setting('10000', wholeNumber(1, 1_000_000_000)),
   SEAL_INTERVAL_MS: setting('3600000', wholeNumber(100, INTERVAL_MS_HIGHEST, 'milliseconds')),
   VERIFY_INTERVAL_MS: setting('86400000', wholeNumber(0, INTERVAL_MS_HIGHEST, 'milliseconds')),

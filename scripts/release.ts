@@ -1,0 +1,32 @@
+/**
+ * `npm run release [-- folder]`: the source archive of this commit without its tests, its bill of materials
+ * (CycloneDX) and the checksums of both, in `release/`.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import manifest from '../package.json' with { type: 'json' };
+
+const ROOT = join(import.meta.dirname, '..');
+const { name, version } = manifest;
+const NOT_RELEASED = ['test', '.ci', 'jest.config.mjs', 'stryker.config.mjs'];
+
+const run = (file: string, ...args: string[]): string =>
+  execFileSync(file, args, { cwd: ROOT, encoding: 'utf8' });
+
+const into = resolve(process.argv[2] ?? join(ROOT, 'release'));
+mkdirSync(into, { recursive: true });
+const archive = `${name}-${version}.tar.gz`;
+const bill = `${name}-${version}.cdx.json`;
+const paths = ['.', ...NOT_RELEASED.map((path) => `:(exclude)${path}`)];
+const format = ['--format=tar.gz', `--prefix=${name}-${version}/`];
+run('git', 'archive', ...format, `--output=${join(into, archive)}`, 'HEAD', '--', ...paths);
+writeFileSync(join(into, bill), run(process.execPath, 'scripts/bill-of-materials.cjs'));
+const sums = [archive, bill].map((file) => {
+  const sum = createHash('sha256').update(readFileSync(join(into, file)));
+  return `${sum.digest('hex')}  ${file}\n`;
+});
+writeFileSync(join(into, 'SHA256SUMS'), sums.join(''));
+const commit = run('git', 'rev-parse', '--short', 'HEAD').trim();
+process.stdout.write(`${join(into, archive)} of commit ${commit}, with ${bill} and SHA256SUMS\n`);

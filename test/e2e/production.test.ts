@@ -1,0 +1,80 @@
+/**
+ * docs/production.md, followed by an operator who has that page alone: the settings, the first payment,
+ * a backup and its drill, each command as it stands there. The issuer and Stripe are on loopback.
+ */
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { blockOf, issuer, paste, settingsOf, shownIn } from '../support/production-page.ts';
+import { ROOT, spawnService, untilReady } from '../support/service.ts';
+import { stripeDouble } from '../support/stripe-double/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const PAGE = 'https://payments.example';
+const TYPED = ['rk_live_ofATrial', 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw='];
+
+const jwksServer = async (jwks: string) => {
+  const server = createServer((_, response) => response.end(jwks)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/certs`, close: () => server.close() };
+};
+
+/** An installation by the page up to its settings. */
+const installed = async () => {
+  const { path: folder, remove } = temporaryFolder();
+  const secrets = await paste(blockOf('secrets', folder), {}, TYPED);
+  expect(secrets).toMatchObject({ code: 0 });
+  const own = settingsOf(folder);
+  const sso = await issuer(own);
+  const keys = await jwksServer(sso.jwks);
+  const stripe = await stripeDouble();
+  const env: NodeJS.ProcessEnv = { ...own, JWT_JWKS_URL: keys.url, STRIPE_API_URL: stripe.url };
+  const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(join(folder, 'etc/payments/payments.env'), lines.join(''));
+  return {
+    folder,
+    env,
+    token: sso.token,
+    [Symbol.asyncDispose]: async () => {
+      keys.close();
+      await stripe.close();
+      remove();
+    },
+  };
+};
+
+test('the page has at most 2,000 words, and the README links it before its first chapter', () => {
+  const words = readFileSync(join(ROOT, 'docs/production.md'), 'utf8').split(/\s+/);
+  expect(words.length).toBeLessThanOrEqual(2_000);
+  const [first] = readFileSync(join(ROOT, 'README.md'), 'utf8').split(/^## /m);
+  expect(first).toContain('(docs/production.md)');
+});
+
+test('the commands of the page lead to a service with a payment, a backup and a drill that verifies', async () => {
+  await using installation = await installed();
+  const { folder, env, token } = installation;
+  for (const name of ['idempotency.secret', 'webhook.secret', 'stripe.key', 'stripe.webhook'])
+    expect(statSync(join(folder, 'etc/payments', name)).mode & 0o777).toBe(0o600);
+  const dataDir = env.DATA_DIR ?? '';
+  await using service = await spawnService({ dataDir, env });
+  await untilReady(service);
+  expect(service.stderr()).not.toContain('Not for production');
+  expect(existsSync(env.SEALING_KEY_FILE ?? '')).toBe(true);
+
+  const PAYMENTS_TOKEN = await token('*', 'ops:admin audit:read');
+  const MERCHANT_TOKEN = await token('shop', 'payments:read payments:write');
+  const hasPromtool = spawnSync('promtool', ['--version']).error === undefined;
+  const blocks = ['look', 'payment', 'backup', 'export', 'drill'];
+  if (hasPromtool) blocks.push('alerts');
+  const block = blocks
+    .map((name) => blockOf(name, folder))
+    .join('\n')
+    .replaceAll(PAGE, service.url);
+  const run = await paste(block, { PAYMENTS_TOKEN, MERCHANT_TOKEN, CARD: 'pm_card_visa' });
+  expect(run).toMatchObject({ code: 0, printed: shownIn(block) });
+}, 120_000);

@@ -1,0 +1,282 @@
+/** The manifests of ops/kubernetes: their form, the settings of each process, and what keeps payments safe (docs/kubernetes.md). */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { newSealingKey } from '../../projector/seals/key.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
+import type { Mode } from '../../shared/runtime/settings/defaults.ts';
+import { projectFiles, textOf } from '../support/project-files.ts';
+import { ROOT } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const FOLDER = join(ROOT, 'ops/kubernetes');
+const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');
+
+const { strictObject: shape, string, int, array, record, boolean, union, literal } = z;
+const names = record(string(), string());
+const meta = shape({ name: string(), labels: names.optional(), annotations: names.optional() });
+const selector = shape({ matchLabels: names });
+const port = union([int(), string()]);
+const probe = shape({
+  httpGet: shape({ path: string().startsWith('/health/'), port }),
+  periodSeconds: int().optional(),
+  timeoutSeconds: int().optional(),
+  failureThreshold: int().optional(),
+});
+const volume = shape({
+  name: string(),
+  emptyDir: shape({ medium: literal('Memory'), sizeLimit: string() }).optional(),
+  configMap: shape({ name: string() }).optional(),
+  projected: shape({
+    defaultMode: literal(0o440),
+    sources: array(shape({ secret: shape({ name: string() }) })),
+  }).optional(),
+});
+const container = shape({
+  name: string(),
+  image: string(),
+  command: array(string()),
+  envFrom: array(shape({ configMapRef: shape({ name: string() }) })).optional(),
+  env: array(shape({ name: string(), value: string() })).optional(),
+  ports: array(shape({ name: string(), containerPort: int() })),
+  startupProbe: probe.optional(),
+  livenessProbe: probe,
+  readinessProbe: probe,
+  lifecycle: shape({ preStop: shape({ exec: shape({ command: array(string()) }) }) }),
+  resources: shape({ requests: names, limits: names }),
+  securityContext: shape({
+    allowPrivilegeEscalation: literal(false),
+    readOnlyRootFilesystem: literal(true),
+    capabilities: shape({ drop: array(literal('ALL')), add: array(string()).optional() }),
+  }),
+  volumeMounts: array(
+    shape({ name: string(), mountPath: string(), readOnly: boolean().optional() }),
+  ),
+});
+const pod = shape({
+  automountServiceAccountToken: literal(false),
+  enableServiceLinks: literal(false),
+  terminationGracePeriodSeconds: int(),
+  securityContext: shape({
+    runAsNonRoot: literal(true),
+    runAsUser: int(),
+    runAsGroup: int(),
+    fsGroup: int().optional(),
+    seccompProfile: shape({ type: literal('RuntimeDefault') }),
+  }),
+  topologySpreadConstraints: array(
+    shape({
+      maxSkew: int(),
+      topologyKey: string(),
+      whenUnsatisfiable: string(),
+      labelSelector: selector,
+    }),
+  ),
+  containers: array(container).length(1),
+  volumes: array(volume),
+});
+const template = shape({ metadata: meta.omit({ name: true }), spec: pod });
+const workload = { replicas: int(), selector, template };
+const peer = shape({
+  podSelector: selector.optional(),
+  namespaceSelector: selector.optional(),
+});
+const ports = array(shape({ port: int(), protocol: string().optional() }));
+const one = <V extends string, K extends string, S extends z.ZodType>(
+  apiVersion: V,
+  kind: K,
+  spec: S,
+) => shape({ apiVersion: literal(apiVersion), kind: literal(kind), metadata: meta, spec });
+
+const Deployment = one(
+  'apps/v1',
+  'Deployment',
+  shape({
+    ...workload,
+    strategy: shape({ rollingUpdate: shape({ maxUnavailable: int(), maxSurge: int() }) }),
+  }),
+);
+const StatefulSet = one(
+  'apps/v1',
+  'StatefulSet',
+  shape({
+    ...workload,
+    serviceName: string(),
+    podManagementPolicy: literal('Parallel'),
+    volumeClaimTemplates: array(
+      shape({
+        metadata: meta,
+        spec: shape({
+          accessModes: array(literal('ReadWriteOnce')),
+          resources: shape({ requests: names }),
+        }),
+      }),
+    ),
+  }),
+);
+const Manifest = z.discriminatedUnion('kind', [
+  Deployment,
+  StatefulSet,
+  shape({ apiVersion: literal('v1'), kind: literal('Namespace'), metadata: meta }),
+  one(
+    'v1',
+    'Service',
+    shape({
+      clusterIP: literal('None').optional(),
+      selector: names,
+      ports: array(shape({ name: string(), port: int(), targetPort: port })),
+    }),
+  ),
+  one('policy/v1', 'PodDisruptionBudget', shape({ maxUnavailable: int(), selector })),
+  one(
+    'networking.k8s.io/v1',
+    'NetworkPolicy',
+    shape({
+      podSelector: shape({ matchLabels: names.optional() }),
+      policyTypes: array(union([literal('Ingress'), literal('Egress')])),
+      ingress: array(shape({ from: array(peer), ports })).optional(),
+      egress: array(shape({ to: array(peer).optional(), ports })).optional(),
+    }),
+  ),
+  one(
+    'networking.k8s.io/v1',
+    'Ingress',
+    shape({
+      tls: array(shape({ hosts: array(string()), secretName: string() })),
+      rules: array(
+        shape({
+          host: string(),
+          http: shape({
+            paths: array(
+              shape({
+                path: string(),
+                pathType: string(),
+                backend: shape({
+                  service: shape({ name: string(), port: shape({ name: string() }) }),
+                }),
+              }),
+            ),
+          }),
+        }),
+      ),
+    }),
+  ),
+]);
+
+const kustomization = parse(read('kustomization.yaml'));
+const files: string[] = kustomization.resources;
+const manifests = files.flatMap((name) =>
+  parseAllDocuments(read(name)).map((document) => Manifest.parse(document.toJS())),
+);
+const isWorkload = (one: z.infer<typeof Manifest>) =>
+  one.kind === 'Deployment' || one.kind === 'StatefulSet';
+const workloads = manifests.filter(isWorkload);
+const processes = workloads.filter(({ metadata }) => metadata.name !== 'gateway');
+const ofKind = (kind: string) => manifests.filter((one) => one.kind === kind);
+
+test('every manifest of the folder is among the resources', () => {
+  const there = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'));
+  expect([...files, 'kustomization.yaml'].sort()).toEqual(there.sort());
+});
+
+/** Which keys each secret has, by the page. */
+const PAGE = textOf('docs/kubernetes.md');
+const secretsOfPage = new Map(
+  [...PAGE.matchAll(/create secret generic (\S+) (.*)$/gm)].map(([, name = '', options = '']) => [
+    name,
+    [...options.matchAll(/--from-file=([^\s=]+)/g)].map(([, key = '']) => basename(key)),
+  ]),
+);
+
+const VALUES: Record<string, string> = {
+  'eventstoredb-url': 'esdb://payments:p@events.example:2113',
+  'mongodb-url': 'mongodb://reader:p@models.example:27017/payments?tls=true',
+  'stripe-key': 'rk_live_ofATrial',
+  'stripe-webhook': 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw=',
+  'sealing-key.pem': newSealingKey(),
+};
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+
+/** The files that a process has mounted, of the secrets that its pod names. */
+const mounted = (name: string, secrets: readonly string[]): string => {
+  const path = join(folder.path, name);
+  mkdirSync(path);
+  for (const key of secrets.flatMap((secret) => secretsOfPage.get(secret) ?? [])) {
+    writeFileSync(join(path, key), VALUES[key] ?? 's'.repeat(64));
+    chmodSync(join(path, key), 0o400);
+  }
+  return path;
+};
+
+describe.each(processes.map((one) => [one.metadata.name, one] as const))('%s', (name, found) => {
+  const { spec } = found.spec.template;
+  const [process] = spec.containers;
+  if (process === undefined) throw new Error('no container');
+
+  test('starts on the settings and secrets that the manifests and the page give it', () => {
+    const secrets = spec.volumes.flatMap(({ projected }) =>
+      (projected?.sources ?? []).map(({ secret }) => secret.name),
+    );
+    const own = Object.fromEntries((process.env ?? []).map(({ name: key, value }) => [key, value]));
+    const env = Object.entries({ ...parseEnv(read('settings.env')), ...own });
+    const path = mounted(name, secrets);
+    const given = env.map(([key, value]) => [key, value?.replace('/run/secrets/payments', path)]);
+    const loaded = loadConfig(Object.fromEntries(given), name as Mode);
+    expect(loaded).toMatchObject({ ok: true, config: { warnings: [] } });
+    expect(own.PORT).toBe(String(process.ports[0]?.containerPort));
+    expect(process.command).toEqual(['node', 'scripts/launch.cjs', `${name}/main.ts`]);
+  });
+
+  test('serves on until it is out of the endpoints, and then has its 10 s', () => {
+    const [, wait] = process.lifecycle.preStop.exec.command;
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(Number(wait) + 10);
+    expect(process.livenessProbe.httpGet.path).toBe('/health/live');
+    expect(process.readinessProbe.httpGet.path).toBe('/health/ready');
+  });
+});
+
+test('only the command API has the key of the provider, and only the projector that of the seals', () => {
+  const holders = (secret: string) =>
+    workloads
+      .filter(({ spec }) => JSON.stringify(spec.template.spec.volumes).includes(`"${secret}"`))
+      .map(({ metadata }) => metadata.name);
+  expect(holders('payments-provider')).toEqual(['command-api']);
+  expect(holders('payments-sealing-key')).toEqual(['projector']);
+  expect(holders('payments-write')).toEqual(['projector']);
+});
+
+test('of each there are two, one may be away, and a policy says who reaches it', () => {
+  const own = workloads.map(({ metadata }) => metadata.name);
+  expect(own.sort()).toEqual(['command-api', 'gateway', 'projector', 'query-api']);
+  for (const { spec } of workloads) expect(spec.replicas).toBe(2);
+  const namesOf = (kind: string) => ofKind(kind).map(({ metadata }) => metadata.name);
+  expect(namesOf('PodDisruptionBudget').sort()).toEqual(own);
+  expect(namesOf('Service').sort()).toEqual(own);
+  expect(namesOf('NetworkPolicy').sort()).toEqual([...own, 'nothing-else'].sort());
+});
+
+test('the gateway runs the image of the compose file', () => {
+  const { services } = parse(textOf('docker-compose.yml'), { merge: true });
+  const gateway = workloads.find(({ metadata }) => metadata.name === 'gateway');
+  expect(gateway?.spec.template.spec.containers[0]?.image).toBe(services.gateway.image);
+  expect(projectFiles).toContain('ops/Caddyfile');
+});
+
+const KUBECTL = spawnSync('kubectl', ['version', '--client']).status === 0;
+const built = KUBECTL ? test : test.skip;
+const why = KUBECTL ? '' : ' (skipped: no kubectl is installed)';
+
+built(`kustomize builds all of it into one namespace${why}`, () => {
+  const { status, stdout } = spawnSync('kubectl', ['kustomize', FOLDER], { encoding: 'utf8' });
+  expect(status).toBe(0);
+  const all = parseAllDocuments(stdout).map((document) => document.toJS());
+  expect(all).toHaveLength(manifests.length + 1);
+  const inside = all.filter(({ kind }) => kind !== 'Namespace');
+  expect(new Set(inside.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['payments']));
+});
