@@ -37,4 +37,10 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A command is explained at a moment too: the route takes a revision or a time.',
   },
+  {
+    names: /^docs\/asyncapi\.yaml$/,
+    from: /^ {6}Payment(Capture|Void)Observed:\n {8}.*\n|^ {4}Payment(Capture|Void)Observed:\n(?: {6}.*\n)*/gm,
+    to: '',
+    reason: 'What was captured or canceled elsewhere has messages of its own.',
+  },
 ];

@@ -11,6 +11,7 @@ import {
   isElsewhere,
   isExpired,
   isRelease,
+  isReleased,
   mismatch,
   undecided,
 } from './read.ts';
@@ -66,6 +67,17 @@ const disputeResults = ({ id, amount, reason, status }: Dispute): LaterResult[] 
   return [{ kind: 'DISPUTE', disputeId: id, amount, reason: why, status: shown }];
 };
 
+const captureResults = ({
+  id: reference,
+  capture_method,
+  metadata,
+  amount,
+  amount_received,
+}: PaymentIntent): LaterResult[] =>
+  capture_method === 'manual' && metadata?.captureOperationId === undefined
+    ? [{ kind: 'CAPTURE_OBSERVED', reference, amount: amount_received ?? amount }]
+    : [];
+
 const resultsOfCaptured = async (
   call: StripeCall,
   question: PaymentQuestion,
@@ -81,7 +93,11 @@ const resultsOfCaptured = async (
   const isOfIntent = (one: Refund | Dispute): boolean =>
     one.payment_intent === intent.id && one.currency.toUpperCase() === question.currency;
   if (![...refunds, ...disputes].every(isOfIntent)) return mismatch;
-  return found(...refundResults(refunds, intent, question), ...disputes.flatMap(disputeResults));
+  return found(
+    ...captureResults(intent),
+    ...refundResults(refunds, intent, question),
+    ...disputes.flatMap(disputeResults),
+  );
 };
 
 export const laterResults = async (
@@ -99,6 +115,7 @@ export const laterResults = async (
     intent.amount === question.amount;
   if (!isOurs) return mismatch;
   if (isExpired(intent)) return found({ kind: 'AUTHORIZATION_EXPIRED' });
+  if (isReleased(intent)) return found({ kind: 'VOID_OBSERVED', reference });
   return intent.status === 'succeeded' ? resultsOfCaptured(call, question, intent) : found();
 };
 

@@ -90,6 +90,10 @@ export const isExpired = (intent: PaymentIntent): boolean =>
   wasCharged(intent) &&
   BY_ITSELF.includes(intent.cancellation_reason);
 
+/** A hold that our void, our fence or the Dashboard canceled. */
+export const isReleased = (intent: PaymentIntent): boolean =>
+  intent.status === 'canceled' && wasCharged(intent) && !isExpired(intent);
+
 /** Under no operation of ours: made in the Dashboard, or released by a capture of part. */
 export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
   metadata?.operationId === undefined;
