@@ -10,7 +10,6 @@ import {
   intentOf,
   isElsewhere,
   isExpired,
-  isRelease,
   isReleased,
   mismatch,
   undecided,
@@ -35,7 +34,6 @@ const failedLater = (operationId: string, { failure_reason }: Refund): LaterResu
 /** What bounced comes first, because it can be refunded again. */
 const refundResults = (
   refunds: readonly Refund[],
-  intent: PaymentIntent,
   { refunds: ours, observed }: PaymentQuestion,
 ): LaterResult[] => {
   const operationOf = ({ id, metadata }: Refund): string | undefined =>
@@ -47,7 +45,7 @@ const refundResults = (
     return operationId === undefined ? [] : [failedLater(operationId, made)];
   });
   const elsewhere = refunds
-    .filter((made) => isElsewhere(made) && isMade(made) && !isRelease(made, intent))
+    .filter((made) => isElsewhere(made) && isMade(made))
     .map(({ id, amount }): LaterResult => ({ kind: 'REFUND_OBSERVED', refundId: id, amount }));
   return [...bounced, ...elsewhere.reverse()];
 };
@@ -95,7 +93,7 @@ const resultsOfCaptured = async (
   if (![...refunds, ...disputes].every(isOfIntent)) return mismatch;
   return found(
     ...captureResults(intent),
-    ...refundResults(refunds, intent, question),
+    ...refundResults(refunds, question),
     ...disputes.flatMap(disputeResults),
   );
 };

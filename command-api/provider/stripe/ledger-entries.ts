@@ -1,6 +1,6 @@
 /** A PaymentIntent's operations are listed at the time when it was opened, a refund at its own. */
 import type { LedgerEntry } from '../port.ts';
-import { declinedBy, isRelease, isReleased, wasCharged } from './read.ts';
+import { declinedBy, isReleased, wasCharged } from './read.ts';
 import { ABANDONED } from './requests.ts';
 import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 
@@ -76,7 +76,7 @@ export const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
 /** By Stripe's id, as in the log. Also one that failed since: it was made. */
 const elsewhereEntry = (made: RefundWithIntent): LedgerEntry[] => {
   const { payment_intent: intent, id: operationId, amount } = made;
-  if (typeof intent !== 'object' || intent === null || isRelease(made, intent)) return [];
+  if (typeof intent !== 'object' || intent === null) return [];
   const { paymentId } = intent.metadata ?? {};
   if (paymentId === undefined) return [];
   const entry = { ...base(made, '2'), paymentId, operationId, kind: 'REFUND', amount } as const;

@@ -50,9 +50,7 @@ export type Refund = z.infer<typeof refund>;
 
 /** A refund made in the Dashboard does not say whose it is: its PaymentIntent does. */
 export const refundWithIntent = refund.extend({
-  payment_intent: z
-    .union([z.string(), z.object({ amount, amount_received: amount.nullish(), metadata })])
-    .nullish(),
+  payment_intent: z.union([z.string(), z.object({ metadata })]).nullish(),
 });
 export type RefundWithIntent = z.infer<typeof refundWithIntent>;
 

@@ -137,22 +137,21 @@ describe('refunds', () => {
     ]);
   });
 
-  test('what a capture of part released is no refund; one of another amount is', async () => {
-    const { reference, question } = await sold();
-    const intent = double.books.intents.get(reference);
-    // Stripe is said to list the released rest among the refunds of the charge.
-    const release = refundedInDashboard(reference, 1500);
-    Object.assign(intent ?? {}, { amount_received: 500 });
-    expect(await results(question)).toEqual([]);
-    setRefund(release, { payment_intent: reference });
-    double.books.refunds.push({
-      ...(double.books.refunds.at(-1) ?? ({} as never)),
-      id: 're_elsewhere',
-      amount: 200,
-    });
-    expect(await results(question)).toEqual([
-      { kind: 'REFUND_OBSERVED', refundId: 're_elsewhere', amount: 200 },
-    ]);
+  test('one made in the Dashboard of exactly what a capture of part left is observed, and in the ledger', async () => {
+    const { reference, question } = await sold('AUTHORIZE');
+    double.books.capture(
+      reference,
+      new Map([
+        ['amount_to_capture', '1000'],
+        ['metadata[captureOperationId]', 'OP_capture'],
+      ]),
+    );
+    const refundId = refundedInDashboard(reference, 1000);
+    expect(await results(question)).toEqual([{ kind: 'REFUND_OBSERVED', refundId, amount: 1000 }]);
+    const { entries } = await provider.ledger(null, 1_000);
+    expect(entries).toContainEqual(
+      expect.objectContaining({ kind: 'REFUND', operationId: refundId, amount: 1000 }),
+    );
   });
 });
 
