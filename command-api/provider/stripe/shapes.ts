@@ -37,7 +37,7 @@ export type PaymentIntent = z.infer<typeof paymentIntent>;
 
 export const refund = z.object({
   object: z.literal('refund'),
-  id: z.string().regex(/^(re|pyr)_[A-Za-z0-9_]{1,60}$/),
+  id: z.string().regex(/^[a-z]{2,3}_[A-Za-z0-9_]{1,60}$/),
   amount,
   currency: z.string(),
   created: z.int().min(0),

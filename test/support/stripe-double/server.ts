@@ -82,6 +82,8 @@ export type StripeDouble = {
   prune(): void;
   /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
   rejectRawCards(): void;
+  /** The account has no search, as in India: from now on it is a 400. */
+  endSearch(): void;
   /** Does now what `acts late` has held back. */
   actLate(): Promise<void>;
   /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
@@ -179,6 +181,7 @@ export const stripeDouble = async (
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
   let takesRawCards = true;
+  let searches = true;
 
   const booksOf = ({ authorization = '', ...headers }: IncomingMessage['headers']): Books =>
     accounts.get(String(headers['stripe-account'])) ??
@@ -264,6 +267,8 @@ export const stripeDouble = async (
     const call = { own, route, path, params, form, key: Array.isArray(key) ? key[0] : key };
     if (route.step === 'method' && !takesRawCards)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'unsafe' }));
+    if (route.id === 'search' && !searches)
+      return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'no' }));
     const fault = planned.get(route.step)?.shift();
     if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
     write(outgoing, await perform(call));
@@ -287,6 +292,9 @@ export const stripeDouble = async (
     prune: keys.prune,
     rejectRawCards: () => {
       takesRawCards = false;
+    },
+    endSearch: () => {
+      searches = false;
     },
     actLate: async () => {
       for (const act of late.splice(0)) await act();
