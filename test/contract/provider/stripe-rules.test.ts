@@ -142,6 +142,43 @@ describe('a create', () => {
     expect(steps()).not.toContain('confirm');
   });
 
+  const FAULTS = [
+    ...['parameter_unknown', 'parameter_missing', 'testmode_charges_only', 'account_invalid'],
+    ...['payment_method_unactivated', 'capability_not_active', 'country_unsupported', undefined],
+  ];
+  test.each(FAULTS)(
+    'a 400 that is a fault of the account or of ours (%s) declines no card',
+    async (code) => {
+      const misconfigured = { outcome: 'NOT_SENT', byProvider: true, reason: 'misconfigured' };
+      for (const step of ['open', 'method', 'confirm'] as const) {
+        double.reject(step, code);
+        expect(await provider.execute(authorize('4000000000000077'), keepIt)).toEqual(
+          misconfigured,
+        );
+      }
+      const { operation, authorizationReference } = await authorized();
+      double.reject('capture', code);
+      const capture = followUp('CAPTURE', operation, { authorizationReference });
+      expect(await provider.execute(capture, keepIt)).toEqual(misconfigured);
+    },
+  );
+
+  test.each([
+    ['open', 'amount_too_small', 'LIMIT_EXCEEDED'],
+    ['method', 'invalid_expiry_year', 'EXPIRED_CARD'],
+    ['confirm', 'card_of_another_kind', 'UNKNOWN_DECLINE'],
+  ] as const)(
+    'a 400 at %s for the card or the amount (%s) is a decline',
+    async (step, code, failureCode) => {
+      double.reject(step, code);
+      expect(await provider.execute(authorize('4000000000000077'), keepIt)).toEqual({
+        outcome: 'DECLINED',
+        failureCode,
+        providerFailureCode: code,
+      });
+    },
+  );
+
   test('an account that may not send raw numbers is misconfigured, and no card is declined', async () => {
     const raw = driverOver(double.url, { testTokens: false });
     double.rejectRawCards();

@@ -78,6 +78,8 @@ export type StripeDouble = {
   received: Received[];
   /** The next request of this step goes wrong. */
   plan(step: Step, fault: StripeFaultName): void;
+  /** The next request of this step is rejected, a 400 with this code or without one. */
+  reject(step: Step, code: string | undefined): void;
   /** Forgets all Idempotency-Keys, as Stripe may after a day. */
   prune(): void;
   /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
@@ -178,6 +180,7 @@ export const stripeDouble = async (
   const keys = createKeys();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
+  const rejections = new Map<Step, string | undefined>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
   let takesRawCards = true;
@@ -269,6 +272,14 @@ export const stripeDouble = async (
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'unsafe' }));
     if (route.id === 'search' && !searches)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'no' }));
+    if (rejections.has(route.step)) {
+      const code = rejections.get(route.step);
+      rejections.delete(route.step);
+      return write(
+        outgoing,
+        errorReply(400, { type: 'invalid_request_error', ...(code && { code }) }),
+      );
+    }
     const fault = planned.get(route.step)?.shift();
     if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
     write(outgoing, await perform(call));
@@ -289,6 +300,7 @@ export const stripeDouble = async (
     },
     received,
     plan: (step, fault) => void planned.set(step, [...(planned.get(step) ?? []), fault]),
+    reject: (step, code) => void rejections.set(step, code),
     prune: keys.prune,
     rejectRawCards: () => {
       takesRawCards = false;
