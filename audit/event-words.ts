@@ -36,6 +36,12 @@ const LATER: Partial<Record<PaymentEventType, (data: Data) => string[]>> = {
     `opened at the provider as ${providerReference}; no money has moved by it`,
   ],
   PaymentAuthorizationExpired: () => ['the provider let the authorization run out'],
+  PaymentCaptureObserved: ({ providerReference }) => [
+    `captured elsewhere, on ${providerReference} at the provider`,
+  ],
+  PaymentVoidObserved: ({ providerReference }) => [
+    `canceled elsewhere, on ${providerReference} at the provider`,
+  ],
   PaymentRefundFailed: (data) => [
     ...failureIn(data),
     'the refund came back: its amount can be refunded again',

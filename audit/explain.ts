@@ -60,6 +60,10 @@ const whyNoLongerAuthorized: ReasonOf = ({ event }) => {
       return 'voided: the authorization was released';
     case 'PaymentAuthorizationExpired':
       return 'the authorization ran out at the provider';
+    case 'PaymentCaptureObserved':
+      return `captured ${amountText(event.data)} elsewhere; a capture is final`;
+    case 'PaymentVoidObserved':
+      return 'voided elsewhere: the authorization was released';
     case 'PaymentFailed':
       return `failed: ${event.data.failureCode}`;
     default:
@@ -84,6 +88,7 @@ const whyNothingLeft = (state: PaymentState): ReasonOf => {
   return ({ event, revision }) => {
     switch (event.type) {
       case 'PaymentCaptured':
+      case 'PaymentCaptureObserved':
         return `captured ${amountText(event.data)}, the most that can go back`;
       case 'PaymentRefunded':
         return `refunded ${amountText(event.data)} of it`;

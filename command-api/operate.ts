@@ -11,6 +11,7 @@ import type { CommandDeps, Sender } from './deps.ts';
 import { type LoadedPayment, operationOf } from './loaded-payment.ts';
 import type { Executed } from './payment-log.ts';
 import type { CallDetails, ProviderOutcome, Unknown } from './provider/port.ts';
+import { onNotice } from './recovery/later-results.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   atOtherProvider,
@@ -228,6 +229,9 @@ const record = async (
     const operation = operationOf(recorded, operationId);
     logDifference(deps, paymentId, operation, outcome);
     logDecline(deps, paymentId, operation, outcome);
+    // It may have been captured or canceled elsewhere. In its turn, after the response.
+    if (outcome.outcome === 'DECLINED' && recorded.state.status === 'AUTHORIZED')
+      void onNotice(deps)(paymentId);
     return responseTo(recorded, operation);
   } catch (error) {
     deps.logger.error(

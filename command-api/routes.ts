@@ -164,7 +164,7 @@ export const COMMAND_ROUTES: RoutesOf<
 
 const READ_ONLY = {
   ahead: [
-    'the provider holds operations that the event log does not, as after a restore: payments can only be read',
+    'the provider holds operations that the event log does not, as after a restore, or its ledger does not show it: payments can only be read',
     'an operator opens the service with payments reconcile --acknowledge',
   ],
   comparing: [

@@ -24,11 +24,11 @@ export type Ledger = {
   record(operation: OperationOrder, behaviour: CardBehaviour | undefined): Promise<Recorded>;
   /** Unless the id is recorded. Resolves once durable. */
   fence(operationId: string): Promise<Recorded>;
-  /** A refund that no call ordered, once. */
-  recordElsewhere(refund: Omit<Ordered, 'kind'>): void;
+  /** What no call ordered, once. */
+  recordElsewhere(entry: Ordered): void;
   find(operationId: string): Recorded | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
-  /** Without the refunds made elsewhere, which are in no log until they are noticed. */
+  /** Without what was made elsewhere, which is in no log until they are noticed. */
   end(after: number, limit: number): SimulatedEntry[];
   authorization(operationId: string): Authorization | undefined;
   close(): void;
@@ -55,7 +55,7 @@ const COLUMNS = `sequence, operation_id AS operationId, kind, payment_id AS paym
 const FIND = `SELECT ${COLUMNS} FROM operations WHERE operation_id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?`;
 const END = `SELECT * FROM (SELECT ${COLUMNS} FROM operations WHERE sequence > ?
-  AND (kind <> 'REFUND' OR authorization_id IS NOT NULL)
+  AND (kind IN ('AUTHORIZE', 'SALE') OR authorization_id IS NOT NULL)
   ORDER BY sequence DESC LIMIT ?) ORDER BY sequence`;
 const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
 const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
@@ -175,8 +175,8 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
       fence.run(operationId);
       return mustRead(operationId);
     },
-    recordElsewhere: (refund) => {
-      insertEntry({ ...refund, kind: 'REFUND', outcome: 'APPROVED' }, null);
+    recordElsewhere: (entry) => {
+      insertEntry({ ...entry, outcome: 'APPROVED' }, null);
     },
     find: read,
     list: listIn(db),

@@ -74,8 +74,8 @@ export const decideCard = (operation: CardOperation): SimulatedOutcome => {
     : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
 };
 
-/** What is refunded elsewhere of a capture, in minor units. */
-const elsewhereOf = (captured: number): number => Math.min(100, captured);
+/** What is captured of an authorization elsewhere, or refunded of a capture, in minor units. */
+const elsewhereOf = (amount: number): number => Math.min(100, amount);
 
 const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
@@ -115,6 +115,14 @@ const decideRefund = (operation: FollowUp, authorization: Authorization): Simula
 
 const deciders = { CAPTURE: decideCapture, VOID: decideVoid, REFUND: decideRefund };
 
+const withElsewhere = (authorization: Authorization): Authorization => {
+  const { kind, behaviour, amount } = authorization;
+  if (kind !== 'AUTHORIZE') return authorization;
+  if (behaviour === 'CAPTURED_ELSEWHERE')
+    return { ...authorization, captured: elsewhereOf(amount) };
+  return behaviour === 'VOIDED_ELSEWHERE' ? { ...authorization, voided: amount } : authorization;
+};
+
 export const decideFollowUp = (
   operation: FollowUp,
   authorization: Authorization | undefined,
@@ -124,7 +132,7 @@ export const decideFollowUp = (
     return notPermitted('unknown_authorization');
   if (authorization.paymentId !== operation.paymentId) return notPermitted('other_payment');
   if (authorization.currency !== operation.currency) return notPermitted('other_currency');
-  return deciders[operation.kind](operation, authorization);
+  return deciders[operation.kind](operation, withElsewhere(authorization));
 };
 
 export const isLaterBehaviour = (behaviour: CardBehaviour | null | undefined): boolean =>
@@ -158,6 +166,12 @@ export const laterResultsOf = (
       return taken === 0
         ? []
         : [{ kind: 'REFUND_OBSERVED', refundId: `re_${id}`, amount: elsewhereOf(taken) }];
+    case 'CAPTURED_ELSEWHERE':
+      return kind === 'SALE'
+        ? []
+        : [{ kind: 'CAPTURE_OBSERVED', reference: `pi_${id}`, amount: elsewhereOf(amount) }];
+    case 'VOIDED_ELSEWHERE':
+      return kind === 'SALE' ? [] : [{ kind: 'VOID_OBSERVED', reference: `pi_${id}` }];
     case 'DISPUTED':
       return dispute('OPEN');
     case 'DISPUTE_WON':

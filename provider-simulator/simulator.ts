@@ -151,6 +151,17 @@ const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 /** After an operation, or after a dispute was told of. */
 const NOTICE_MS = 200;
 
+/** As the provider's ledger lists it. */
+const madeElsewhere = (one: LaterResult, authorized: number) => {
+  if (one.kind === 'REFUND_OBSERVED')
+    return { kind: 'REFUND', operationId: one.refundId, amount: one.amount } as const;
+  if (one.kind === 'CAPTURE_OBSERVED')
+    return { kind: 'CAPTURE', operationId: one.reference, amount: one.amount } as const;
+  if (one.kind === 'VOID_OBSERVED')
+    return { kind: 'VOID', operationId: one.reference, amount: authorized } as const;
+  return undefined;
+};
+
 const laterResults = (simulation: Simulation) => {
   const seen = new Set<string>();
   const timers = new Set<NodeJS.Timeout>();
@@ -181,11 +192,10 @@ const laterResults = (simulation: Simulation) => {
       if (authorization === undefined) return [];
       const results = laterResultsOf(question, authorization, seen.has(authorizationId));
       const { currency } = authorization;
-      for (const one of results)
-        if (one.kind === 'REFUND_OBSERVED') {
-          const { refundId: operationId, amount } = one;
-          simulation.recordElsewhere({ operationId, paymentId, amount, currency });
-        }
+      for (const one of results) {
+        const elsewhere = madeElsewhere(one, authorization.amount);
+        if (elsewhere) simulation.recordElsewhere({ ...elsewhere, paymentId, currency });
+      }
       const isOpen = results.some((one) => one.kind === 'DISPUTE' && one.status === 'OPEN');
       if (isOpen && authorization.behaviour !== 'DISPUTED') {
         seen.add(authorizationId);

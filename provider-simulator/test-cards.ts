@@ -15,6 +15,8 @@ const LATER = [
   'AUTHORIZATION_EXPIRES',
   'REFUND_FAILS',
   'REFUNDED_ELSEWHERE',
+  'CAPTURED_ELSEWHERE',
+  'VOIDED_ELSEWHERE',
   'DISPUTED',
   'DISPUTE_WON',
   'DISPUTE_LOST',
@@ -99,4 +101,10 @@ export const TEST_CARDS: readonly TestCard[] = [
   behaving('4000000000004301', 'DISPUTED', DISPUTED),
   behaving('4000000000004319', 'DISPUTE_WON', `${DISPUTED}, and the merchant wins`),
   behaving('4000000000004327', 'DISPUTE_LOST', `${DISPUTED}, and the merchant loses`),
+  behaving(
+    '4000000000004335',
+    'CAPTURED_ELSEWHERE',
+    'approved; 1.00 of the authorization is captured elsewhere at once',
+  ),
+  behaving('4000000000004343', 'VOIDED_ELSEWHERE', 'approved; it is canceled elsewhere at once'),
 ];

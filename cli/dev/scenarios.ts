@@ -33,6 +33,8 @@ const RESPONSE_LOST = '4000000000004236';
 const EXPIRES = '4000000000004277';
 const REFUND_FAILS = '4000000000004285';
 const REFUNDED_ELSEWHERE = '4000000000004293';
+const CAPTURED_ELSEWHERE = '4000000000004335';
+const VOIDED_ELSEWHERE = '4000000000004343';
 const DISPUTED = '4000000000004301';
 const DISPUTE_WON = '4000000000004319';
 const DISPUTE_LOST = '4000000000004327';
@@ -136,6 +138,22 @@ export const SCENARIOS = {
     (amount) => [
       create('sale', amount, true, REFUNDED_ELSEWHERE),
       readUntil('observed', ({ refundedAmount = 0 }) => refundedAmount > 0),
+    ],
+  ),
+  'capture-observed': simulated(
+    'a capture that was made elsewhere, 1.00 at most, is seen: CAPTURED, and it can be voided no more',
+    (amount) => [
+      create('authorize', amount, false, CAPTURED_ELSEWHERE),
+      readUntil('observed', ({ status }) => status === 'CAPTURED'),
+      rejected(change('void')),
+    ],
+  ),
+  'void-observed': simulated(
+    'a cancel that was made elsewhere is seen: VOIDED, and it can be captured no more',
+    (amount) => [
+      create('authorize', amount, false, VOIDED_ELSEWHERE),
+      readUntil('observed', ({ status }) => status === 'VOIDED'),
+      rejected(change('capture')),
     ],
   ),
   dispute: simulated(

@@ -14,9 +14,10 @@ import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { oneRunAtATime } from '../../shared/runtime/queues.ts';
-import type { LedgerEntry, Provider } from '../provider/port.ts';
+import { LedgerEndNotFound, type LedgerEntry, type Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';
 
+/** No operations: the ledger's end was not found, so there may be any. */
 type Ahead = {
   operations: number;
   cursor: string;
@@ -117,9 +118,20 @@ export const createProviderAhead = (options: {
   let passed = 0;
   let resting = new AbortController();
 
+  const readEnd = async (after: string | null): Promise<LedgerEntry[] | LedgerEndNotFound> => {
+    try {
+      return await provider.ledgerEnd(after);
+    } catch (error) {
+      if (error instanceof LedgerEndNotFound) return error;
+      throw error;
+    }
+  };
+
   const compare = async () => {
     const acknowledged = await readAcknowledgements(store, providers);
-    const end = await provider.ledgerEnd(acknowledged.cursor);
+    const end = await readEnd(acknowledged.cursor);
+    if (end instanceof LedgerEndNotFound)
+      return { acknowledged, ahead: { operations: 0, cursor: end.cursor }, isLevel: false };
     const operations = (await missingInLog(store, end)).length;
     const cursor = end.at(-1)?.cursor;
     const ahead = operations === 0 || cursor === undefined ? undefined : { operations, cursor };
@@ -136,7 +148,9 @@ export const createProviderAhead = (options: {
     if (before === undefined && found !== undefined) {
       logger.error(
         found,
-        'the provider holds operations that the event log does not: the log is an older copy. Merchants can only read until payments reconcile --acknowledge',
+        found.operations === 0
+          ? "the end of the provider's ledger was not found, so the log may be an older copy. Merchants can only read until payments reconcile --acknowledge"
+          : 'the provider holds operations that the event log does not: the log is an older copy. Merchants can only read until payments reconcile --acknowledge',
       );
     }
     if (before !== undefined && found === undefined)

@@ -132,6 +132,15 @@ export type TokenDescription =
   | { outcome: 'NOT_FOUND' }
   | Unknown;
 
+/** The provider answers, but up to `cursor` its ledger's end is hidden behind what others made there. */
+export class LedgerEndNotFound extends Error {
+  readonly cursor: string;
+  constructor(cursor: string) {
+    super("the end of the provider's ledger was not found");
+    this.cursor = cursor;
+  }
+}
+
 export type Provider = {
   /** Asked before the payment is created. Never throws; ends within the provider's timeout. */
   describeToken(token: string, merchantId: string): Promise<TokenDescription>;
@@ -146,7 +155,7 @@ export type Provider = {
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
   /** Oldest first after a cursor, null for the start; `next` is null at the end. */
   ledger(after: string | null, limit: number): Promise<LedgerPage>;
-  /** The last page of entries after a cursor, oldest first; none where the ledger ends there. */
+  /** The last page of entries after a cursor, oldest first; none where the ledger ends there. Throws LedgerEndNotFound. */
   ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
   /** Never throws; ends within the timeout. */
   laterResults(question: PaymentQuestion): Promise<LaterResults | Unknown>;

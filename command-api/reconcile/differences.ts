@@ -12,7 +12,7 @@ export type Logged = {
   currency: string;
   revision: number;
   provider?: string;
-  /** A refund made elsewhere; its payment's create says at which provider. */
+  /** Made elsewhere; its payment's create says at which provider. */
   isObserved?: true;
   outcome?: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
   captured?: true;
@@ -65,9 +65,18 @@ const kindOfIntent = ({ type, data }: PaymentEvent): ProviderOperationKind | und
   return INTENTS[type];
 };
 
-/** The provider's own for a refund made elsewhere. */
-export const ledgerIdOf = ({ type, data }: PaymentEvent): string =>
-  type === 'PaymentRefundObserved' ? data.refundId : data.operationId;
+const OBSERVED: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {
+  PaymentCaptureObserved: 'CAPTURE',
+  PaymentVoidObserved: 'VOID',
+  PaymentRefundObserved: 'REFUND',
+};
+
+/** The provider's own for what was made elsewhere. */
+export const ledgerIdOf = ({ type, data }: PaymentEvent): string => {
+  if (type === 'PaymentRefundObserved') return data.refundId;
+  const isElsewhere = type === 'PaymentCaptureObserved' || type === 'PaymentVoidObserved';
+  return isElsewhere ? data.providerReference : data.operationId;
+};
 
 export const loggedAfter = (
   own: Logged | undefined,
@@ -83,8 +92,8 @@ export const loggedAfter = (
     const provider = 'provider' in event.data ? event.data.provider : undefined;
     return { ...begun(kind), ...(provider !== undefined && { provider }) };
   }
-  if (event.type === 'PaymentRefundObserved')
-    return { ...begun('REFUND'), outcome: 'APPROVED', isObserved: true };
+  const observed = OBSERVED[event.type];
+  if (observed !== undefined) return { ...begun(observed), outcome: 'APPROVED', isObserved: true };
   if (event.type === 'PaymentRefundFailed') return own && { ...own, failedLater: true };
   const ended = OUTCOMES[event.type];
   if (ended === undefined) return own;

@@ -91,6 +91,8 @@ export const publicEventData = {
   PaymentVoidDeclined: declined,
   PaymentRefundDeclined: declined,
   PaymentAuthorizationExpired: requested,
+  PaymentCaptureObserved: paymentSchemas.PaymentCaptureObserved,
+  PaymentVoidObserved: paymentSchemas.PaymentVoidObserved,
   PaymentRefundFailed: paymentSchemas.PaymentRefundFailed,
   PaymentRefundObserved: paymentSchemas.PaymentRefundObserved,
   PaymentDisputed: paymentSchemas.PaymentDisputed,

@@ -36,7 +36,8 @@ export const auditSchemas = {
    */
   ProviderAheadAcknowledged: z.strictObject({
     cursor: text,
-    operations: z.int().min(1),
+    /** 0: the ledger's end was not found. */
+    operations: z.int().min(0),
     provider: text.optional(),
   }),
   /** Both are check values (ADR-0105): keyed hashes that tell nothing about the secrets. */

@@ -19,6 +19,10 @@ export const decideLater = (state: PaymentState, command: LaterCommand): Payment
   switch (result.kind) {
     case 'AUTHORIZATION_EXPIRED':
       return expired(state);
+    case 'CAPTURE_OBSERVED':
+      return captureObserved(state, command, result);
+    case 'VOID_OBSERVED':
+      return voidObserved(state, command, result);
     case 'REFUND_FAILED':
       return refundFailed(state, result);
     case 'REFUND_OBSERVED':
@@ -33,12 +37,39 @@ type Result<K> = Extract<LaterCommand['result'], { kind: K }>;
 const hasCaptured = ({ status }: PaymentState): boolean =>
   status === 'CAPTURED' || status === 'REFUNDED';
 
+/** An operation without an outcome may have come before what is said: its outcome decides. */
+const isHeld = (state: PaymentState): boolean =>
+  state.status === 'AUTHORIZED' && unresolvedOperations(state).length === 0;
+
 const expired = (state: PaymentState): PaymentEvent[] => {
-  // An operation without an outcome may have come before it: its outcome decides.
-  if (state.status !== 'AUTHORIZED' || unresolvedOperations(state).length > 0) return [];
+  if (!isHeld(state)) return [];
   const { authorizationId: operationId } = authorizationOf(state);
   const data = { operationId, amount: state.authorizedAmount, currency: state.currency };
   return [{ type: 'PaymentAuthorizationExpired', data }];
+};
+
+const captureObserved = (
+  state: PaymentState,
+  { operationId }: LaterCommand,
+  { reference: providerReference, amount }: Result<'CAPTURE_OBSERVED'>,
+): PaymentEvent[] => {
+  const { authorizedAmount, currency } = state;
+  // A capture of more than was authorized cannot be: reconcile shows it.
+  if (!isHeld(state) || amount > authorizedAmount) return [];
+  const rest = amount < authorizedAmount ? { releasedAmount: authorizedAmount - amount } : {};
+  const data = { operationId, amount, currency, providerReference, ...rest };
+  return [{ type: 'PaymentCaptureObserved', data }];
+};
+
+const voidObserved = (
+  state: PaymentState,
+  { operationId }: LaterCommand,
+  { reference: providerReference }: Result<'VOID_OBSERVED'>,
+): PaymentEvent[] => {
+  if (!isHeld(state)) return [];
+  const { authorizedAmount: amount, currency } = state;
+  const data = { operationId, amount, currency, providerReference };
+  return [{ type: 'PaymentVoidObserved', data }];
 };
 
 const refundFailed = (

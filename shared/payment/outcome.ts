@@ -15,6 +15,9 @@ export type FinalOutcome = Exclude<Outcome, 'UNKNOWN'>;
  */
 export type LaterResult =
   | { kind: 'AUTHORIZATION_EXPIRED' }
+  /** Captured or canceled elsewhere, under no operation id of ours (gaps §15). */
+  | { kind: 'CAPTURE_OBSERVED'; reference: string; amount: number }
+  | { kind: 'VOID_OBSERVED'; reference: string }
   /** The id of one of our refunds. */
   | {
       kind: 'REFUND_FAILED';

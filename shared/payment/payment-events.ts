@@ -183,6 +183,17 @@ export const paymentSchemas = {
   PaymentRefundDeclined: z.strictObject(decline),
   /** `operationId` is the create's, `amount` all of it. */
   PaymentAuthorizationExpired: z.strictObject(operation),
+  /**
+   * Captured elsewhere, as in the provider's dashboard. The operation id is its own here; the provider
+   * calls what it was made on `providerReference`. `releasedAmount` as in PaymentCaptured.
+   */
+  PaymentCaptureObserved: z.strictObject({
+    ...operation,
+    providerReference: providerCode,
+    releasedAmount: amountMinor.optional(),
+  }),
+  /** Canceled elsewhere; `amount` is the authorized amount. */
+  PaymentVoidObserved: z.strictObject({ ...operation, providerReference: providerCode }),
   /** A refund that was approved bounced: its `amount` is refundable again. */
   PaymentRefundFailed: z.strictObject({
     ...operation,

@@ -115,7 +115,11 @@ const changes = (
     case 'PaymentVoidRequested':
     case 'PaymentRefundRequested':
       return {};
+    case 'PaymentCaptureObserved':
+      requireFit(event, !hasUnresolvedIntent(unresolved));
+      return { capturedAmount: event.data.amount, ...adding('CAPTURE') };
     case 'PaymentAuthorizationExpired':
+    case 'PaymentVoidObserved':
       requireFit(event, !hasUnresolvedIntent(unresolved));
       return adding('VOID');
     case 'PaymentRefundFailed': {

@@ -25,10 +25,12 @@ const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | 
   switch (type) {
     case 'PaymentCaptureRequested':
     case 'PaymentCaptured':
+    case 'PaymentCaptureObserved':
       if (data.amount <= authorized) return undefined;
       return `its capture of ${data.amount} is above the authorized ${authorized}`;
     case 'PaymentVoidRequested':
     case 'PaymentVoided':
+    case 'PaymentVoidObserved':
       if (data.amount === authorized) return undefined;
       return `its void of ${data.amount} is not the authorized ${authorized}`;
     case 'PaymentRefundRequested':
@@ -48,7 +50,7 @@ const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | 
 };
 
 const releaseReason = (sums: PaymentSums, event: PaymentEvent): string | undefined => {
-  if (event.type !== 'PaymentCaptured') return undefined;
+  if (event.type !== 'PaymentCaptured' && event.type !== 'PaymentCaptureObserved') return undefined;
   const { amount, releasedAmount = 0 } = event.data;
   const rest = sums.authorized - amount;
   if (releasedAmount === rest) return undefined;
@@ -88,6 +90,8 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
       return { ...sums, authorized: amount };
     case 'PaymentCaptured':
       return { ...without(sums, operationId), captured: amount };
+    case 'PaymentCaptureObserved':
+      return { ...sums, captured: amount };
     case 'PaymentRefunded':
       return { ...without(sums, operationId), refunded: sums.refunded + amount };
     case 'PaymentRefundObserved':
@@ -95,6 +99,7 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
     case 'PaymentRefundFailed':
       return { ...sums, refunded: sums.refunded - amount };
     case 'PaymentAuthorizationExpired':
+    case 'PaymentVoidObserved':
     case 'PaymentDisputed':
     case 'PaymentDisputeClosed':
       return sums;

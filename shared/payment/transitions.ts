@@ -23,6 +23,8 @@ const NOTES = [
 /** Said by the provider later, of a payment that has its outcome (gaps §15). */
 const LATER = [
   'PaymentAuthorizationExpired',
+  'PaymentCaptureObserved',
+  'PaymentVoidObserved',
   'PaymentRefundFailed',
   'PaymentRefundObserved',
   'PaymentDisputed',
@@ -65,6 +67,8 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
   PaymentVoided: { from: ['AUTHORIZED'], to: 'VOIDED' },
   PaymentVoidDeclined: { from: ['AUTHORIZED'] },
   PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED' },
+  PaymentCaptureObserved: { from: ['AUTHORIZED'], to: 'CAPTURED' },
+  PaymentVoidObserved: { from: ['AUTHORIZED'], to: 'VOIDED' },
   PaymentRefundRequested: { from: ['CAPTURED'] },
   PaymentRefunded: { from: ['CAPTURED'] },
   PaymentRefundDeclined: { from: ['CAPTURED'] },

@@ -13,6 +13,8 @@ const TYPE_OF = {
   PaymentVoidDeclined: 'payment.void_failed',
   PaymentRefundDeclined: 'payment.refund_failed',
   PaymentAuthorizationExpired: 'payment.authorization_expired',
+  PaymentCaptureObserved: 'payment.captured',
+  PaymentVoidObserved: 'payment.voided',
   PaymentRefundFailed: 'payment.refund_reversed',
   PaymentRefundObserved: 'payment.refunded',
   PaymentDisputed: 'payment.disputed',

@@ -73,6 +73,16 @@ test.each<[PaymentEventType, AuditEvent['data'], string]>([
     { failureCode: 'PROCESSING_ERROR', providerFailureCode: 'lost' },
     'PROCESSING_ERROR (lost); the refund came back: its amount can be refunded again',
   ],
+  [
+    'PaymentCaptureObserved',
+    { providerReference: 'pi_1' },
+    'captured elsewhere, on pi_1 at the provider',
+  ],
+  [
+    'PaymentVoidObserved',
+    { providerReference: 'pi_1' },
+    'canceled elsewhere, on pi_1 at the provider',
+  ],
   ['PaymentRefundObserved', { refundId: 're_1' }, 'refunded elsewhere, as re_1 at the provider'],
   [
     'PaymentDisputed',

@@ -60,6 +60,8 @@ describe('payments trigger', () => {
     ['authorization-expired', ['PaymentAuthorizationExpired'], [200, 200, 422]],
     ['refund-failed', ['PaymentRefunded', 'PaymentRefundFailed'], [200, 200, 200]],
     ['refund-observed', ['PaymentRefundObserved'], [200, 200]],
+    ['capture-observed', ['PaymentCaptureObserved'], [200, 200, 422]],
+    ['void-observed', ['PaymentVoidObserved'], [200, 200, 422]],
     ['dispute', ['PaymentDisputed'], [200, 200, 422]],
     ['dispute-won', ['PaymentDisputed', 'PaymentDisputeClosed'], [200, 200, 200]],
     ['dispute-lost', ['PaymentDisputed', 'PaymentDisputeClosed'], [200, 200, 422]],

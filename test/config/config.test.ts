@@ -254,6 +254,10 @@ describe('settings: what is set and wrong', () => {
       'STRIPE_TEST_TOKENS must not be true with a live key',
     ],
     [{ ...LIVE, STRIPE_API_URL: 'http://stripe.example' }, 'STRIPE_API_URL must be https'],
+    [
+      { ...LIVE, STRIPE_API_VERSION: '2025-02-24.acacia' },
+      'STRIPE_API_VERSION must not be before 2025-03-31',
+    ],
     [{ STRIPE_ACCOUNT: 'me' }, 'STRIPE_ACCOUNT must be the id of an account'],
     [
       { STRIPE_WEBHOOK_SECRET: 'whsec_12345678,whsec_12345678,whsec_12345678' },

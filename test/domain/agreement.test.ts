@@ -32,6 +32,7 @@ import {
   authorized,
   captureDeclined,
   captured,
+  captureObserved,
   captureRequested,
   created,
   disputeClosed,
@@ -50,6 +51,7 @@ import {
   timeOf,
   voidDeclined,
   voided,
+  voidObserved,
   voidRequested,
 } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
@@ -213,6 +215,8 @@ const BUILDERS = {
   PaymentRefunded: refunded,
   PaymentRefundDeclined: refundDeclined,
   PaymentAuthorizationExpired: authorizationExpired,
+  PaymentCaptureObserved: captureObserved,
+  PaymentVoidObserved: voidObserved,
   PaymentRefundFailed: refundFailed,
   PaymentRefundObserved: refundObserved,
   PaymentDisputed: disputed,

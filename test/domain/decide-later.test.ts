@@ -8,6 +8,7 @@ import {
   authorized,
   captureDeclined,
   captured,
+  captureObserved,
   captureRequested,
   created,
   disputeClosed,
@@ -19,6 +20,7 @@ import {
   refundObserved,
   refundRequested,
   timeOf,
+  voidObserved,
 } from '../support/payment-events.ts';
 import { stateAfter } from '../support/scenario.ts';
 
@@ -69,6 +71,46 @@ describe('gaps §15: an authorization runs out', () => {
   recordedNever([
     ['while a capture is open: its outcome decides', capturing, result],
     ['of a captured payment', asSold, result],
+  ]);
+});
+
+describe('gaps §15: an authorization was captured or canceled elsewhere', () => {
+  const capture = (amount: number) =>
+    ({ kind: 'CAPTURE_OBSERVED', reference: 'pi_1', amount }) as const;
+  const cancel = { kind: 'VOID_OBSERVED', reference: 'pi_1' } as const;
+  const capturing = [...asAuthorized, captureRequested()];
+  const shown = (type: string, amount: number) => {
+    return { id: `${type.slice(0, 4)}_${operationId(7)}`, type, amount, result: 'SUCCEEDED' };
+  };
+  recordedOnce([
+    [
+      'captured, all of it',
+      asAuthorized,
+      capture(2500),
+      [captureObserved()],
+      { status: 'CAPTURED', refundableAmount: 2500, transactions: [{}, shown('CAPTURE', 2500)] },
+    ],
+    [
+      'captured in part: the rest is released',
+      [...capturing, captureDeclined()],
+      capture(800),
+      [captureObserved({ amount: 800, releasedAmount: 1700 })],
+      { status: 'CAPTURED', capturedAmount: 800, refundableAmount: 800 },
+    ],
+    [
+      'canceled',
+      asAuthorized,
+      cancel,
+      [voidObserved()],
+      { status: 'VOIDED', transactions: [{}, shown('VOID', 2500)] },
+    ],
+  ]);
+  recordedNever([
+    ['while a capture is open: its outcome decides', capturing, capture(2500)],
+    ['a cancel while a capture is open', capturing, cancel],
+    ['a capture of more than was authorized', asAuthorized, capture(2501)],
+    ['of a captured payment', asSold, capture(2500)],
+    ['a cancel of a captured payment', asSold, cancel],
   ]);
 });
 

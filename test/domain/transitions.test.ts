@@ -16,6 +16,7 @@ import {
   authorized,
   captureDeclined,
   captured,
+  captureObserved,
   captureRequested,
   created,
   disputeClosed,
@@ -35,6 +36,7 @@ import {
   timeOf,
   voidDeclined,
   voided,
+  voidObserved,
   voidRequested,
 } from '../support/payment-events.ts';
 
@@ -70,6 +72,8 @@ const TABLE: Record<PaymentStatus, Followed[]> = {
     [[intend.void, voided()], 'VOIDED'],
     [[intend.void, voidDeclined()], 'AUTHORIZED'],
     [[authorizationExpired()], 'VOIDED'],
+    [[captureObserved()], 'CAPTURED'],
+    [[voidObserved()], 'VOIDED'],
   ],
   CAPTURED: [
     [[intend.refund], 'CAPTURED'],
@@ -106,6 +110,8 @@ const EVENTS: Record<PaymentEventType, PaymentEvent> = {
   PaymentRefunded: refunded(),
   PaymentRefundDeclined: refundDeclined(),
   PaymentAuthorizationExpired: authorizationExpired(),
+  PaymentCaptureObserved: captureObserved(),
+  PaymentVoidObserved: voidObserved(),
   PaymentRefundFailed: refundFailed(),
   PaymentRefundObserved: refundObserved(),
   PaymentDisputed: disputed(),

@@ -58,6 +58,20 @@ test('a refund that was made elsewhere lowers what can be refunded', async () =>
   expect([rest.status, rest.json.status]).toEqual([200, 'REFUNDED']);
 });
 
+test('a capture that was made elsewhere can be refunded, and its rest is released', async () => {
+  const id = idOf(await service.create({ number: cardThat('CAPTURED_ELSEWHERE') }));
+  await until('it is seen', async () => (await shown(id)).status === 'CAPTURED');
+  expect(await shown(id)).toMatchObject({ capturedAmount: 100, refundableAmount: 100 });
+  const refund = await service.change('refund', id);
+  expect([refund.status, refund.json.status]).toEqual([200, 'REFUNDED']);
+});
+
+test('a payment that was canceled elsewhere is VOIDED', async () => {
+  const id = idOf(await service.create({ number: cardThat('VOIDED_ELSEWHERE') }));
+  await until('it is seen', async () => (await shown(id)).status === 'VOIDED');
+  expect((await shown(id)).transactions.at(-1)).toMatchObject({ type: 'VOID', amount: 2500 });
+});
+
 describe('a dispute', () => {
   test('stands in the answer, and nothing is refunded while it is open', async () => {
     const id = await sold('DISPUTED');

@@ -190,9 +190,9 @@ describe('a notice about a payment', () => {
   test.each([
     ['automatic', 'VOIDED'],
     ['expired', 'VOIDED'],
-    // By somebody in the Dashboard, and by a fence of this service: neither ran out by itself.
-    ['requested_by_customer', 'AUTHORIZED'],
-    ['abandoned', 'AUTHORIZED'],
+    // In the Dashboard, where `abandoned` can be chosen as well.
+    ['requested_by_customer', 'VOIDED'],
+    ['abandoned', 'VOIDED'],
   ])('of a hold that Stripe shows as canceled (%s) leaves it %s', async (reason, status) => {
     const { paymentId } = (await service.create()).json;
     const intent = [...double.books.intents.values()].find(
@@ -234,13 +234,22 @@ describe('a notice about a payment', () => {
 });
 
 describe('what came later, which Stripe is asked about by the PaymentIntent that a notice names', () => {
-  const sold = async (token?: string, books: Books = double.books) => {
+  const sold = async (token?: string, books: Books = double.books, captureNow = true) => {
     const options = token === undefined ? {} : { token };
-    const paymentId = idOf(await service.create({ captureNow: true }, options));
+    const paymentId = idOf(await service.create({ captureNow }, options));
     const isIts = ({ metadata }: Intent) => metadata.paymentId === paymentId;
     const intent = [...books.intents.values()].find(isIts);
     if (intent === undefined) throw new Error(`${paymentId} is not in these books`);
     return { paymentId, intent };
+  };
+  const authorized = () => sold(undefined, double.books, false);
+  const captureInDashboard = (intent: Intent, amount: number) =>
+    double.books.capture(intent.id, new Map([['amount_to_capture', String(amount)]]));
+  const differencesOf = async (id: string) => {
+    const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
+    const { json } = await service.ask('POST', '/audit/v1/reconcile', undefined, { token });
+    const { differences } = json as unknown as { differences: { paymentId: string }[] };
+    return differences.filter(({ paymentId }) => paymentId === id);
   };
   const refundedInDashboard = (intent: Intent, amount: number, books: Books = double.books) =>
     books.refund(
@@ -268,6 +277,37 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     Object.assign(double.books.refunds.at(-1) ?? {}, { status: 'failed' });
     expect(await tell(notice)).toEqual([200, 200]);
     expect(await shown(paymentId)).toMatchObject({ refundedAmount: 0, refundableAmount: 2500 });
+  });
+
+  test('a capture made in the Dashboard, once: what it took can be refunded', async () => {
+    const { paymentId, intent } = await authorized();
+    captureInDashboard(intent, 1000);
+    expect(await tell(intent)).toEqual([200, 200]);
+    expect(await shown(paymentId)).toMatchObject({
+      status: 'CAPTURED',
+      capturedAmount: 1000,
+      transactions: [{ type: 'AUTH' }, { type: 'CAPTURE', amount: 1000 }],
+    });
+    expect((await service.change('refund', paymentId)).json.status).toBe('REFUNDED');
+    expect(await differencesOf(paymentId)).toEqual([]);
+  });
+
+  test('a cancel made in the Dashboard, once', async () => {
+    const { paymentId, intent } = await authorized();
+    double.books.cancel(intent.id, new Map());
+    expect(await differencesOf(paymentId)).toMatchObject([{ kind: 'MISSING_IN_LOG' }]);
+    expect(await tell(intent)).toEqual([200, 200]);
+    expect(await shown(paymentId)).toMatchObject({ status: 'VOIDED' });
+    expect(await differencesOf(paymentId)).toEqual([]);
+  });
+
+  test('a capture in the Dashboard that nobody told of is found by the capture that it rejects', async () => {
+    const { paymentId, intent } = await authorized();
+    captureInDashboard(intent, 1000);
+    expect(await differencesOf(paymentId)).toMatchObject([{ kind: 'MISSING_IN_LOG' }]);
+    expect((await service.change('capture', paymentId)).status).toBe(422);
+    await until('it is seen', async () => (await shown(paymentId)).status === 'CAPTURED');
+    expect(await shown(paymentId)).toMatchObject({ capturedAmount: 1000 });
   });
 
   test('a refund of ours that bounced: REFUNDED goes back to CAPTURED', async () => {

@@ -1,6 +1,7 @@
 /** When the ledger is compared with the log, and what requests that move money get meanwhile. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { readOnlyWarnings } from '../../command-api/health.ts';
+import { LedgerEndNotFound } from '../../command-api/provider/port.ts';
 import {
   createProviderAhead,
   type ProviderAhead,
@@ -92,6 +93,31 @@ describe('gaps §17: a log that is known to be level with the ledger', () => {
     await next.start();
     expect([one, other, next].map((each) => each.isLevel())).toEqual([false, false, false]);
   });
+});
+
+test('gaps §17: where the end of the ledger is hidden, merchants only read until an operator opens it', async () => {
+  const hidden = { cursor: '1700000000.' };
+  const provider = {
+    ledgerEnd: async (after: string | null) => {
+      if (after === hidden.cursor) return [];
+      throw new LedgerEndNotFound(hidden.cursor);
+    },
+  };
+  const ahead = createProviderAhead({
+    store: memoryEventStore(),
+    provider,
+    providers: ['stripe'],
+    logger: silent,
+  });
+  opened.push(ahead);
+  await ahead.start();
+  expect(await ahead.readOnly()).toBe('ahead');
+  expect(readOnlyWarnings({ providerAhead: ahead })).toEqual([
+    expect.stringContaining('was not found, so it may hold operations'),
+  ]);
+  expect(await ahead.acknowledge(OPERATOR)).toEqual({ operations: 0, ...hidden });
+  expect(await ahead.readOnly()).toBeUndefined();
+  expect(ahead.isLevel()).toBe(false);
 });
 
 describe('a provider that is ahead of the log', () => {

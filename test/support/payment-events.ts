@@ -103,6 +103,14 @@ export const refundObserved = (data: Data<'PaymentRefundObserved'> = {}): Paymen
   type: 'PaymentRefundObserved',
   data: { operationId: operationId(7), ...money, refundId: 're_1', ...data },
 });
+export const captureObserved = (data: Data<'PaymentCaptureObserved'> = {}): PaymentEvent => ({
+  type: 'PaymentCaptureObserved',
+  data: { operationId: operationId(7), ...money, providerReference: 'pi_1', ...data },
+});
+export const voidObserved = (data: Data<'PaymentVoidObserved'> = {}): PaymentEvent => ({
+  type: 'PaymentVoidObserved',
+  data: { operationId: operationId(7), ...money, providerReference: 'pi_1', ...data },
+});
 export const disputed = (data: Data<'PaymentDisputed'> = {}): PaymentEvent => ({
   type: 'PaymentDisputed',
   data: { operationId: CREATE, ...money, disputeId: 'dp_1', reason: 'fraudulent', ...data },

@@ -16,6 +16,7 @@ import {
   authorized,
   captureDeclined,
   captured,
+  captureObserved,
   captureRequested,
   created,
   disputeClosed,
@@ -34,6 +35,7 @@ import {
   timeOf,
   voidDeclined,
   voided,
+  voidObserved,
   voidRequested,
 } from './payment-events.ts';
 
@@ -161,6 +163,12 @@ const laterLives: PaymentEvent[][] = [
     disputed(),
     disputeClosed(),
   ],
+  [
+    created({ paymentId: 'pay_8' }),
+    authorized(),
+    captureObserved({ amount: 2000, releasedAmount: 500 }),
+  ],
+  [created({ paymentId: 'pay_9' }), authorized(), voidObserved()],
 ];
 
 const seal: SealEvent = {

@@ -13,6 +13,7 @@ import {
 } from '../port.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
+import { isOfDecline } from './failure-codes.ts';
 import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
 import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
 import {
@@ -54,14 +55,19 @@ export type Execution = {
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
-/** Stripe's 400 without a code rejects the request and declines no card. */
 const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
   const error = errorOf(response);
   if (!isRejected(response) || error === undefined) return notSent(response);
-  const isOfCard = error.decline_code != null || error.code != null;
-  return isOfCard ? declinedBy(error, number) : MISCONFIGURED;
+  return isDecline(response) ? declinedBy(error, number) : MISCONFIGURED;
+};
+
+/** By the card's bank (402) or by a code that says so: Stripe gives faults of the account codes too. */
+const isDecline = (response: StripeResponse): boolean => {
+  const { code, decline_code: bank } = errorOf(response) ?? {};
+  const isOfBank = !('sent' in response) && response.status === 402;
+  return isOfBank || bank != null || (code != null && isOfDecline(code));
 };
 
 const isRejected = (response: StripeResponse): boolean =>
@@ -129,7 +135,10 @@ const afterRejection = async (
   if (!isUndone) return found;
   // An impossible create was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
-  return declinedBy(errorOf(response) ?? {}, number);
+  // A follow-up of a payment that is not in this account is rejected for that payment alone.
+  return (isFollowUp(question) && isMissing(response)) || isDecline(response)
+    ? declinedBy(errorOf(response) ?? {}, number)
+    : MISCONFIGURED;
 };
 
 const readRejection = async (

@@ -56,7 +56,6 @@ const STRIPE_CODES: { readonly [Ours in FailureCode]?: readonly string[] } = {
     'charge_expired_for_capture',
     'capture_charge_authorization_expired',
     'payment_intent_unexpected_state',
-    'testmode_charges_only',
   ],
   AUTHENTICATION_REQUIRED: [
     'authentication_required',
@@ -81,3 +80,8 @@ const OURS = new Map(
 );
 
 export const failureCodeOf = (code: string): FailureCode | undefined => OURS.get(code);
+
+const OF_CARD = /^(card|incorrect|invalid_expiry|amount_too)_/;
+
+/** Of the card, the amount or the payment's state; all other codes of a 400 are our or the account's fault. */
+export const isOfDecline = (code: string): boolean => OURS.has(code) || OF_CARD.test(code);

@@ -10,7 +10,7 @@ import {
   intentOf,
   isElsewhere,
   isExpired,
-  isRelease,
+  isReleased,
   mismatch,
   undecided,
 } from './read.ts';
@@ -34,7 +34,6 @@ const failedLater = (operationId: string, { failure_reason }: Refund): LaterResu
 /** What bounced comes first, because it can be refunded again. */
 const refundResults = (
   refunds: readonly Refund[],
-  intent: PaymentIntent,
   { refunds: ours, observed }: PaymentQuestion,
 ): LaterResult[] => {
   const operationOf = ({ id, metadata }: Refund): string | undefined =>
@@ -46,7 +45,7 @@ const refundResults = (
     return operationId === undefined ? [] : [failedLater(operationId, made)];
   });
   const elsewhere = refunds
-    .filter((made) => isElsewhere(made) && isMade(made) && !isRelease(made, intent))
+    .filter((made) => isElsewhere(made) && isMade(made))
     .map(({ id, amount }): LaterResult => ({ kind: 'REFUND_OBSERVED', refundId: id, amount }));
   return [...bounced, ...elsewhere.reverse()];
 };
@@ -66,6 +65,17 @@ const disputeResults = ({ id, amount, reason, status }: Dispute): LaterResult[] 
   return [{ kind: 'DISPUTE', disputeId: id, amount, reason: why, status: shown }];
 };
 
+const captureResults = ({
+  id: reference,
+  capture_method,
+  metadata,
+  amount,
+  amount_received,
+}: PaymentIntent): LaterResult[] =>
+  capture_method === 'manual' && metadata?.captureOperationId === undefined
+    ? [{ kind: 'CAPTURE_OBSERVED', reference, amount: amount_received ?? amount }]
+    : [];
+
 const resultsOfCaptured = async (
   call: StripeCall,
   question: PaymentQuestion,
@@ -81,7 +91,11 @@ const resultsOfCaptured = async (
   const isOfIntent = (one: Refund | Dispute): boolean =>
     one.payment_intent === intent.id && one.currency.toUpperCase() === question.currency;
   if (![...refunds, ...disputes].every(isOfIntent)) return mismatch;
-  return found(...refundResults(refunds, intent, question), ...disputes.flatMap(disputeResults));
+  return found(
+    ...captureResults(intent),
+    ...refundResults(refunds, question),
+    ...disputes.flatMap(disputeResults),
+  );
 };
 
 export const laterResults = async (
@@ -99,6 +113,7 @@ export const laterResults = async (
     intent.amount === question.amount;
   if (!isOurs) return mismatch;
   if (isExpired(intent)) return found({ kind: 'AUTHORIZATION_EXPIRED' });
+  if (isReleased(intent)) return found({ kind: 'VOID_OBSERVED', reference });
   return intent.status === 'succeeded' ? resultsOfCaptured(call, question, intent) : found();
 };
 

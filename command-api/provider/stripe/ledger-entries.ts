@@ -1,6 +1,6 @@
 /** A PaymentIntent's operations are listed at the time when it was opened, a refund at its own. */
 import type { LedgerEntry } from '../port.ts';
-import { declinedBy, isExpired, isRelease, wasCharged } from './read.ts';
+import { declinedBy, isReleased, wasCharged } from './read.ts';
 import { ABANDONED } from './requests.ts';
 import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 
@@ -51,18 +51,21 @@ const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
   return [{ ...entry, ...declinedBy(error) }];
 };
 
-/** A capture and a void exclude each other. */
+/** A capture and a void exclude each other. Made elsewhere it has the intent's id, as in the log. */
 const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
-  const { captureOperationId, voidOperationId } = intent.metadata ?? {};
+  const { operationId: own, captureOperationId, voidOperationId } = intent.metadata ?? {};
+  if (own === undefined || intent.capture_method !== 'manual') return [];
   const approved = { ...base(intent, '1'), outcome: 'APPROVED' } as const;
-  if (intent.status === 'succeeded' && captureOperationId !== undefined) {
+  if (intent.status === 'succeeded') {
     const amount = intent.amount_received ?? intent.amount;
-    return [{ ...approved, operationId: captureOperationId, kind: 'CAPTURE', amount }];
+    return [{ ...approved, operationId: captureOperationId ?? intent.id, kind: 'CAPTURE', amount }];
   }
   // A void that was named and never sent is not what Stripe's own cancel carried out.
-  const isVoid = intent.status === 'canceled' && wasCharged(intent) && !isExpired(intent);
-  if (!isVoid || voidOperationId === undefined) return [];
-  return [{ ...approved, operationId: voidOperationId, kind: 'VOID', amount: intent.amount }];
+  if (!isReleased(intent)) return [];
+  const isFence = intent.cancellation_reason === ABANDONED;
+  const operationId = voidOperationId ?? (isFence ? undefined : intent.id);
+  if (operationId === undefined) return [];
+  return [{ ...approved, operationId, kind: 'VOID', amount: intent.amount }];
 };
 
 export const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
@@ -73,7 +76,7 @@ export const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
 /** By Stripe's id, as in the log. Also one that failed since: it was made. */
 const elsewhereEntry = (made: RefundWithIntent): LedgerEntry[] => {
   const { payment_intent: intent, id: operationId, amount } = made;
-  if (typeof intent !== 'object' || intent === null || isRelease(made, intent)) return [];
+  if (typeof intent !== 'object' || intent === null) return [];
   const { paymentId } = intent.metadata ?? {};
   if (paymentId === undefined) return [];
   const entry = { ...base(made, '2'), paymentId, operationId, kind: 'REFUND', amount } as const;

@@ -1,5 +1,6 @@
 /** Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. */
-import type { LedgerEntry, LedgerPage } from '../port.ts';
+import { z } from 'zod';
+import { LedgerEndNotFound, type LedgerEntry, type LedgerPage } from '../port.ts';
 import type { StripeResponse } from './client.ts';
 import {
   afterPlace,
@@ -15,6 +16,7 @@ import {
   listIntents,
   listRefunds,
   type StripeRequest,
+  searchOurs,
   type Window,
 } from './requests.ts';
 import { listOf, paymentIntent, refundWithIntent } from './shapes.ts';
@@ -28,18 +30,40 @@ const BOOKS_AT_ONCE = 8;
 type Send = (request: StripeRequest) => Promise<StripeResponse>;
 type Book = { send: Send; name: string | undefined };
 
-const intents = listOf(paymentIntent);
-const refunds = listOf(refundWithIntent);
+const page = listOf(z.looseObject({ id: z.string(), created: z.int().min(0) }));
+/** By its own metadata, or by its PaymentIntent's. */
+const ofOurs = z.union([
+  z.object({ metadata: z.object({ operationId: z.string() }) }),
+  z.object({ payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }) }),
+]);
+
+/** What others made may have any form. Throws ZodError where an object of ours has another. */
+const readObject = <T>(shape: z.ZodType<T>, object: unknown): T[] => {
+  const read = shape.safeParse(object);
+  if (read.success) return [read.data];
+  if (ofOurs.safeParse(object).success) throw read.error;
+  return [];
+};
+
+type Page<T> = { objects: T[]; last: { id: string; created: number } | undefined; more: boolean };
 
 const readPage = async <T>(
   send: Send,
   request: StripeRequest,
-  shape: { parse(body: unknown): T },
-): Promise<T> => {
+  shape: z.ZodType<T>,
+): Promise<Page<T>> => {
   const response = await send(request);
-  if ('sent' in response) throw new Error(`the provider's ledger: ${response.reason}`);
+  if ('sent' in response) {
+    const { reason } = response;
+    const limit = Math.floor(Number(request.params.limit) / 2);
+    if (reason !== 'oversized' || limit < 1) throw new Error(`the provider's ledger: ${reason}`);
+    const params = { ...request.params, limit: String(limit) };
+    return readPage(send, { ...request, params }, shape);
+  }
   if (response.status !== 200) throw new Error(`the provider's ledger: status ${response.status}`);
-  return shape.parse(response.body);
+  const { data, has_more } = page.parse(response.body);
+  const objects = data.flatMap((object) => readObject(shape, object));
+  return { objects, last: data.at(-1), more: has_more && data.length > 0 };
 };
 
 const readBook = async <T>({ send, name }: Book, read: (send: Send) => Promise<T>): Promise<T> => {
@@ -62,24 +86,26 @@ async function* eachBook<T>(
 
 /** Objects of one window; about 5 MB. */
 const WINDOW_MAX = 500;
-const readAll = async <T extends { id: string }>(
+const readAll = async <T>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
-  shape: { parse(body: unknown): { data: T[]; has_more: boolean } },
+  shape: z.ZodType<T>,
 ): Promise<T[] | undefined> => {
   const all: T[] = [];
+  let after: string | undefined;
   for (;;) {
-    const { data, has_more } = await readPage(send, pageOf(all.at(-1)?.id), shape);
-    all.push(...data);
-    if (!has_more || data.length === 0) return all.reverse();
+    const { objects, last, more } = await readPage(send, pageOf(after), shape);
+    all.push(...objects);
+    after = last?.id;
+    if (!more) return all.reverse();
     if (all.length >= WINDOW_MAX) return undefined;
   }
 };
 
 const entriesOfBook = async (send: Send, window: Window): Promise<LedgerEntry[] | undefined> => {
   const [opened, made] = await Promise.all([
-    readAll(send, (after) => listIntents(window, after), intents),
-    readAll(send, (after) => listRefunds(window, after), refunds),
+    readAll(send, (after) => listIntents(window, after), paymentIntent),
+    readAll(send, (after) => listRefunds(window, after), refundWithIntent),
   ]);
   // A second that holds more than fits cannot be halved; Stripe takes 100 requests in it.
   if (opened === undefined || made === undefined) return undefined;
@@ -165,46 +191,59 @@ type End = { entries: LedgerEntry[]; from: number };
 /** A refund from elsewhere is in no log until it is noticed: it does not make the log older. */
 const isOurs = (entry: LedgerEntry): boolean => entry.operationId !== entry.providerReference;
 
-const endOfList = async <T extends { id: string; created: number }>(
+const endOfList = async <T>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
-  shape: { parse(body: unknown): { data: T[]; has_more: boolean } },
+  shape: z.ZodType<T>,
   entriesOf: (object: T) => LedgerEntry[],
   { from, limit }: { from: number; limit: number },
 ): Promise<End> => {
   // Not the objects, of which there may be 20 MB in each account.
-  let last: Pick<T, 'id' | 'created'> | undefined;
+  let last: Page<T>['last'];
   const entries: LedgerEntry[] = [];
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const { data, has_more } = await readPage(send, pageOf(last?.id), shape);
-    last = data.at(-1) ?? last;
-    entries.unshift(...data.toReversed().flatMap(entriesOf).filter(isOurs));
-    if (!has_more || data.length === 0 || entries.length >= limit) return { entries, from };
+    const read = await readPage(send, pageOf(last?.id), shape);
+    last = read.last ?? last;
+    entries.unshift(...read.objects.toReversed().flatMap(entriesOf).filter(isOurs));
+    if (!read.more || entries.length >= limit) return { entries, from };
   }
   // The last second that was read may go on on the next page.
   return { entries, from: (last?.created ?? from) + 1 };
 };
 
+/** Newest first, and a minute behind; undefined where an account has no search. */
+const searchEnd = async (send: Send, { from }: Window): Promise<End | undefined> => {
+  const read = await readPage(send, searchOurs, paymentIntent).catch(() => undefined);
+  if (read === undefined) return undefined;
+  const entries = read.objects.toReversed().flatMap(intentEntries).filter(isOurs);
+  return { entries, from: read.more ? (read.last?.created ?? from) + 1 : from };
+};
+
 const endOfBook = async (send: Send, window: Window, limit: number): Promise<End> => {
-  const opened = await endOfList(
+  const listed = await endOfList(
     send,
     (after) => listIntents(window, after),
-    intents,
+    paymentIntent,
     intentEntries,
     { from: window.from, limit },
   );
+  const isHidden = listed.entries.length === 0 && listed.from > window.from;
+  const opened = (isHidden && (await searchEnd(send, window))) || listed;
   // Before the last `limit` entries of PaymentIntents no refund is among the last of both.
   const oldest = opened.entries.at(-limit);
   const since = { ...window, from: oldest === undefined ? opened.from : secondOf(oldest) };
-  const made = await endOfList(send, (after) => listRefunds(since, after), refunds, refundEntry, {
-    from: opened.from,
-    limit,
-  });
+  const made = await endOfList(
+    send,
+    (after) => listRefunds(since, after),
+    refundWithIntent,
+    refundEntry,
+    { from: opened.from, limit },
+  );
   const entries = inOrder([...opened.entries, ...made.entries]);
   return { entries, from: Math.max(opened.from, made.from) };
 };
 
-/** Throws Error where Stripe fails, or no object of an account's last 2,000 is ours. */
+/** Throws LedgerEndNotFound where none of an account's last 2,000 objects is ours, and Error where Stripe fails. */
 export const readLedgerEnd = async (
   books: readonly Book[],
   after: string | null,
@@ -222,7 +261,6 @@ export const readLedgerEnd = async (
   }
   const whole = inOrder(all).filter((entry) => secondOf(entry) >= from);
   const entries = place === undefined ? whole : afterPlace(whole, place);
-  if (entries.length === 0 && from > first)
-    throw new Error("the end of the provider's ledger was not found");
+  if (entries.length === 0 && from > first) throw new LedgerEndNotFound(`${window.to}.`);
   return entries.slice(-limit);
 };

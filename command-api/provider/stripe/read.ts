@@ -90,16 +90,13 @@ export const isExpired = (intent: PaymentIntent): boolean =>
   wasCharged(intent) &&
   BY_ITSELF.includes(intent.cancellation_reason);
 
-/** Under no operation of ours: made in the Dashboard, or released by a capture of part. */
+/** A hold that our void, our fence or the Dashboard canceled. */
+export const isReleased = (intent: PaymentIntent): boolean =>
+  intent.status === 'canceled' && wasCharged(intent) && !isExpired(intent);
+
+/** Under no operation of ours: made in the Dashboard. */
 export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
   metadata?.operationId === undefined;
-
-/** A capture of part may be listed as a refund of the rest, which had never been taken. */
-export const isRelease = (
-  made: Pick<Refund, 'metadata' | 'amount'>,
-  { amount, amount_received: received }: Pick<PaymentIntent, 'amount' | 'amount_received'>,
-): boolean =>
-  isElsewhere(made) && received != null && received > 0 && made.amount === amount - received;
 
 /**
  * Canceled with a charge, it was authorized and released later; where our own fence released it

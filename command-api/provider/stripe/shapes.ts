@@ -37,7 +37,7 @@ export type PaymentIntent = z.infer<typeof paymentIntent>;
 
 export const refund = z.object({
   object: z.literal('refund'),
-  id: z.string().regex(/^(re|pyr)_[A-Za-z0-9_]{1,60}$/),
+  id: z.string().regex(/^[a-z]{2,3}_[A-Za-z0-9_]{1,60}$/),
   amount,
   currency: z.string(),
   created: z.int().min(0),
@@ -50,9 +50,7 @@ export type Refund = z.infer<typeof refund>;
 
 /** A refund made in the Dashboard does not say whose it is: its PaymentIntent does. */
 export const refundWithIntent = refund.extend({
-  payment_intent: z
-    .union([z.string(), z.object({ amount, amount_received: amount.nullish(), metadata })])
-    .nullish(),
+  payment_intent: z.union([z.string(), z.object({ metadata })]).nullish(),
 });
 export type RefundWithIntent = z.infer<typeof refundWithIntent>;
 

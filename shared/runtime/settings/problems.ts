@@ -52,6 +52,8 @@ const stripeRules = (parsed: ParsedSettings): Rules => {
       isLive && !parsed.STRIPE_LIVE,
     'STRIPE_TEST_TOKENS must not be true with a live key':
       isLive && parsed.STRIPE_TEST_TOKENS === true,
+    // Earlier versions list what a capture of part released as a refund of what was never taken.
+    'STRIPE_API_VERSION must not be before 2025-03-31': parsed.STRIPE_API_VERSION < '2025-03-31',
     'STRIPE_API_URL must be https': isPlainHttp(parsed.STRIPE_API_URL),
   };
 };

@@ -17,9 +17,9 @@ afterAll(async () => {
   await double.close();
 });
 
-/** A sale of 20.00 USD, and the question about it. */
-const sold = async () => {
-  const operation = authorize(undefined, { kind: 'SALE' });
+/** A sale of 20.00 USD, or its authorization, and the question about it. */
+const sold = async (kind: 'SALE' | 'AUTHORIZE' = 'SALE') => {
+  const operation = authorize(undefined, { kind });
   const outcome = await provider.execute(operation, keepIt);
   const { providerReference: reference = '' } = outcome.outcome === 'APPROVED' ? outcome : {};
   const { paymentId, merchantId, amount, currency, operationId } = operation;
@@ -47,6 +47,52 @@ const results = async (question: PaymentQuestion) => {
   const found = await provider.laterResults(question);
   return found.outcome === 'FOUND' ? found.results : found;
 };
+
+describe('an authorization', () => {
+  const held = () => sold('AUTHORIZE');
+
+  test('captured in the Dashboard is observed, with its amount; what we captured is not', async () => {
+    const { reference, question } = await held();
+    expect(await results(question)).toEqual([]);
+    double.books.capture(reference, new Map([['amount_to_capture', '1200']]));
+    const captured = { kind: 'CAPTURE_OBSERVED', reference, amount: 1200 };
+    expect(await results(question)).toEqual([captured]);
+    const refundId = refundedInDashboard(reference, 500);
+    const refunded = { kind: 'REFUND_OBSERVED', refundId, amount: 500 };
+    expect(await results(question)).toEqual([captured, refunded]);
+    const own = await held();
+    const capture = followUp('CAPTURE', own.operation, { authorizationReference: own.reference });
+    expect(await provider.execute(capture, keepIt)).toMatchObject({ outcome: 'APPROVED' });
+    expect(await results(own.question)).toEqual([]);
+  });
+
+  test.each([[null], ['requested_by_customer'], ['abandoned']])(
+    'canceled in the Dashboard (%s) is observed',
+    async (reason) => {
+      const { reference, question } = await held();
+      double.books.cancel(
+        reference,
+        new Map(reason === null ? [] : [['cancellation_reason', reason]]),
+      );
+      expect(await results(question)).toEqual([{ kind: 'VOID_OBSERVED', reference }]);
+    },
+  );
+
+  test('captured or canceled in the Dashboard is in the ledger under the id of the PaymentIntent', async () => {
+    const [captured, canceled] = [await held(), await held()];
+    double.books.capture(captured.reference, new Map([['amount_to_capture', '1200']]));
+    double.books.cancel(canceled.reference, new Map());
+    const { entries } = await provider.ledger(null, 1_000);
+    const changes = ({ reference }: { reference: string }) =>
+      entries.filter(({ providerReference: of, kind }) => of === reference && kind !== 'AUTHORIZE');
+    expect(changes(captured)).toMatchObject([
+      { operationId: captured.reference, kind: 'CAPTURE', outcome: 'APPROVED', amount: 1200 },
+    ]);
+    expect(changes(canceled)).toMatchObject([
+      { operationId: canceled.reference, kind: 'VOID', outcome: 'APPROVED', amount: 2000 },
+    ]);
+  });
+});
 
 describe('refunds', () => {
   test('one made in the Dashboard is observed; our own is not', async () => {
@@ -91,22 +137,21 @@ describe('refunds', () => {
     ]);
   });
 
-  test('what a capture of part released is no refund; one of another amount is', async () => {
-    const { reference, question } = await sold();
-    const intent = double.books.intents.get(reference);
-    // Stripe is said to list the released rest among the refunds of the charge.
-    const release = refundedInDashboard(reference, 1500);
-    Object.assign(intent ?? {}, { amount_received: 500 });
-    expect(await results(question)).toEqual([]);
-    setRefund(release, { payment_intent: reference });
-    double.books.refunds.push({
-      ...(double.books.refunds.at(-1) ?? ({} as never)),
-      id: 're_elsewhere',
-      amount: 200,
-    });
-    expect(await results(question)).toEqual([
-      { kind: 'REFUND_OBSERVED', refundId: 're_elsewhere', amount: 200 },
-    ]);
+  test('one made in the Dashboard of exactly what a capture of part left is observed, and in the ledger', async () => {
+    const { reference, question } = await sold('AUTHORIZE');
+    double.books.capture(
+      reference,
+      new Map([
+        ['amount_to_capture', '1000'],
+        ['metadata[captureOperationId]', 'OP_capture'],
+      ]),
+    );
+    const refundId = refundedInDashboard(reference, 1000);
+    expect(await results(question)).toEqual([{ kind: 'REFUND_OBSERVED', refundId, amount: 1000 }]);
+    const { entries } = await provider.ledger(null, 1_000);
+    expect(entries).toContainEqual(
+      expect.objectContaining({ kind: 'REFUND', operationId: refundId, amount: 1000 }),
+    );
   });
 });
 

@@ -1,6 +1,10 @@
 /** What the driver of Stripe promises beyond the port: each case is a way to lose money. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { OperationQuestion, Provider } from '../../../command-api/provider/port.ts';
+import {
+  LedgerEndNotFound,
+  type OperationQuestion,
+  type Provider,
+} from '../../../command-api/provider/port.ts';
 import { suffixOf } from '../../../command-api/provider/stripe/requests.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
@@ -137,6 +141,43 @@ describe('a create', () => {
     await raw.close();
     expect(steps()).not.toContain('confirm');
   });
+
+  const FAULTS = [
+    ...['parameter_unknown', 'parameter_missing', 'testmode_charges_only', 'account_invalid'],
+    ...['payment_method_unactivated', 'capability_not_active', 'country_unsupported', undefined],
+  ];
+  test.each(FAULTS)(
+    'a 400 that is a fault of the account or of ours (%s) declines no card',
+    async (code) => {
+      const misconfigured = { outcome: 'NOT_SENT', byProvider: true, reason: 'misconfigured' };
+      for (const step of ['open', 'method', 'confirm'] as const) {
+        double.reject(step, code);
+        expect(await provider.execute(authorize('4000000000000077'), keepIt)).toEqual(
+          misconfigured,
+        );
+      }
+      const { operation, authorizationReference } = await authorized();
+      double.reject('capture', code);
+      const capture = followUp('CAPTURE', operation, { authorizationReference });
+      expect(await provider.execute(capture, keepIt)).toEqual(misconfigured);
+    },
+  );
+
+  test.each([
+    ['open', 'amount_too_small', 'LIMIT_EXCEEDED'],
+    ['method', 'invalid_expiry_year', 'EXPIRED_CARD'],
+    ['confirm', 'card_of_another_kind', 'UNKNOWN_DECLINE'],
+  ] as const)(
+    'a 400 at %s for the card or the amount (%s) is a decline',
+    async (step, code, failureCode) => {
+      double.reject(step, code);
+      expect(await provider.execute(authorize('4000000000000077'), keepIt)).toEqual({
+        outcome: 'DECLINED',
+        failureCode,
+        providerFailureCode: code,
+      });
+    },
+  );
 
   test('an account that may not send raw numbers is misconfigured, and no card is declined', async () => {
     const raw = driverOver(double.url, { testTokens: false });
@@ -443,13 +484,34 @@ describe('the ledger', () => {
     expect(await provider.ledgerEnd(end.at(-1)?.cursor ?? null)).toEqual([]);
   });
 
-  test('its end is not found where 2,000 objects of others follow it, and is what came after them', async () => {
+  test('its end is searched for where 2,000 objects of others follow it; without search it is not found', async () => {
     const second = Math.floor(nowMs / 1_000);
     authorizedAt(0, second - 900);
     for (let made = 0; made < 2_050; made += 1) madeElsewhereAt(second - 800);
-    await expect(provider.ledgerEnd(null)).rejects.toThrow('was not found');
+    expect(await provider.ledgerEnd(null)).toMatchObject([{ operationId: 'op_0' }]);
+    double.endSearch();
+    await expect(provider.ledgerEnd(null)).rejects.toThrow(LedgerEndNotFound);
     authorizedAt(1, second);
     expect(await provider.ledgerEnd(null)).toMatchObject([{ operationId: 'op_1' }]);
+  });
+
+  test('is read past objects of others in any form and of any size; one of ours that is broken ends it', async () => {
+    const second = Math.floor(nowMs / 1_000);
+    authorizedAt(0, second - 900);
+    for (let made = 0; made < 100; made += 1) madeElsewhereAt(second - 800);
+    const large = Object.fromEntries(
+      Array.from({ length: 50 }, (_, name) => [`name_${name}`, 'x'.repeat(490)]),
+    );
+    for (const intent of double.books.intents.values())
+      if (intent.metadata.operationId === undefined)
+        Object.assign(intent, { metadata: large, capture_method: null });
+    const { entries, next } = await provider.ledger(null, 100);
+    expect(entries.map(({ operationId }) => operationId)).toEqual(['op_0']);
+    expect(next).toBeNull();
+    expect(await provider.ledgerEnd(null)).toMatchObject([{ operationId: 'op_0' }]);
+    for (const intent of double.books.intents.values())
+      if (intent.metadata.operationId === 'op_0') Object.assign(intent, { amount: null });
+    await expect(provider.ledger(null, 100)).rejects.toThrow();
   });
 
   test('its end has the latest of payments and refunds, each at its own time', async () => {

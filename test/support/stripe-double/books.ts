@@ -293,7 +293,13 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   };
 
   const search = (params: Params): Reply => {
-    const id = /^metadata\['operationId'\]:'(.*)'$/.exec(params.get('query') ?? '')?.[1];
+    const query = params.get('query') ?? '';
+    if (query === "-metadata['operationId']:null")
+      return page(
+        [...intents.values()].filter(({ metadata }) => metadata.operationId !== undefined),
+        params,
+      );
+    const id = /^metadata\['operationId'\]:'(.*)'$/.exec(query)?.[1];
     const data = [...intents.values()].filter(({ metadata }) => metadata.operationId === id);
     return { status: 200, body: { object: 'search_result', data, has_more: false } };
   };

@@ -78,10 +78,14 @@ export type StripeDouble = {
   received: Received[];
   /** The next request of this step goes wrong. */
   plan(step: Step, fault: StripeFaultName): void;
+  /** The next request of this step is rejected, a 400 with this code or without one. */
+  reject(step: Step, code: string | undefined): void;
   /** Forgets all Idempotency-Keys, as Stripe may after a day. */
   prune(): void;
   /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
   rejectRawCards(): void;
+  /** The account has no search, as in India: from now on it is a 400. */
+  endSearch(): void;
   /** Does now what `acts late` has held back. */
   actLate(): Promise<void>;
   /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
@@ -176,9 +180,11 @@ export const stripeDouble = async (
   const keys = createKeys();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
+  const rejections = new Map<Step, string | undefined>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
   let takesRawCards = true;
+  let searches = true;
 
   const booksOf = ({ authorization = '', ...headers }: IncomingMessage['headers']): Books =>
     accounts.get(String(headers['stripe-account'])) ??
@@ -264,6 +270,16 @@ export const stripeDouble = async (
     const call = { own, route, path, params, form, key: Array.isArray(key) ? key[0] : key };
     if (route.step === 'method' && !takesRawCards)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'unsafe' }));
+    if (route.id === 'search' && !searches)
+      return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'no' }));
+    if (rejections.has(route.step)) {
+      const code = rejections.get(route.step);
+      rejections.delete(route.step);
+      return write(
+        outgoing,
+        errorReply(400, { type: 'invalid_request_error', ...(code && { code }) }),
+      );
+    }
     const fault = planned.get(route.step)?.shift();
     if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
     write(outgoing, await perform(call));
@@ -284,9 +300,13 @@ export const stripeDouble = async (
     },
     received,
     plan: (step, fault) => void planned.set(step, [...(planned.get(step) ?? []), fault]),
+    reject: (step, code) => void rejections.set(step, code),
     prune: keys.prune,
     rejectRawCards: () => {
       takesRawCards = false;
+    },
+    endSearch: () => {
+      searches = false;
     },
     actLate: async () => {
       for (const act of late.splice(0)) await act();
