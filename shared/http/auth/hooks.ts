@@ -47,7 +47,11 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
   const addresses = createRateLimiter();
   const addressOf = ({ raw }: FastifyRequest): string => senderOf(raw.socket);
 
-  const rejectToken = (reply: FastifyReply, details: string[]): void => {
+  const rejectToken = (
+    reply: FastifyReply,
+    { details, reason }: Extract<Authentication, { ok: false }>,
+  ): void => {
+    reply.request.tokenFault = reason;
     const seconds = addresses.take(addressOf(reply.request), unauthenticatedRate);
     if (seconds !== undefined) rejectRate(reply, seconds);
     else reject(reply, 'UNAUTHORIZED', details, { 'www-authenticate': 'Bearer' });
@@ -57,7 +61,7 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
     if (known.ok === true) {
       reply.request.principal = known.principal;
       done();
-    } else if (known.ok === false) rejectToken(reply, known.details);
+    } else if (known.ok === false) rejectToken(reply, known);
     else rejectUnchecked(reply);
   };
 
