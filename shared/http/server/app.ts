@@ -90,13 +90,16 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
   }
 };
 
+const WHERE_TO_LOOK = 'payments are at /api/v1/payments; /docs lists every address';
+
 const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): void => {
   const { lifecycle } = app;
   const methodsOf = watchRoutes(app, servedElsewhere);
   const rejectUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
-    if (methods.length === 0) return reject(reply, 'NOT_FOUND');
-    return reject(reply, 'METHOD_NOT_ALLOWED', [], { allow: methods.join(', ') });
+    if (methods.length === 0) return reject(reply, 'NOT_FOUND', [WHERE_TO_LOOK]);
+    const allow = methods.join(', ');
+    return reject(reply, 'METHOD_NOT_ALLOWED', [`this address takes ${allow}`], { allow });
   };
   app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {
