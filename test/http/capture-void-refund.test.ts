@@ -200,7 +200,9 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
       await service.change(change, suited(change), '{', { token: all }),
       403,
       'FORBIDDEN',
-      ['the token is for no single merchant'],
+      [
+        'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
+      ],
     );
   });
 

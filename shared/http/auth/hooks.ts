@@ -38,7 +38,7 @@ const rejectUnchecked = (reply: FastifyReply): void => {
 const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
   const why =
     merchantId === '*' && isOfMerchants(scope)
-      ? 'the token is for no single merchant'
+      ? 'the token is for all merchants; make one for a single merchant: payments token --merchant <id>'
       : `the scope ${scope} is required`;
   reject(reply, 'FORBIDDEN', [why]);
 };
