@@ -133,7 +133,7 @@ describe('interface, capture and refund: 400 INVALID_REQUEST', () => {
     ['a mistyped name', () => ({ amuont: 5 }), (n) => `${n} is required beside other fields`],
     ['null as the body', () => 'null', () => 'the body must be a JSON object'],
     ['an array', () => '[]', () => 'the body must be a JSON object'],
-    ['no JSON', () => '{', () => 'the body must be valid JSON'],
+    ['no JSON', () => '{', () => 'the body must be valid JSON; it breaks at character 2'],
     [
       'a long reason',
       () => ({ reason: 'x'.repeat(256) }),
