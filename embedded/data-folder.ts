@@ -74,11 +74,11 @@ const makePrivate = (folder: string): string[] => {
   const files = own.filter((entry) => entry.isFile()).map(({ name }) => name);
   const closed = files.filter((name) => closeToOthers(join(folder, name), 0o600));
   if (own.length === entries.length) closeToOthers(folder, 0o700);
-  const told = closed.length === 0 ? [] : [wereOpen(folder, closed)];
+  const warnings = closed.length === 0 ? [] : [wereOpen(folder, closed)];
   const mode = modeOf(folder);
-  if ((mode & OTHERS) === 0) return told;
+  if ((mode & OTHERS) === 0) return warnings;
   return [
-    ...told,
+    ...warnings,
     `DATA_DIR: other users have rights in ${folder} (mode ${mode.toString(8)}); type: chmod 700 ${folder}`,
   ];
 };

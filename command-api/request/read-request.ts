@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
 import { soleHeader } from '../../shared/http/headers.ts';
-import { BODY_NOT_JSON, readJson, takeText } from '../../shared/http/json-body.ts';
+import { notJson, readJson, takeText } from '../../shared/http/json-body.ts';
 import type { Read } from '../../shared/http/route.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { parseText } from '../../shared/runtime/exact-json.ts';
@@ -109,7 +109,7 @@ export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
   if (!keyed.ok) return keyed;
   const text = takeText(request);
   const json = parseText(text, AMOUNTS);
-  if (!json.ok) return invalid(BODY_NOT_JSON);
+  if (!json.ok) return invalid(notJson(json.at));
   const parsed = parseCreate(json.value, keyed.key, text);
   if (!parsed.ok) return parsed;
   const { request: create, holdsOtherCard } = parsed;

@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { parseText, textOf } from '../runtime/exact-json.ts';
 import type { Read } from './route.ts';
 
-export const BODY_NOT_JSON = 'the body must be valid JSON';
+const NOT_JSON = 'the body must be valid JSON';
+export const notJson = (at: number | undefined): string =>
+  at === undefined ? NOT_JSON : `${NOT_JSON}; it breaks at character ${at + 1}`;
 
 const NO_BODY = Buffer.alloc(0);
 
@@ -20,5 +22,5 @@ export const readJson = (
   withoutPoint: readonly string[] = [],
 ): Read<unknown> => {
   const json = parseText(takeText(request), withoutPoint);
-  return json.ok ? json : { ok: false, details: [BODY_NOT_JSON] };
+  return json.ok ? json : { ok: false, details: [notJson(json.at)] };
 };

@@ -1,7 +1,8 @@
 /** JSON without rounding: every schema rejects a number that is no integer, or no double. */
 import { isUtf8 } from 'node:buffer';
 
-type ParsedJson = { ok: true; value: unknown } | { ok: false };
+/** `at`: how many characters are well before the break, where that is known. */
+type ParsedJson = { ok: true; value: unknown } | { ok: false; at?: number };
 
 /** Only these need the slow reader; the pattern misses none. */
 const NEEDS_CARE = /(?:(?<="\s*):|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
@@ -59,6 +60,14 @@ export const textOf = (bytes: Buffer): string | undefined => {
 /** RFC 8259: a body of any other white space would capture or refund the full amount. */
 const WHITE = /^[ \t\n\r]*$/;
 
+/** The engine's message may quote the text: of it only the number at its end is used. */
+const breakOf = (error: unknown, text: string): { at?: number } => {
+  const { message } = Object(error);
+  if (message === 'Unexpected end of JSON input') return { at: text.length };
+  const at = / JSON at position ([0-9]+)( \(line [0-9]+ column [0-9]+\))?$/.exec(message)?.[1];
+  return at === undefined ? {} : { at: Number(at) };
+};
+
 /**
  * `undefined` for a blank text; not ok: none, invalid JSON, half a surrogate pair. NaN stands for a
  * fraction, and for a decimal point under an outermost key of `withoutPoint`; Infinity for a number
@@ -75,8 +84,8 @@ export const parseText = (
       ? parseCarefully(text, withoutPoint)
       : JSON.parse(text);
     return { ok: true, value };
-  } catch {
-    return { ok: false };
+  } catch (error) {
+    return { ok: false, ...breakOf(error, text) };
   }
 };
 

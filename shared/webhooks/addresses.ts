@@ -78,6 +78,9 @@ export const literalOf = ({ hostname }: URL): string | undefined => {
   return isIP(host) === 0 ? undefined : host;
 };
 
+/** Always the machine itself (RFC 6761). */
+const LOCALHOST = /(^|\.)localhost\.?$/;
+
 const isAllowed = (text: string, kindOf: AddressKindOf): boolean => {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text) || text.includes('#')) return false;
   const url = new URL(text);
@@ -85,6 +88,7 @@ const isAllowed = (text: string, kindOf: AddressKindOf): boolean => {
   const literal = literalOf(url);
   const kind = literal === undefined ? 'public' : kindOf(literal);
   if (kind === 'allowed') return true;
+  if (LOCALHOST.test(url.hostname) && kindOf('127.0.0.1') === 'refused') return false;
   const port = url.port === '' ? HTTPS_PORT : Number(url.port);
   const isPortAllowed = port === HTTPS_PORT || port >= UNPRIVILEGED_PORT_MIN;
   return kind === 'public' && url.protocol === 'https:' && isPortAllowed;

@@ -69,6 +69,8 @@ describe('A1, A2: who may read what', () => {
   test('on merchant routes a token of all merchants is rejected', async () => {
     const everything = await token('*', 'audit:read payments:read');
     const response = await service.get(story, { token: everything });
-    expectError(response, 403, 'FORBIDDEN', ['the token is for no single merchant']);
+    expectError(response, 403, 'FORBIDDEN', [
+      'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
+    ]);
   });
 });

@@ -20,6 +20,7 @@ const sharedSecret: TokenSettings = {
 
 describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route', () => {
   let app: FastifyInstance;
+  let lines: object[];
   afterEach(async () => {
     await app.close();
   });
@@ -28,7 +29,9 @@ describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route'
     rates: { merchant?: Rate; address?: Rate } = {},
     settings = sharedSecret,
   ) => {
-    const log = { info: () => undefined, error: () => undefined } as unknown as Log;
+    lines = [];
+    const info = (fields: object) => lines.push(fields);
+    const log = { info, error: () => undefined } as unknown as Log;
     app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
     const authHooks = createAuthHooks({
       authenticator: await createAuthenticator(settings),
@@ -85,6 +88,20 @@ describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route'
     await start();
     const { status, error, headers } = await ask('payments:read', undefined);
     expect([status, error, headers['www-authenticate']]).toEqual([401, 'UNAUTHORIZED', 'Bearer']);
+  });
+
+  test('the log line of a token by another key says so, and who sent it', async () => {
+    await start();
+    const authorization = `Bearer ${await signToken(CLAIMS, 'z'.repeat(32))}`;
+    await app.inject({ method: 'POST', url: '/payments-read', headers: { authorization } });
+    expect(lines).toMatchObject([
+      {
+        status: 401,
+        details: ['the token format is invalid'],
+        reason: 'it is signed by another key than the one that is set',
+        client: '127.0.0.1',
+      },
+    ]);
   });
 
   test('a key set out of reach is 503 with Retry-After, not 401', async () => {

@@ -133,7 +133,7 @@ describe('interface, capture and refund: 400 INVALID_REQUEST', () => {
     ['a mistyped name', () => ({ amuont: 5 }), (n) => `${n} is required beside other fields`],
     ['null as the body', () => 'null', () => 'the body must be a JSON object'],
     ['an array', () => '[]', () => 'the body must be a JSON object'],
-    ['no JSON', () => '{', () => 'the body must be valid JSON'],
+    ['no JSON', () => '{', () => 'the body must be valid JSON; it breaks at character 2'],
     [
       'a long reason',
       () => ({ reason: 'x'.repeat(256) }),
@@ -200,7 +200,9 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
       await service.change(change, suited(change), '{', { token: all }),
       403,
       'FORBIDDEN',
-      ['the token is for no single merchant'],
+      [
+        'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
+      ],
     );
   });
 

@@ -222,7 +222,7 @@ describe('interface, create: 400', () => {
     ['no body', undefined, required],
     ['{}', {}, required],
     ['null', 'null', ['the body must be a JSON object']],
-    ['broken JSON', '{"amount":', ['the body must be valid JSON']],
+    ['broken JSON', '{"amount":', ['the body must be valid JSON; it breaks at character 11']],
     ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22]), ['the body must be valid JSON']],
     ['an amount of 0', payment({ amount: 0 }), ['amount must be a positive integer']],
     [

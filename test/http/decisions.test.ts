@@ -283,7 +283,9 @@ describe('gaps §10: tokens', () => {
 
   test('a token of all merchants (*) is rejected on merchant routes: 403', async () => {
     const all = { token: await token('*', 'payments:read payments:write audit:read') };
-    const expected = ['the token is for no single merchant'];
+    const expected = [
+      'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
+    ];
     expectError(await service.create({}, all), 403, 'FORBIDDEN', expected);
     expectError(await service.get('unknown', all), 403, 'FORBIDDEN', expected);
   });

@@ -189,7 +189,7 @@ describe('the console', () => {
       '/console/app/..%2froutes.ts',
       '/console/lib/preact/package.json',
     ]) {
-      expectError(await open(path), 404, 'NOT_FOUND');
+      expectError(await open(path), 404, 'NOT_FOUND', []);
     }
   });
 

@@ -616,7 +616,7 @@ describe('gaps §1: shutdown', () => {
   });
 });
 
-test('gaps §4: the log line of a request has ids, route and status, and no address', async () => {
+test('gaps §4: the log line of a request has ids, route and status, and the address of a 401 alone', async () => {
   await startAnew();
   await raw(request('GET /api/v1/payments/pay_1?number=4242424242424242'));
   await raw(request('POST /broken?x=1'));
@@ -632,17 +632,21 @@ test('gaps §4: the log line of a request has ids, route and status, and no addr
     { route: '/broken', status: 500 },
   ]);
   const keys = [
+    'client',
+    'details',
     'durationMs',
     'error',
     'merchant',
     'method',
     'paymentId',
+    'reason',
     'requestId',
     'route',
     'status',
     'trace_id',
   ];
   expect(Object.keys(lines[0] ?? {}).sort()).toEqual(keys);
+  expect(lines[0]?.client).toBeUndefined();
 });
 
 test('surfaces: metrics name route and status, health names its engines', async () => {

@@ -155,7 +155,9 @@ describe('interface, list: errors', () => {
     const details = ['the scope payments:read is required'];
     expectError(await list('', writer), 403, 'FORBIDDEN', details);
     const all = await signToken({ merchant_id: '*', sub: 'auditor' });
-    expectError(await list('', all), 403, 'FORBIDDEN', ['the token is for no single merchant']);
+    expectError(await list('', all), 403, 'FORBIDDEN', [
+      'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
+    ]);
   });
 
   test('a malformed parameter is named only to a request with a valid token', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { FastifyInstance, InjectOptions } from 'fastify';
-import { reject } from '../../shared/http/errors.ts';
+import { type ErrorCode, reject } from '../../shared/http/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { registerHealth } from '../../shared/http/server/health.ts';
 import { scrubCardNumbers } from '../../shared/runtime/card-numbers.ts';
@@ -260,17 +260,30 @@ describe('gaps §4: the log line of a request', () => {
 });
 
 describe('the log line of a rejected request', () => {
-  test('has the code of the error', async () => {
+  const rejectedAs = async (...parts: [code: ErrorCode, details: string[]]) => {
     const routes = (app: FastifyInstance) => {
-      app.get('/things/:id', (_request, reply) => reject(reply, 'PAYMENT_NOT_FOUND', ['secret']));
+      app.get('/things/:id', (_request, reply) => reject(reply, ...parts));
     };
-    const text = await loggedOf(routes, { url: '/things/1' });
-    const codes = text
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line).error);
-    expect(codes).toEqual(['PAYMENT_NOT_FOUND', 'NOT_FOUND']);
-    expect(text).not.toContain('secret');
+    const [line = ''] = (await loggedOf(routes, { url: '/things/secret' })).split('\n');
+    expect(line).not.toContain('secret');
+    return JSON.parse(line);
+  };
+
+  test('has the code of the error and the details, at most ten, and no address', async () => {
+    const line = await rejectedAs('INVALID_REQUEST', Array(11).fill('amount is required'));
+    expect(line).toMatchObject({ status: 400, error: 'INVALID_REQUEST' });
+    expect(line.details).toEqual(Array(10).fill('amount is required'));
+    expect(line).not.toHaveProperty('client');
+  });
+
+  test('has the code alone where the service was at fault', async () => {
+    const line = await rejectedAs('SERVICE_UNAVAILABLE', ['the service is shutting down']);
+    expect(line.error).toBe('SERVICE_UNAVAILABLE');
+    expect(line).not.toHaveProperty('details');
+  });
+
+  test('has the address of the client where it has no valid token', async () => {
+    expect(await rejectedAs('UNAUTHORIZED', [])).toMatchObject({ client: '127.0.0.1' });
   });
 
   test('has no code when the request was carried out', async () => {

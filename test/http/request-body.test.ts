@@ -38,7 +38,22 @@ describe('gaps §3: a body is read as JSON', () => {
     ['gzip', Buffer.from([0x1f, 0x8b, 8, 0])],
     ['30,000 brackets', Buffer.from('['.repeat(30000))],
   ])('%s is not JSON', (_name, bytes) => {
-    expect(parseText(textOf(bytes))).toEqual({ ok: false });
+    expect(parseText(textOf(bytes))).toMatchObject({ ok: false });
+  });
+
+  test.each([
+    ['a body that breaks off', '{"amount":', 10],
+    ['single quotes', "{'amount':1}", 1],
+    ['a comma before the end', '{"amount":1,}', 12],
+    ['two fields without a comma', '{"amount":1 "currency":"USD"}', 12],
+    ['a second body behind the first', '{} {}', 3],
+  ])('%s: the place is known', (_name, text, at) => {
+    expect(parseText(text)).toEqual({ ok: false, at });
+  });
+
+  test('a place that the text itself names is none', () => {
+    const text = 'x in JSON at position 42';
+    expect(parseText(text)).toEqual({ ok: false });
   });
 
   test('a whole surrogate pair is one character', () => {

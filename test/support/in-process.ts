@@ -221,12 +221,18 @@ export const expectResponseHeaders = ({ headers }: CommandResponse): void => {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
+/** They repeat nothing of the request (gaps §1). */
+const usualDetails = ({ headers }: CommandResponse, error: ErrorCode): string[] => {
+  if (error === 'NOT_FOUND') return ['payments are at /api/v1/payments; /docs lists every address'];
+  return error === 'METHOD_NOT_ALLOWED' ? [`this address takes ${headers.allow}`] : [];
+};
+
 /** The error body of the contract, whole: four fields in their order, and these details. */
 export const expectError = (
   response: CommandResponse,
   status: number,
   error: ErrorCode,
-  details: unknown = [],
+  details: unknown = usualDetails(response, error),
 ): void => {
   expect(response.json).toStrictEqual({
     error,

@@ -54,6 +54,18 @@ test('a network that the operator allows is allowed, also over http', () => {
   expect(urlProblem('http://8.8.8.8/hook', loopback)).toBe('must be a public https address');
 });
 
+test.each(['https://localhost:3443/hook', 'https://LOCALHOST/', 'https://shop.localhost./hook'])(
+  '%s is no public address, and is one where the operator allows loopback',
+  (url) => {
+    expect(urlProblem(url, nobody)).toBe('must be a public https address');
+    expect(urlProblem(url, loopback)).toBeUndefined();
+  },
+);
+
+test('a name that only ends like localhost is public', () => {
+  expect(urlProblem('https://notlocalhost/', nobody)).toBeUndefined();
+});
+
 describe('connections', () => {
   let server: Server;
   let connections = 0;

@@ -38,7 +38,7 @@ const rejectUnchecked = (reply: FastifyReply): void => {
 const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
   const why =
     merchantId === '*' && isOfMerchants(scope)
-      ? 'the token is for no single merchant'
+      ? 'the token is for all merchants; make one for a single merchant: payments token --merchant <id>'
       : `the scope ${scope} is required`;
   reject(reply, 'FORBIDDEN', [why]);
 };
@@ -47,7 +47,11 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
   const addresses = createRateLimiter();
   const addressOf = ({ raw }: FastifyRequest): string => senderOf(raw.socket);
 
-  const rejectToken = (reply: FastifyReply, details: string[]): void => {
+  const rejectToken = (
+    reply: FastifyReply,
+    { details, reason }: Extract<Authentication, { ok: false }>,
+  ): void => {
+    reply.request.tokenFault = reason;
     const seconds = addresses.take(addressOf(reply.request), unauthenticatedRate);
     if (seconds !== undefined) rejectRate(reply, seconds);
     else reject(reply, 'UNAUTHORIZED', details, { 'www-authenticate': 'Bearer' });
@@ -57,7 +61,7 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
     if (known.ok === true) {
       reply.request.principal = known.principal;
       done();
-    } else if (known.ok === false) rejectToken(reply, known.details);
+    } else if (known.ok === false) rejectToken(reply, known);
     else rejectUnchecked(reply);
   };
 

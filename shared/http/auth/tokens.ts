@@ -24,7 +24,8 @@ import { type Principal, principalOf, type Scope } from './principal.ts';
 /** The result of checking a request's Authorization header. */
 export type Authentication =
   | { ok: true; principal: Principal }
-  | { ok: false; details: string[] }
+  /** `reason` is for the log alone, and holds nothing of the token. */
+  | { ok: false; details: string[]; reason?: string }
   /** The issuer's keys are out of reach, so the token could not be checked. */
   | { ok: 'unknown' };
 
@@ -50,10 +51,16 @@ export type Authenticator = {
   keysOutdatedSeconds(): number;
 };
 
-const rejected = (detail: string): Authentication => ({ ok: false, details: [detail] });
+const rejected = (detail: string, reason?: string): Authentication => ({
+  ok: false,
+  details: [detail],
+  ...(reason !== undefined && { reason }),
+});
 const MISSING = rejected('the Authorization header is required');
 const EXPIRED = rejected('the token has expired');
-const MALFORMED = rejected('the token format is invalid');
+const malformed = (reason: string): Authentication =>
+  rejected('the token format is invalid', reason);
+const NO_JWT = malformed('it is no JWT that can be read');
 const UNCHECKED: Authentication = { ok: 'unknown' };
 
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
@@ -121,10 +128,21 @@ const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 const isAccessToken = (typ: unknown): boolean =>
   typ === undefined || (typeof typ === 'string' && ACCESS_TOKEN_TYPE.test(typ));
 
+const FAULTS: Readonly<Record<string, string>> = {
+  [errors.JWSSignatureVerificationFailed.code]:
+    'it is signed by another key than the one that is set',
+  [errors.JWKSNoMatchingKey.code]: 'no key that is set has its kid and algorithm',
+  [errors.JOSEAlgNotAllowed.code]: 'its algorithm is not allowed',
+};
+
 const failureOf = (error: unknown): Authentication => {
   if (error instanceof errors.JWTExpired) return EXPIRED;
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return malformed(`its ${error.claim} is missing or not the one that is set`);
   // A local key set never changes, so a token it cannot verify is invalid (401), not unchecked (503).
-  return error instanceof KeysOutOfReach ? UNCHECKED : MALFORMED;
+  if (error instanceof KeysOutOfReach) return UNCHECKED;
+  const code = error instanceof errors.JOSEError ? error.code : '';
+  return FAULTS[code] === undefined ? NO_JWT : malformed(FAULTS[code]);
 };
 
 /** Canonical base64url (gaps §10): decoders drop bits, so a changed character might verify. */
@@ -164,13 +182,14 @@ export const createAuthenticator = async (
     digest: string,
     nowMs: number,
   ): Authentication => {
-    if (!isAccessToken(protectedHeader.typ)) return MALFORMED;
+    if (!isAccessToken(protectedHeader.typ)) return malformed('its typ is no access token');
     const { exp } = payload;
-    if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
+    if (!Number.isFinite(exp) || exp === undefined) return malformed('its exp is no time');
     // The tolerance is for `nbf` alone: a token is expired from `exp` on.
     if (nowMs >= exp * 1000) return EXPIRED;
     const principal = principalOf(payload, settings.merchantClaims);
-    if (principal === undefined) return MALFORMED;
+    if (principal === undefined)
+      return malformed('it names no merchant, or its scope has another form');
     const until = { ...principal, expiresAtSeconds: exp };
     verified.keep(digest, until, nowMs, exp * 1000);
     return { ok: true, principal: until };
@@ -181,7 +200,7 @@ export const createAuthenticator = async (
     digest: string,
     mayLoad: () => boolean,
   ): Promise<Authentication> => {
-    if (!hasPlainSignature(token)) return MALFORMED;
+    if (!hasPlainSignature(token)) return NO_JWT;
     try {
       const known = accept(await verifiedBy(token, mayLoad), digest, Date.now());
       if (known.ok === false) rejections.keep(digest, known, Date.now());
@@ -199,7 +218,7 @@ export const createAuthenticator = async (
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
-      if (token === undefined) return MALFORMED;
+      if (token === undefined) return malformed('the header is not one Bearer and a token');
       const digest = hash('sha256', token, 'base64');
       const nowMs = Date.now();
       const principal = verified.find(digest, nowMs);

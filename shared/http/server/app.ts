@@ -43,6 +43,10 @@ declare module 'fastify' {
     /** For the log; routes set it once it is well formed. */
     paymentId: string | undefined;
     errorCode: string | undefined;
+    /** For the log alone, as the next. Why the token is not valid. */
+    tokenFault: string | undefined;
+    /** Of a 4xx. They repeat nothing of what the client sent (gaps §3). */
+    errorDetails: readonly string[] | undefined;
     startedAtMs: number;
     /** For the log; undefined where this process makes no spans. */
     traceId: string | undefined;
@@ -86,13 +90,16 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
   }
 };
 
+const WHERE_TO_LOOK = 'payments are at /api/v1/payments; /docs lists every address';
+
 const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): void => {
   const { lifecycle } = app;
   const methodsOf = watchRoutes(app, servedElsewhere);
   const rejectUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
-    if (methods.length === 0) return reject(reply, 'NOT_FOUND');
-    return reject(reply, 'METHOD_NOT_ALLOWED', [], { allow: methods.join(', ') });
+    if (methods.length === 0) return reject(reply, 'NOT_FOUND', [WHERE_TO_LOOK]);
+    const allow = methods.join(', ');
+    return reject(reply, 'METHOD_NOT_ALLOWED', [`this address takes ${allow}`], { allow });
   };
   app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {
@@ -120,6 +127,8 @@ const errorCodeOf = (reply: FastifyReply, payload: unknown): string | undefined 
 const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unknown): void => {
   const code = errorCodeOf(reply, payload);
   request.errorCode = code;
+  if (code !== undefined && reply.statusCode < 500)
+    request.errorDetails = JSON.parse(String(payload)).details;
   if (code !== undefined) reply.header('link', helpLink(code));
 };
 
@@ -245,6 +254,8 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorateRequest('principal', undefined);
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);
+  app.decorateRequest('tokenFault', undefined);
+  app.decorateRequest('errorDetails', undefined);
   app.decorateRequest('startedAtMs', 0);
   app.decorateRequest('traceId', undefined);
   app.removeAllContentTypeParsers();

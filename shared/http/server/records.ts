@@ -5,7 +5,9 @@ import type { Metrics } from '../../runtime/metrics.ts';
 
 type RecordOptions = { log: Log; metrics: Metrics };
 
+const UNAUTHORIZED = 401;
 const CLIENT_LEFT = 499;
+const DETAILS_MAX = 10;
 
 const record = (
   { log, metrics }: RecordOptions,
@@ -28,6 +30,9 @@ const record = (
     route,
     status,
     error: request.errorCode,
+    details: request.errorDetails?.slice(0, DETAILS_MAX),
+    reason: request.tokenFault,
+    client: status === UNAUTHORIZED ? request.raw.socket.remoteAddress : undefined,
     durationMs: Math.round(durationMs * 100) / 100,
     paymentId: request.paymentId,
     merchant: request.principal?.merchantId,
