@@ -15,6 +15,7 @@ import { blockOf, issuer, paste, settingsOf, shownIn } from '../support/producti
 import { ROOT, spawnService, untilReady } from '../support/service.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 const PAGE = 'https://payments.example';
 const TYPED = ['rk_live_ofATrial', 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw='];
@@ -118,7 +119,11 @@ test('the disk is lost after a backup, then idempotency secret and sealing key a
   await using first = await started(installation);
   expect(await pay(first, 'before')).toMatchObject({ status: 200 });
   await run('backup', first);
+  const headFile = `${installation.envNow().SEALING_KEY_FILE}.head`;
+  const kept = () => (existsSync(headFile) ? readFileSync(headFile, 'utf8') : '');
+  const head = kept();
   expect(await pay(first, 'after')).toMatchObject({ status: 200 });
+  await until('the head of the log is kept', () => kept() !== head);
   first.kill('SIGKILL');
   await first.exited;
   rmSync(first.dataDir, { recursive: true });
