@@ -4,15 +4,18 @@
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 import { expect, test } from '@jest/globals';
+import byToken from '../../examples/token.json' with { type: 'json' };
 import { blockOf, issuer, paste, settingsOf, shownIn } from '../support/production-page.ts';
 import { ROOT, spawnService, untilReady } from '../support/service.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 const PAGE = 'https://payments.example';
 const TYPED = ['rk_live_ofATrial', 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw='];
@@ -35,11 +38,16 @@ const installed = async () => {
   const stripe = await stripeDouble();
   const env: NodeJS.ProcessEnv = { ...own, JWT_JWKS_URL: keys.url, STRIPE_API_URL: stripe.url };
   const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
-  writeFileSync(join(folder, 'etc/payments/payments.env'), lines.join(''));
+  const file = join(folder, 'etc/payments/payments.env');
+  writeFileSync(file, lines.join(''));
   return {
     folder,
     env,
+    /** As the file of the settings says now. */
+    envNow: (): NodeJS.ProcessEnv => parseEnv(readFileSync(file, 'utf8')),
     token: sso.token,
+    /** How many payments Stripe has charged. */
+    charges: () => stripe.books.all().intents.filter(({ status }) => status === 'succeeded').length,
     [Symbol.asyncDispose]: async () => {
       keys.close();
       await stripe.close();
@@ -77,4 +85,62 @@ test('the commands of the page lead to a service with a payment, a backup and a 
     .replaceAll(PAGE, service.url);
   const run = await paste(block, { PAYMENTS_TOKEN, MERCHANT_TOKEN, CARD: 'pm_card_visa' });
   expect(run).toMatchObject({ code: 0, printed: shownIn(block) });
+}, 120_000);
+
+/** A service on the settings as the file has them now. */
+const started = async ({ envNow }: Awaited<ReturnType<typeof installed>>) => {
+  const env = envNow();
+  const service = await spawnService({ dataDir: env.DATA_DIR, env });
+  await untilReady(service);
+  return service;
+};
+
+test('the disk is lost after a backup, then idempotency secret and sealing key are rotated: a payment under its key is charged once', async () => {
+  await using installation = await installed();
+  const { folder, token, charges } = installation;
+  const MERCHANT_TOKEN = await token('shop', 'payments:read payments:write');
+  const pay = async ({ url }: { url: string }, key: string) => {
+    const response = await fetch(`${url}/api/v1/payments`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${MERCHANT_TOKEN}`, 'idempotency-key': key },
+      body: JSON.stringify(byToken).replace(byToken.paymentMethod.card.token, 'pm_card_visa'),
+    });
+    const { paymentId } = (await response.json()) as { paymentId?: string };
+    return { status: response.status, paymentId };
+  };
+  const run = async (name: string, service?: { url: string }) => {
+    const PAYMENTS_TOKEN = await token('*', 'ops:admin audit:read');
+    const env = { ...installation.envNow(), PAYMENTS_TOKEN };
+    const block = blockOf(name, folder).replaceAll('beyond-the-copy.txt', '/dev/null');
+    const pasted = await paste(block, { ...env, ...(service && { PAYMENTS_URL: service.url }) });
+    expect(pasted).toMatchObject({ code: 0, printed: shownIn(block) });
+  };
+
+  await using first = await started(installation);
+  expect(await pay(first, 'before')).toMatchObject({ status: 200 });
+  await run('backup', first);
+  const headFile = `${installation.envNow().SEALING_KEY_FILE}.head`;
+  const kept = () => (existsSync(headFile) ? readFileSync(headFile, 'utf8') : '');
+  const head = kept();
+  expect(await pay(first, 'after')).toMatchObject({ status: 200 });
+  await until('the head of the log is kept', () => kept() !== head);
+  first.kill('SIGKILL');
+  await first.exited;
+  rmSync(first.dataDir, { recursive: true });
+
+  await run('restore');
+  await using restored = await started(installation);
+  expect(await pay(restored, 'after')).toMatchObject({ status: 503 });
+  await run('open', restored);
+  const again = await pay(restored, 'after');
+  expect(again.status).toBe(200);
+  expect(charges()).toBe(2);
+  restored.kill('SIGTERM');
+  expect(await restored.exited).toMatchObject({ code: 0 });
+
+  await run('rotate');
+  await using rotated = await started(installation);
+  expect(await pay(rotated, 'after')).toEqual(again);
+  expect(charges()).toBe(2);
+  await run('backup', rotated);
 }, 120_000);

@@ -12,7 +12,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/production.md'), 'utf8');
 const FOLDERS = ['/etc/payments', '/var/lib/payments', '/backups'];
 
 export const blockOf = (name: string, folder: string): string => {
-  const [, block] = new RegExp(`^\`\`\`sh ${name}\n(.*?)^\`\`\`$`, 'ms').exec(PAGE) ?? [];
+  const [, block] = new RegExp(`^ *\`\`\`sh ${name}\n(.*?)^ *\`\`\`$`, 'ms').exec(PAGE) ?? [];
   if (block === undefined) throw new Error(`docs/production.md has no block ${name}`);
   return FOLDERS.reduce((text, path) => text.replaceAll(path, join(folder, path)), block);
 };
