@@ -79,4 +79,10 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'An outcome that no intent asked for is an operation of the log too.',
   },
+  {
+    names: /^docs\/openapi(-audit)?\.json$/,
+    from: /; it breaks at character \d+(?=")/g,
+    to: '',
+    reason: 'A body that is no JSON is told where it breaks.',
+  },
 ];
