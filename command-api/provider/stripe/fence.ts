@@ -68,7 +68,7 @@ const cancelUnlessDone = async (
   // First, so that an approved authorization is not released.
   const before = definite(await find(call, question));
   if (before !== undefined) return before;
-  await call.send(cancelAsFence(question.operationId, reference));
+  await call.send(cancelAsFence(reference));
   return definite(await find(call, question)) ?? unknown('not_canceled');
 };
 

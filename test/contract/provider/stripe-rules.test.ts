@@ -231,6 +231,18 @@ describe('the fence', () => {
     expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');
   });
 
+  test('cancels again where Stripe failed: its stored 500 does not stand for a day', async () => {
+    const operation = authorize();
+    let reference = '';
+    double.plan('confirm', 'reset before acting');
+    await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    double.plan('cancel', '500 before acting');
+    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('UNKNOWN');
+    expect(await provider.fence(questionOf(operation, reference))).toEqual({ outcome: 'FENCED' });
+  });
+
   test('looks first: an authorization that was approved is not released', async () => {
     const { operation, reference } = await authorized();
     expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('APPROVED');

@@ -66,7 +66,7 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     { request: requests.followUpRequest(followUp('VOID', create), PI), readAs: paymentIntent },
     { request: requests.followUpRequest(followUp('REFUND', create), PI), readAs: refund },
   ],
-  cancelAsFence: [{ request: requests.cancelAsFence(operationId, PI), readAs: paymentIntent }],
+  cancelAsFence: [{ request: requests.cancelAsFence(PI), readAs: paymentIntent }],
   takeKey: [{ request: requests.takeKey(operationId, PI), readAs: paymentIntent }],
   getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
   searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
