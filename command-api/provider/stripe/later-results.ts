@@ -56,6 +56,9 @@ const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
   under_review: 'OPEN',
   won: 'WON',
   lost: 'LOST',
+  // The money is gone until the appeal is won.
+  appeal_needs_response: 'LOST',
+  appeal_under_review: 'LOST',
 };
 
 const disputeResults = ({ id, amount, reason, status }: Dispute): LaterResult[] => {
