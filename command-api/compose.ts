@@ -25,7 +25,12 @@ import { createProviderAhead, type ProviderAhead } from './provider-ahead/provid
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
-import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
+import {
+  askAboutUntold,
+  onNotice,
+  untoldDisputes,
+  watchOldAuthorizations,
+} from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
@@ -122,6 +127,8 @@ export const openCommandSide = (options: CommandSideOptions) => {
     everyMs: config.reconcileIntervalMs,
     metrics,
     logger: log,
+    untoldDisputes: () => untoldDisputes(deps),
+    askAboutUntold: (paymentIds) => askAboutUntold(deps, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),
   });
   const waiting: Waiting = new Set();

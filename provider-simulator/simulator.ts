@@ -213,6 +213,8 @@ export const openSimulator = async ({
 
   return {
     laterResults: async (question) => ({ outcome: 'FOUND', results: later.resultsOf(question) }),
+    // It gives notice of each, and loses no notice.
+    disputes: async () => [],
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: later.onNotice,
     authorizationMsMax: AUTHORIZATION_MS_MAX,

@@ -1,7 +1,7 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
 import { isLater, isNote } from '../../shared/payment/transitions.ts';
-import type { LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
+import type { KnownDispute, LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
 
 /** One without an outcome is unresolved. */
 export type Logged = {
@@ -41,7 +41,9 @@ export type Difference = {
   operationId: string;
   paymentId: string;
   log?: Omit<Logged, 'operationId' | 'captured' | 'failedLater' | 'isObserved'>;
-  provider?: Omit<LedgerEntry, 'operationId' | 'providerReference'>;
+  provider?:
+    | Omit<LedgerEntry, 'operationId' | 'providerReference'>
+    | (Pick<KnownDispute, 'kind' | 'amount' | 'currency'> & { outcome: KnownDispute['status'] });
 };
 
 const INTENTS: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {

@@ -66,6 +66,8 @@ const scheduled = async (
     metrics,
     logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
     onNeverSent: async () => undefined,
+    untoldDisputes: async () => [],
+    askAboutUntold: async () => false,
     startTimer: clock.startTimer,
   });
   const metric = async (name: string): Promise<string | undefined> =>

@@ -61,7 +61,14 @@ const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
   appeal_under_review: 'LOST',
 };
 
-const disputeResults = ({ id, amount, reason, status }: Dispute): LaterResult[] => {
+type DisputeResult = Extract<LaterResult, { kind: 'DISPUTE' }>;
+
+export const disputeResults = ({
+  id,
+  amount,
+  reason,
+  status,
+}: Omit<Dispute, 'payment_intent'>): DisputeResult[] => {
   const shown = Object.hasOwn(DISPUTE_STATUS, status) ? DISPUTE_STATUS[status] : undefined;
   if (shown === undefined) return [];
   const why = cleanCode(reason) ?? 'general';

@@ -108,7 +108,7 @@ export const refundsOf = (
   allOf(call, (after) => listRefunds({ reference }, after), refunds, isEnough);
 
 export const disputesOf = (call: StripeCall, reference: string): Promise<Dispute[] | Unknown> =>
-  allOf(call, (after) => listDisputes(reference, after), disputes);
+  allOf(call, (after) => listDisputes({ reference }, after), disputes);
 
 const findIntent = async (
   call: StripeCall,

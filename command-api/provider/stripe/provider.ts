@@ -10,7 +10,7 @@ import {
 import { execute } from './execute.ts';
 import { fence } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
-import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
+import { type LedgerMemory, readDisputes, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
 import { NOT_SENT } from './read.ts';
 import type { StripeRequest } from './requests.ts';
@@ -120,6 +120,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       readLedger(books, memory, after, Math.min(limit, LEDGER_PAGE_MAX), nowMs()),
     ledgerEnd: (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, nowMs()),
     laterResults: (question) => withinOf(question, (call) => laterResults(call, question)),
+    disputes: () => readDisputes(books, nowMs()),
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };

@@ -149,15 +149,11 @@ export const LIST_PAGE = 100;
 export const listRefunds = (
   of: { reference: string } | Window,
   after: string | undefined,
-): StripeRequest =>
-  get('/v1/refunds', {
-    ...('reference' in of
-      ? { payment_intent: of.reference }
-      : { ...created(of), 'expand[0]': 'data.payment_intent' }),
-    ...page(after),
-  });
-export const listDisputes = (reference: string, after: string | undefined): StripeRequest =>
-  get('/v1/disputes', { payment_intent: reference, ...page(after) });
+): StripeRequest => get('/v1/refunds', { ...listedOf(of), ...page(after) });
+export const listDisputes = (
+  of: { reference: string } | Window,
+  after: string | undefined,
+): StripeRequest => get('/v1/disputes', { ...listedOf(of), ...page(after) });
 export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
   get('/v1/payment_intents', {
     ...created(window),
@@ -169,6 +165,11 @@ const created = ({ from, to }: Window) => ({
   'created[gte]': String(from),
   'created[lt]': String(to),
 });
+/** By its PaymentIntent, or each with it. */
+const listedOf = (of: { reference: string } | Window) =>
+  'reference' in of
+    ? { payment_intent: of.reference }
+    : { ...created(of), 'expand[0]': 'data.payment_intent' };
 const page = (after: string | undefined): Record<string, string> => ({
   limit: String(LIST_PAGE),
   ...(after === undefined ? {} : { starting_after: after }),

@@ -76,8 +76,9 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     { request: requests.listRefunds(DAY, 're_3Shape'), readAs: listOf(refundWithIntent) },
   ],
   listDisputes: [
-    { request: requests.listDisputes(PI, undefined), readAs: listOf(dispute) },
-    { request: requests.listDisputes(PI, 'du_3Shape'), readAs: listOf(dispute) },
+    { request: requests.listDisputes({ reference: PI }, undefined), readAs: listOf(dispute) },
+    { request: requests.listDisputes({ reference: PI }, 'du_3Shape'), readAs: listOf(dispute) },
+    { request: requests.listDisputes(DAY, undefined), readAs: listOf(dispute) },
   ],
   listIntents: [{ request: requests.listIntents(DAY, PI), readAs: intents }],
 };
