@@ -90,7 +90,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
         return { ...NOT_SENT, reason: 'rate_limited' };
       const { testTokens } = options;
       const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
-      const execution = { call, nowMs: nowMs(), testTokens, confirmMsMin };
+      const execution = { call, nowMs: nowMs(), timeoutMs, testTokens, confirmMsMin };
       return execute(execution, operation, opened);
     });
 
@@ -115,7 +115,8 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       withinOf({ merchantId }, (call) => describeToken(call, token)),
     execute: executeInTurn,
     lookUp,
-    fence: (question) => withinOf(question, (call) => fence(call, question, nowMs())),
+    fence: (question) =>
+      withinOf(question, (call) => fence(call, question, { nowMs: nowMs(), timeoutMs })),
     ledger: (after, limit) =>
       readLedger(books, memory, after, Math.min(limit, LEDGER_PAGE_MAX), nowMs()),
     ledgerEnd: (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, nowMs()),

@@ -231,6 +231,22 @@ describe('the fence', () => {
     expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');
   });
 
+  test.each([
+    ['SALE', 'succeeded'],
+    ['AUTHORIZE', 'requires_capture'],
+  ] as const)('finds a %s whose reference was lost, without search', async (kind, status) => {
+    const operation = authorize(undefined, { kind });
+    await provider.execute(operation, keepIt);
+    madeElsewhereAt(Math.floor(nowMs / 1_000));
+    double.endSearch();
+    expect(await provider.fence(questionOf(operation))).toMatchObject({ outcome: 'APPROVED' });
+    const intents = [...double.books.intents.values()];
+    expect(intents.map((one) => one.status)).toContain(status);
+    expect(await provider.fence(questionOf(authorize()))).toEqual({ outcome: 'FENCED' });
+    double.plan('list', '500 before acting');
+    expect((await provider.fence(questionOf(authorize()))).outcome).toBe('UNKNOWN');
+  });
+
   test('cancels again where Stripe failed: its stored 500 does not stand for a day', async () => {
     const operation = authorize();
     let reference = '';
