@@ -542,6 +542,16 @@ describe('the ledger', () => {
     await expect(provider.ledger(null, 100)).rejects.toThrow();
   });
 
+  test('waits where Stripe limits its reads or fails, and goes on', async () => {
+    authorizedAt(0, Math.floor(nowMs / 1_000) - 900);
+    for (const fault of ['429 rate_limit', '500 before acting'] as const)
+      double.plan('list', fault);
+    const { entries } = await provider.ledger(null, 100);
+    expect(entries.map(({ operationId }) => operationId)).toEqual(['op_0']);
+    for (let failed = 0; failed < 12; failed += 1) double.plan('list', '403');
+    await expect(provider.ledger(null, 100)).rejects.toThrow('status 403');
+  });
+
   test('its end has the latest of payments and refunds, each at its own time', async () => {
     const second = Math.floor(nowMs / 1_000);
     const { operation, authorizationReference } = await sold();
