@@ -28,7 +28,12 @@ import { createProviderAhead, type ProviderAhead } from './provider-ahead/provid
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
-import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
+import {
+  askAboutUntold,
+  onNotice,
+  untoldDisputes,
+  watchOldAuthorizations,
+} from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
@@ -140,6 +145,8 @@ export const openCommandSide = (options: CommandSideOptions) => {
     metrics,
     logger: log,
     record: openCheckRecord(options.documents.reconciliation, nowMs),
+    untoldDisputes: () => untoldDisputes(deps),
+    askAboutUntold: (paymentIds) => askAboutUntold(deps, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),
   });
   const attention = attentionSources({

@@ -235,6 +235,8 @@ export const openSimulator = async ({
         async () => ({ outcome: 'FOUND', results: later.resultsOf(question) }),
         question.authorizationId,
       ),
+    // It gives notice of each, and loses no notice.
+    disputes: async () => [],
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: later.onNotice,
     authorizationMsMax: AUTHORIZATION_MS_MAX,

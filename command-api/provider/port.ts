@@ -108,6 +108,12 @@ export type PaymentQuestion = {
   OfMerchant &
   SentTo;
 
+/** As the provider has it now. */
+export type KnownDispute = Extract<LaterResult, { kind: 'DISPUTE' }> & {
+  paymentId: string;
+  currency: string;
+};
+
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
 
 export type NoticeOrigin = { merchantId?: string | undefined; account?: string | undefined };
@@ -159,6 +165,8 @@ export type Provider = {
   ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
   /** Never throws; ends within the timeout. */
   laterResults(question: PaymentQuestion): Promise<LaterResults | Unknown>;
+  /** Of its payments, those of the last year. Throws Error where they cannot be read. */
+  disputes(): Promise<KnownDispute[]>;
   /** A notice may name nothing but `reference`. Never throws; ends within the timeout. */
   paymentOf(
     reference: string,

@@ -1,6 +1,6 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
-import type { LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
+import type { KnownDispute, LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
 
 /** One without an outcome is unresolved. */
 export type Logged = {
@@ -40,7 +40,9 @@ export type Difference = {
   operationId: string;
   paymentId: string;
   log?: Omit<Logged, 'operationId' | 'captured' | 'failedLater' | 'isObserved'>;
-  provider?: Omit<LedgerEntry, 'operationId' | 'providerReference'>;
+  provider?:
+    | Omit<LedgerEntry, 'operationId' | 'providerReference'>
+    | (Pick<KnownDispute, 'kind' | 'amount' | 'currency'> & { outcome: KnownDispute['status'] });
 };
 
 const INTENTS: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {

@@ -10,6 +10,7 @@ import {
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { oneRunAtATime } from '../../shared/runtime/queues.ts';
+import type { KnownDispute } from '../provider/port.ts';
 import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 import { LedgerUnavailable, type ReconcileOptions, reconcileBeside } from './reconcile.ts';
@@ -22,6 +23,10 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
   record: Pick<ReturnType<typeof openCheckRecord>, 'note'>;
   /** Never throws. */
   onNeverSent: (difference: Difference) => Promise<void>;
+  /** Disputes that the log has otherwise. */
+  untoldDisputes: () => Promise<KnownDispute[]>;
+  /** True where something is recorded now. */
+  askAboutUntold: (paymentIds: ReadonlySet<string>) => Promise<boolean>;
   startTimer?: StartTimer;
 };
 
@@ -79,14 +84,38 @@ const logFailure = (logger: Logger, error: unknown): void => {
   logger.warn({ err: error }, `reconciliation could not run: ${what} cannot be read now`);
 };
 
+const withDisputes = (result: Reconciliation, disputes: KnownDispute[]): Reconciliation => {
+  if (disputes.length === 0) return result;
+  const untold = disputes.map((dispute): Difference => {
+    const { paymentId, disputeId: operationId, kind, amount, currency, status: outcome } = dispute;
+    const provider = { kind, amount, currency, outcome };
+    return { kind: 'MISSING_IN_LOG', operationId, paymentId, provider };
+  });
+  const byKind = { ...result.byKind };
+  byKind.MISSING_IN_LOG += untold.length;
+  return { ...result, ok: false, differences: [...result.differences, ...untold], byKind };
+};
+
 export const openReconciling = (options: ReconcilingOptions) => {
   const { startTimer = startBackgroundTimer, everyMs, ...known } = options;
-  const { metrics, logger, record, onNeverSent, ...sides } = known;
+  const { metrics, logger, record, onNeverSent, untoldDisputes, askAboutUntold, ...sides } = known;
   const stopping = new AbortController();
   let cancel = (): void => undefined;
 
-  const run = async (): Promise<Reconciliation> => {
+  const compare = async (): Promise<Reconciliation> => {
     const result = await reconcileBeside({ ...sides, signal: stopping.signal });
+    const disputes = await untoldDisputes().catch((error: Error) => {
+      throw new LedgerUnavailable(error.message, { cause: error });
+    });
+    return withDisputes(result, disputes);
+  };
+
+  /** What no notice told is recorded, and then compared again (gaps §15). */
+  const run = async (): Promise<Reconciliation> => {
+    let result = await compare();
+    const missing = result.differences.filter(({ kind }) => kind === 'MISSING_IN_LOG');
+    if (await askAboutUntold(new Set(missing.map(({ paymentId }) => paymentId))))
+      result = await compare();
     metrics.reconciled(result);
     logResult(logger, result);
     await record.note(checkResultOf(result));

@@ -170,8 +170,8 @@ const disputesAfter = (
     const { reason } = event.data;
     return [...disputes, { id, amount, reason, status: 'OPEN', createdAt: time }];
   }
-  requireFit(event, known?.status === 'OPEN');
   const { status } = event.data;
+  requireFit(event, known?.status === 'OPEN' || (known?.status === 'LOST' && status === 'WON'));
   return disputes.map((one) => (one.id === id ? { ...one, status } : one));
 };
 

@@ -69,6 +69,8 @@ const scheduled = async (
     logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
     record: openCheckRecord(memoryDocument()),
     onNeverSent: async () => undefined,
+    untoldDisputes: async () => [],
+    askAboutUntold: async () => false,
     startTimer: clock.startTimer,
   });
   const metric = async (name: string): Promise<string | undefined> =>

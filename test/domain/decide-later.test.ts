@@ -227,6 +227,13 @@ describe('gaps §15: a cardholder disputes a payment', () => {
       { refundableAmount: 1800, disputes: [...open, { amount: 700, status: 'LOST' }] },
     ],
     [
+      'won on appeal after it was lost: what it took is refundable again',
+      [...asSold, disputed(), lost],
+      dispute('WON'),
+      [disputeClosed()],
+      { refundableAmount: 2500, disputes: [{ status: 'WON' }] },
+    ],
+    [
       'once more after one was won',
       closed,
       dispute('OPEN', 'dp_3'),
@@ -237,7 +244,8 @@ describe('gaps §15: a cardholder disputes a payment', () => {
   recordedNever([
     ['one that is only authorized', asAuthorized, dispute('OPEN')],
     ['by an older notice after it was closed', closed, dispute('OPEN')],
-    ['to another end after it was closed', closed, dispute('LOST')],
+    ['to another end after it was won', closed, dispute('LOST')],
+    ['to be open again after it was lost', [...asSold, disputed(), lost], dispute('OPEN')],
   ]);
 
   test('disputes stand before the source, whenever they come', () => {

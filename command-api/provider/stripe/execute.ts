@@ -48,6 +48,7 @@ type FollowUp = Exclude<ProviderOperation, Create>;
 export type Execution = {
   call: StripeCall;
   nowMs: number;
+  timeoutMs: number;
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
@@ -110,11 +111,11 @@ const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuest
  * follow-up's key may be taken by its fence.
  */
 const afterKeyTaken = async (
-  { call, nowMs }: Execution,
+  { call, ...times }: Execution,
   question: OperationQuestion,
 ): Promise<ProviderOutcome> => {
   const found = isFollowUp(question)
-    ? await fence(call, question, nowMs)
+    ? await fence(call, question, times)
     : await find(call, question);
   if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return MET_FENCE;
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;

@@ -18,6 +18,7 @@ import {
   findFollowUp,
   intentReference,
   isKeyTaken,
+  openedDuring,
   searchFor,
 } from './look-up.ts';
 import {
@@ -48,12 +49,21 @@ const definite = (reading: Reading): FenceOutcome | undefined => {
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
-/** A restored log may have lost the reference, so search is asked first. */
+/** When the fence asks, and how long a call to Stripe may take. */
+type Times = { nowMs: number; timeoutMs: number };
+
+/**
+ * A restored log may have lost the reference. A list shows what was opened at once; search, which is
+ * behind, also what an earlier log had opened under the same id.
+ */
 const fenceUnopened = async (
   call: StripeCall,
   question: OperationQuestion,
+  { timeoutMs }: Times,
 ): Promise<FenceOutcome> => {
-  const hit = await searchFor(call, question.operationId);
+  const hit =
+    (await openedDuring(call, question, timeoutMs)) ??
+    (await searchFor(call, question.operationId));
   if (hit === undefined) return FENCED;
   return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
 };
@@ -68,15 +78,16 @@ const cancelUnlessDone = async (
   // First, so that an approved authorization is not released.
   const before = definite(await find(call, question));
   if (before !== undefined) return before;
-  await call.send(cancelAsFence(question.operationId, reference));
+  await call.send(cancelAsFence(reference));
   return definite(await find(call, question)) ?? unknown('not_canceled');
 };
 
 const fenceCreate = async (
   call: StripeCall,
   question: OperationQuestion,
+  times: Times,
 ): Promise<FenceOutcome> => {
-  if (question.reference === undefined) return fenceUnopened(call, question);
+  if (question.reference === undefined) return fenceUnopened(call, question, times);
   const reference = intentReference(question.reference);
   return reference === undefined
     ? unknown('reference')
@@ -158,10 +169,10 @@ export const isFollowUp = (question: OperationQuestion): question is FollowUpQue
 export const fence = async (
   call: StripeCall,
   question: OperationQuestion,
-  nowMs: number,
+  times: Times,
 ): Promise<FenceOutcome> => {
-  if (!isFollowUp(question)) return fenceCreate(call, question);
+  if (!isFollowUp(question)) return fenceCreate(call, question, times);
   const reference = await authorizationOf(call, question);
   if (reference === undefined) return unknown('no_reference');
-  return fenceFollowUp(call, question, reference, nowMs);
+  return fenceFollowUp(call, question, reference, times.nowMs);
 };

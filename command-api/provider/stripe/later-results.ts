@@ -56,9 +56,19 @@ const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
   under_review: 'OPEN',
   won: 'WON',
   lost: 'LOST',
+  // The money is gone until the appeal is won.
+  appeal_needs_response: 'LOST',
+  appeal_under_review: 'LOST',
 };
 
-const disputeResults = ({ id, amount, reason, status }: Dispute): LaterResult[] => {
+type DisputeResult = Extract<LaterResult, { kind: 'DISPUTE' }>;
+
+export const disputeResults = ({
+  id,
+  amount,
+  reason,
+  status,
+}: Omit<Dispute, 'payment_intent'>): DisputeResult[] => {
   const shown = Object.hasOwn(DISPUTE_STATUS, status) ? DISPUTE_STATUS[status] : undefined;
   if (shown === undefined) return [];
   const why = cleanCode(reason) ?? 'general';

@@ -1,7 +1,13 @@
 /** Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. */
 import { z } from 'zod';
-import { LedgerEndNotFound, type LedgerEntry, type LedgerPage } from '../port.ts';
+import {
+  type KnownDispute,
+  LedgerEndNotFound,
+  type LedgerEntry,
+  type LedgerPage,
+} from '../port.ts';
 import type { StripeResponse } from './client.ts';
+import { disputeResults } from './later-results.ts';
 import {
   afterPlace,
   inOrder,
@@ -13,13 +19,14 @@ import {
 } from './ledger-entries.ts';
 import {
   LIST_PAGE,
+  listDisputes,
   listIntents,
   listRefunds,
   type StripeRequest,
   searchOurs,
   type Window,
 } from './requests.ts';
-import { listOf, paymentIntent, refundWithIntent } from './shapes.ts';
+import { disputeOfOurs, listOf, paymentIntent, refundWithIntent } from './shapes.ts';
 
 /** No PaymentIntent is older. In seconds since 1970. */
 const FIRST_SECOND = Date.UTC(2018, 0, 1) / 1_000;
@@ -90,6 +97,7 @@ const readAll = async <T>(
   send: Send,
   pageOf: (after: string | undefined) => StripeRequest,
   shape: z.ZodType<T>,
+  max = WINDOW_MAX,
 ): Promise<T[] | undefined> => {
   const all: T[] = [];
   let after: string | undefined;
@@ -98,7 +106,7 @@ const readAll = async <T>(
     all.push(...objects);
     after = last?.id;
     if (!more) return all.reverse();
-    if (all.length >= WINDOW_MAX) return undefined;
+    if (all.length >= max) return undefined;
   }
 };
 
@@ -263,4 +271,28 @@ export const readLedgerEnd = async (
   const entries = place === undefined ? whole : afterPlace(whole, place);
   if (entries.length === 0 && from > first) throw new LedgerEndNotFound(`${window.to}.`);
   return entries.slice(-limit);
+};
+
+const YEAR_S = 365 * 86_400;
+const DISPUTES_MAX = 10_000;
+
+/** Throws Error where Stripe fails, or an account has more than 10,000 of the last year. */
+export const readDisputes = async (
+  books: readonly Book[],
+  nowMs: number,
+): Promise<KnownDispute[]> => {
+  const now = Math.floor(nowMs / 1_000);
+  const window = { from: now - YEAR_S, to: now + CLOCKS_S_MAX };
+  const ofBook = (send: Send) =>
+    readAll(send, (after) => listDisputes(window, after), disputeOfOurs, DISPUTES_MAX);
+  const all: KnownDispute[] = [];
+  for await (const read of eachBook(books, ofBook)) {
+    if (read === undefined) throw new Error("the provider's disputes: too many");
+    for (const one of read) {
+      const { paymentId } = one.payment_intent.metadata;
+      const about = { paymentId, currency: one.currency.toUpperCase() };
+      all.push(...disputeResults(one).map((result) => ({ ...result, ...about })));
+    }
+  }
+  return all;
 };

@@ -1,4 +1,4 @@
-/** By consistent reads. Search is up to an hour behind: it only finds a lost id. */
+/** By consistent reads. Search is up to an hour behind: it only finds an id that an earlier log lost. */
 import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
@@ -18,6 +18,7 @@ import {
   getIntent,
   LIST_PAGE,
   listDisputes,
+  listIntents,
   listRefunds,
   type StripeRequest,
   searchIntent,
@@ -107,8 +108,30 @@ export const refundsOf = (
 ): Promise<Refund[] | Unknown> =>
   allOf(call, (after) => listRefunds({ reference }, after), refunds, isEnough);
 
+/** Of others they may have any form. */
+const opened = listOf(
+  z.object({ id: z.string(), metadata: z.object({ operationId: z.string().nullish() }).nullish() }),
+);
+const CLOCKS_S_MAX = 60;
+
+/** The PaymentIntent that was opened for the operation while its call may have run; undefined for none. */
+export const openedDuring = async (
+  call: StripeCall,
+  { operationId, requestedAt }: OperationQuestion,
+  timeoutMs: number,
+): Promise<string | undefined | Unknown> => {
+  const second = Math.floor(Date.parse(requestedAt) / 1_000);
+  const to = second + Math.ceil(timeoutMs / 1_000) + CLOCKS_S_MAX;
+  const window = { from: second - CLOCKS_S_MAX, to };
+  const isOwn = ({ metadata }: z.infer<typeof opened>['data'][number]) =>
+    metadata?.operationId === operationId;
+  const pageOf = (after: string | undefined) => listIntents(window, after);
+  const read = await allOf(call, pageOf, opened, (page) => page.some(isOwn));
+  return 'outcome' in read ? read : read.find(isOwn)?.id;
+};
+
 export const disputesOf = (call: StripeCall, reference: string): Promise<Dispute[] | Unknown> =>
-  allOf(call, (after) => listDisputes(reference, after), disputes);
+  allOf(call, (after) => listDisputes({ reference }, after), disputes);
 
 const findIntent = async (
   call: StripeCall,

@@ -1,16 +1,18 @@
+import { backOffMs, pause } from '../../../shared/runtime/back-off.ts';
 import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperation } from '../port.ts';
 import { describeToken } from './card-tokens.ts';
 import {
   createPace,
   type StripeAccount,
   type StripeCall,
+  type StripeResponse,
   startDeadline,
   stripeClient,
 } from './client.ts';
 import { execute } from './execute.ts';
 import { fence } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
-import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
+import { type LedgerMemory, readDisputes, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
 import { NOT_SENT } from './read.ts';
 import type { StripeRequest } from './requests.ts';
@@ -57,6 +59,10 @@ const LEDGER_PAGE_MAX = 100;
 /** With less of the deadline left no money request begins. */
 const CONFIRM_PART_MIN = 0.2;
 
+const READ_AGAIN = { minMs: 500, maxMs: 8_000, times: 5 };
+const isBusy = (response: StripeResponse): boolean =>
+  !('sent' in response) && (response.status === 429 || response.status >= 500);
+
 const named = <T extends object>(result: T, { name }: StripeAccount): T =>
   name !== undefined && 'reason' in result ? { ...result, account: name } : result;
 
@@ -90,7 +96,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
         return { ...NOT_SENT, reason: 'rate_limited' };
       const { testTokens } = options;
       const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
-      const execution = { call, nowMs: nowMs(), testTokens, confirmMsMin };
+      const execution = { call, nowMs: nowMs(), timeoutMs, testTokens, confirmMsMin };
       return execute(execution, operation, opened);
     });
 
@@ -101,13 +107,21 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       return found.outcome === 'IMPOSSIBLE' ? { outcome: 'NOT_FOUND' as const } : found;
     });
 
+  const closing = new AbortController();
+  /** Reads alone, so they may be repeated: a long comparison meets the rate limit of others' reads. */
+  const read = async (account: StripeAccount, request: StripeRequest): Promise<StripeResponse> => {
+    for (let failures = 0; ; failures += 1) {
+      const deadline = startDeadline(timeoutMs);
+      const response = await client.send(request, account, deadline).finally(deadline.end);
+      if (!isBusy(response) || failures === READ_AGAIN.times || closing.signal.aborted)
+        return response;
+      await pause(backOffMs(READ_AGAIN, failures), closing.signal);
+    }
+  };
   /** A page may need several requests to each account: each has its own deadline. */
   const books = allAccounts(accounts).map((account) => ({
     name: account.name,
-    send: async (request: StripeRequest) => {
-      const deadline = startDeadline(timeoutMs);
-      return client.send(request, account, deadline).finally(deadline.end);
-    },
+    send: (request: StripeRequest) => read(account, request),
   }));
 
   return {
@@ -115,11 +129,13 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       withinOf({ merchantId }, (call) => describeToken(call, token)),
     execute: executeInTurn,
     lookUp,
-    fence: (question) => withinOf(question, (call) => fence(call, question, nowMs())),
+    fence: (question) =>
+      withinOf(question, (call) => fence(call, question, { nowMs: nowMs(), timeoutMs })),
     ledger: (after, limit) =>
       readLedger(books, memory, after, Math.min(limit, LEDGER_PAGE_MAX), nowMs()),
     ledgerEnd: (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, nowMs()),
     laterResults: (question) => withinOf(question, (call) => laterResults(call, question)),
+    disputes: () => readDisputes(books, nowMs()),
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };
@@ -127,6 +143,9 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     },
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
-    close: client.close,
+    close: () => {
+      closing.abort();
+      return client.close();
+    },
   };
 };

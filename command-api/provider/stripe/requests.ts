@@ -111,11 +111,12 @@ type FollowUpOf = Pick<OperationQuestion, 'operationId' | 'paymentId' | 'amount'
   kind: 'CAPTURE' | 'VOID' | 'REFUND';
 };
 
-/** A canceled intent can never be confirmed. Only a fence says `abandoned`. */
-export const cancelAsFence = (operationId: string, reference: string): StripeRequest =>
-  post(`${intentPath(reference)}/cancel`, `${operationId}-fence`, {
-    cancellation_reason: ABANDONED,
-  });
+/**
+ * A canceled intent can never be confirmed. Only a fence says `abandoned`. A second cancel does nothing,
+ * so it needs no key, under which Stripe would replay its own 500 for a day.
+ */
+export const cancelAsFence = (reference: string): StripeRequest =>
+  post(`${intentPath(reference)}/cancel`, undefined, { cancellation_reason: ABANDONED });
 export const ABANDONED = 'abandoned';
 
 /** Takes the Idempotency-Key of a follow-up for an update that moves nothing. */
@@ -148,15 +149,11 @@ export const LIST_PAGE = 100;
 export const listRefunds = (
   of: { reference: string } | Window,
   after: string | undefined,
-): StripeRequest =>
-  get('/v1/refunds', {
-    ...('reference' in of
-      ? { payment_intent: of.reference }
-      : { ...created(of), 'expand[0]': 'data.payment_intent' }),
-    ...page(after),
-  });
-export const listDisputes = (reference: string, after: string | undefined): StripeRequest =>
-  get('/v1/disputes', { payment_intent: reference, ...page(after) });
+): StripeRequest => get('/v1/refunds', { ...listedOf(of), ...page(after) });
+export const listDisputes = (
+  of: { reference: string } | Window,
+  after: string | undefined,
+): StripeRequest => get('/v1/disputes', { ...listedOf(of), ...page(after) });
 export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
   get('/v1/payment_intents', {
     ...created(window),
@@ -168,6 +165,11 @@ const created = ({ from, to }: Window) => ({
   'created[gte]': String(from),
   'created[lt]': String(to),
 });
+/** By its PaymentIntent, or each with it. */
+const listedOf = (of: { reference: string } | Window) =>
+  'reference' in of
+    ? { payment_intent: of.reference }
+    : { ...created(of), 'expand[0]': 'data.payment_intent' };
 const page = (after: string | undefined): Record<string, string> => ({
   limit: String(LIST_PAGE),
   ...(after === undefined ? {} : { starting_after: after }),

@@ -65,6 +65,10 @@ export const dispute = z.object({
 });
 export type Dispute = z.infer<typeof dispute>;
 
+export const disputeOfOurs = dispute.extend({
+  payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }),
+});
+
 export const paymentMethod = z.object({
   object: z.literal('payment_method'),
   id: id('pm'),

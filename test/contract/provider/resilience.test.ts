@@ -45,6 +45,7 @@ const providerThat = (execute: Provider['execute']): Provider => ({
   fence: async () => ({ outcome: 'FENCED' }),
   ledger: async () => ({ entries: [], next: null }),
   ledgerEnd: async () => [],
+  disputes: async () => [],
   laterResults: async () => ({ outcome: 'FOUND', results: [] }),
   paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
   onNotice: () => undefined,

@@ -161,6 +161,8 @@ describe('disputes', () => {
     ['under_review', 'OPEN'],
     ['won', 'WON'],
     ['lost', 'LOST'],
+    ['appeal_needs_response', 'LOST'],
+    ['appeal_under_review', 'LOST'],
   ])('%s is %s', async (status, shown) => {
     const { reference, question } = await sold();
     const { id } = double.books.dispute(reference, { status, amount: 700 });

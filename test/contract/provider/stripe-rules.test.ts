@@ -231,6 +231,34 @@ describe('the fence', () => {
     expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');
   });
 
+  test.each([
+    ['SALE', 'succeeded'],
+    ['AUTHORIZE', 'requires_capture'],
+  ] as const)('finds a %s whose reference was lost, without search', async (kind, status) => {
+    const operation = authorize(undefined, { kind });
+    await provider.execute(operation, keepIt);
+    madeElsewhereAt(Math.floor(nowMs / 1_000));
+    double.endSearch();
+    expect(await provider.fence(questionOf(operation))).toMatchObject({ outcome: 'APPROVED' });
+    const intents = [...double.books.intents.values()];
+    expect(intents.map((one) => one.status)).toContain(status);
+    expect(await provider.fence(questionOf(authorize()))).toEqual({ outcome: 'FENCED' });
+    double.plan('list', '500 before acting');
+    expect((await provider.fence(questionOf(authorize()))).outcome).toBe('UNKNOWN');
+  });
+
+  test('cancels again where Stripe failed: its stored 500 does not stand for a day', async () => {
+    const operation = authorize();
+    let reference = '';
+    double.plan('confirm', 'reset before acting');
+    await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    double.plan('cancel', '500 before acting');
+    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('UNKNOWN');
+    expect(await provider.fence(questionOf(operation, reference))).toEqual({ outcome: 'FENCED' });
+  });
+
   test('looks first: an authorization that was approved is not released', async () => {
     const { operation, reference } = await authorized();
     expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('APPROVED');
@@ -512,6 +540,16 @@ describe('the ledger', () => {
     for (const intent of double.books.intents.values())
       if (intent.metadata.operationId === 'op_0') Object.assign(intent, { amount: null });
     await expect(provider.ledger(null, 100)).rejects.toThrow();
+  });
+
+  test('waits where Stripe limits its reads or fails, and goes on', async () => {
+    authorizedAt(0, Math.floor(nowMs / 1_000) - 900);
+    for (const fault of ['429 rate_limit', '500 before acting'] as const)
+      double.plan('list', fault);
+    const { entries } = await provider.ledger(null, 100);
+    expect(entries.map(({ operationId }) => operationId)).toEqual(['op_0']);
+    for (let failed = 0; failed < 12; failed += 1) double.plan('list', '403');
+    await expect(provider.ledger(null, 100)).rejects.toThrow('status 403');
   });
 
   test('its end has the latest of payments and refunds, each at its own time', async () => {

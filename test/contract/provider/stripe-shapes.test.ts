@@ -66,7 +66,7 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     { request: requests.followUpRequest(followUp('VOID', create), PI), readAs: paymentIntent },
     { request: requests.followUpRequest(followUp('REFUND', create), PI), readAs: refund },
   ],
-  cancelAsFence: [{ request: requests.cancelAsFence(operationId, PI), readAs: paymentIntent }],
+  cancelAsFence: [{ request: requests.cancelAsFence(PI), readAs: paymentIntent }],
   takeKey: [{ request: requests.takeKey(operationId, PI), readAs: paymentIntent }],
   getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
   searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
@@ -76,8 +76,9 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     { request: requests.listRefunds(DAY, 're_3Shape'), readAs: listOf(refundWithIntent) },
   ],
   listDisputes: [
-    { request: requests.listDisputes(PI, undefined), readAs: listOf(dispute) },
-    { request: requests.listDisputes(PI, 'du_3Shape'), readAs: listOf(dispute) },
+    { request: requests.listDisputes({ reference: PI }, undefined), readAs: listOf(dispute) },
+    { request: requests.listDisputes({ reference: PI }, 'du_3Shape'), readAs: listOf(dispute) },
+    { request: requests.listDisputes(DAY, undefined), readAs: listOf(dispute) },
   ],
   listIntents: [{ request: requests.listIntents(DAY, PI), readAs: intents }],
 };

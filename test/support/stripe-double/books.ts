@@ -277,15 +277,13 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     const of = params.get('payment_intent');
     const isOf = ({ payment_intent }: { payment_intent: string }) =>
       of === undefined || payment_intent === of;
-    if (what === 'refunds') {
-      const expands = params.get('expand[0]') === 'data.payment_intent';
-      const withIntent = (made: StripeRefund) => ({
-        ...made,
-        ...(expands && { payment_intent: intents.get(made.payment_intent) }),
-      });
-      return page(refunds.filter(isOf).map(withIntent), params);
-    }
-    if (what === 'disputes') return page(disputes.filter(isOf), params);
+    const expands = params.get('expand[0]') === 'data.payment_intent';
+    const withIntent = <T extends StripeRefund | StripeDispute>(made: T) => ({
+      ...made,
+      ...(expands && { payment_intent: intents.get(made.payment_intent) }),
+    });
+    if (what === 'refunds') return page(refunds.filter(isOf).map(withIntent), params);
+    if (what === 'disputes') return page(disputes.filter(isOf).map(withIntent), params);
     return page(
       [...intents.values()].map(({ card: _, ...intent }) => intent),
       params,
