@@ -143,6 +143,7 @@ export const startProjector = async (options: ProjectorOptions) => {
         counts: { events, healed, parkings, restarts },
       };
     },
+    handedOver: lease.handedOver,
     waitForRevision: catchUp.waitForRevision,
     lag: watch.lag,
     isBehind: catchUp.freshness.isBehind,

@@ -18,12 +18,14 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
   /** By the own clock; undefined while this projector does not have the lease. */
   let ownUntil: number | undefined;
   let standingBy = false;
+  let handedOver = false;
 
   const request = async (): Promise<boolean> => {
     const until = performance.now() + ttlMs;
     const taken = await readModels.lease(holder, ttlMs);
-    ownUntil = taken ? until : undefined;
-    return taken;
+    if (ownUntil === undefined) handedOver = taken === 'free';
+    ownUntil = taken === false ? undefined : until;
+    return taken !== false;
   };
   const lose = (reason: string): void => {
     ownUntil = undefined;
@@ -65,6 +67,8 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
       }
     },
     standingBy: (): boolean => standingBy,
+    /** The holder before has stopped, and released it: nothing that it began is under way. */
+    handedOver: (): boolean => handedOver,
     /** Releases the lease. Never throws. */
     stop: async (): Promise<void> => {
       stopping.abort();

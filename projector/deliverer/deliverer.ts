@@ -20,6 +20,8 @@ export type DelivererOptions = EndpointsOptions & {
   /** Throws where another secret was used before. */
   secret(): Promise<string>;
   turn(): Turn;
+  /** Whether the process before has ended its requests, and handed its turn over. */
+  handedOver?(): boolean;
   backOff?: BackOff;
   /** Tests shorten them. */
   waitsMs?: Partial<typeof WAITS_MS>;
@@ -55,8 +57,9 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
       waiting = standingBy ? 'standing-by' : 'idle';
       await delay(waitsMs.standBy, undefined, { signal });
     }
-    // Requests of the process that delivered until now may still be on their way.
-    if (standingBy) await delay(waitsMs.takeover, undefined, { signal });
+    // Requests of a process that was lost may still be on their way.
+    if (standingBy && options.handedOver?.() !== true)
+      await delay(waitsMs.takeover, undefined, { signal });
     standingBy = false;
   };
 

@@ -21,7 +21,7 @@ type OpenDeliverer = {
   secret: WebhookSecret;
   metrics: Metrics;
   logger: Logger;
-  projector: Pick<Projector, 'status'>;
+  projector: Pick<Projector, 'status' | 'handedOver'>;
 };
 
 /** Where that fails, the next failure of the endpoint tries again. */
@@ -61,6 +61,7 @@ export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> 
   const { createSender } = await import('./send.ts');
   return startDeliverer({
     ...parts,
+    handedOver: projector.handedOver,
     sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
   });
 };

@@ -120,8 +120,11 @@ export type ReadModelsReader = {
 
 /** For the projector. Each call throws ReadModelsUnavailable. */
 export type ReadModelsWriter = {
-  /** Takes or renews the right to follow the log; false while another has it. */
-  lease(holder: string, ttlMs: number): Promise<boolean>;
+  /**
+   * Takes or renews the right to follow the log; false while another has it. `free`: no other holder had it,
+   * or it was released; `held`: it was renewed, or the time of the holder before had run out.
+   */
+  lease(holder: string, ttlMs: number): Promise<'free' | 'held' | false>;
   /** Does nothing where another holder has it. The next holder need not wait for the lease's end. */
   release(holder: string): Promise<void>;
   /** Everything up to here is in the read models; null at the start. */

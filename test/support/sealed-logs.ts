@@ -194,8 +194,10 @@ const leased = (readModels: ReadModels): ReadModels => {
   return {
     ...readModels,
     lease: async (holder) => {
+      const isFree = held === undefined;
       held ??= holder;
-      return held === holder;
+      if (held !== holder) return false;
+      return isFree ? 'free' : 'held';
     },
     release: async (holder) => {
       if (held === holder) held = undefined;

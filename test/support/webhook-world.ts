@@ -55,6 +55,9 @@ export type WorldOptions = {
   /** What came of a request; 200 where left out. */
   outcome?: (sent: Sent) => Partial<SendOutcome> | Promise<Partial<SendOutcome>>;
   turn?: () => 'own' | 'of another' | 'unknown';
+  handedOver?: () => boolean;
+  /** In milliseconds. */
+  takeover?: number;
   /** When the clock begins; now where left out. */
   startMs?: number;
 };
@@ -99,7 +102,8 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     startTimer: clock.startTimer,
     random: () => 0.5,
     backOff: { minMs: 1, maxMs: 2 },
-    waitsMs: { standBy: 5, idle: 5, takeover: 50 },
+    waitsMs: { standBy: 5, idle: 5, takeover: options.takeover ?? 50 },
+    ...(options.handedOver && { handedOver: options.handedOver }),
   });
 
   const command = (merchantId: string, requested: EndpointCommand) =>

@@ -382,6 +382,22 @@ describe('several processes', () => {
     expect(enabled()).toBe(0);
   });
 
+  test.each([
+    ['of a process that was lost it waits until the last requests are over', false, 300],
+    ['that was handed over it begins at once', true, 600_000],
+  ])('after a turn %s', async (_what, isHandedOver, takeover) => {
+    let turn: 'own' | 'of another' = 'of another';
+    const handedOver = () => isHandedOver;
+    await using world = webhookWorld({ turn: () => turn, handedOver, takeover });
+    await world.register();
+    await world.pay('pay_1');
+    await until('it stands by', () => world.deliverer.status().state === 'standing-by');
+    const beganMs = performance.now();
+    turn = 'own';
+    await untilSent(world, 1);
+    if (!isHandedOver) expect(performance.now() - beganMs).toBeGreaterThanOrEqual(takeover);
+  });
+
   test('while it is the turn of another nothing is sent', async () => {
     await using world = webhookWorld({ turn: () => 'unknown' });
     await world.register();

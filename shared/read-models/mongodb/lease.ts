@@ -11,15 +11,16 @@ export const createLeases = ({ db, control, read, write }: Database) => {
     return { now: new Date(now), until: new Date(now + ttlMs) };
   };
   return {
-    /** Takes or renews one; false while another holder has it. */
-    take: async (_id: string, holder: string, ttlMs: number): Promise<boolean> => {
+    /** As `lease` of the port. */
+    take: async (_id: string, holder: string, ttlMs: number): Promise<'free' | 'held' | false> => {
       const { now, until } = await endOf(ttlMs);
       const free = [{ holder }, { until: { $lte: now } }];
       try {
         const { matchedCount, upsertedCount } = await write(() =>
           control.updateOne({ _id, $or: free }, { $set: { holder, until } }, { upsert: true }),
         );
-        return matchedCount + upsertedCount === 1;
+        if (upsertedCount === 1) return 'free';
+        return matchedCount === 1 && 'held';
       } catch (error) {
         if (isDuplicate(error)) return false;
         throw error;

@@ -1,13 +1,15 @@
 /**
  * Waits for revisions that another process writes: one query for all waits, repeated after a growing
  * pause (gaps §9). A new wait shortens the pause, unless the last wait to end was in vain: beside a
- * projector that is down the store would be searched each 5 ms.
+ * projector that is down the store would be searched each 5 ms. After some waits in vain one at a time
+ * goes on, for which nothing waits, until a wait finds that the projector moves again.
  */
 import { type StartTimer, startTimer as startNodeTimer } from '../../runtime/back-off.ts';
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
 
 const PAUSE_MS_MIN = 5;
 const PAUSE_MS_MAX = 40;
+const IN_VAIN_MAX = 3;
 
 type RevisionPollerOptions = {
   /** Of those payments that are stored. */
@@ -23,7 +25,8 @@ export const createRevisionPoller = ({
   let pauseMs = PAUSE_MS_MIN;
   let cancelTimer: (() => void) | undefined;
   let polling = false;
-  let wasInVain = false;
+  let inVain = 0;
+  let probing = false;
 
   const poll = async (): Promise<void> => {
     cancelTimer = undefined;
@@ -47,12 +50,18 @@ export const createRevisionPoller = ({
   return {
     ...waiters,
     wait: async (paymentId, revision, timeoutMs) => {
+      const standsStill = inVain >= IN_VAIN_MAX;
+      if (standsStill && probing) return false;
       const ended = waiters.wait(paymentId, revision, timeoutMs);
-      if (!wasInVain) pauseMs = PAUSE_MS_MIN;
+      if (inVain === 0) pauseMs = PAUSE_MS_MIN;
       plan();
-      const reached = await ended;
-      wasInVain = !reached;
-      return reached;
+      probing = standsStill;
+      const noted = ended.then((reached) => {
+        inVain = reached ? 0 : inVain + 1;
+        probing = false;
+        return reached;
+      });
+      return standsStill ? false : noted;
     },
     giveUp: () => {
       stop();

@@ -84,7 +84,7 @@ export const createWriter = (
 
   return {
     // One process holds the data folder, and with it this file.
-    lease: async () => true,
+    lease: async () => 'free',
     release: async () => undefined,
     checkpoint: async () => run((at) => (at.checkpoint.get()?.position ?? null) as string | null),
     checkpointHash: async (position) =>

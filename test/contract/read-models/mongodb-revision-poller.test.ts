@@ -45,6 +45,26 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
     poller.close();
   });
 
+  test('beside a projector that stands still the fourth wait ends at once, until one finds it moving', async () => {
+    const { clock, revisions, seen, poller } = openStore();
+    for (let n = 0; n < 3; n += 1) {
+      const inVain = poller.wait(`pay_${n}`, 1, 500);
+      await clock.advance(500);
+      expect(await inVain).toBe(false);
+    }
+    const atOnce = await Promise.all([3, 4, 5].map((n) => poller.wait(`pay_${n}`, 1, 500)));
+    expect(atOnce).toEqual([false, false, false]);
+    const asked = seen.questions;
+    revisions.set('pay_3', 1);
+    await clock.advance(40);
+    expect(seen.questions).toBe(asked + 1);
+    const again = poller.wait('pay_6', 1, 500);
+    revisions.set('pay_6', 1);
+    await clock.advance(40);
+    expect(await again).toBe(true);
+    poller.close();
+  });
+
   test('without a wait the store is not asked', async () => {
     const { clock, revisions, seen, poller } = openStore();
     revisions.set('pay_1', 1);
