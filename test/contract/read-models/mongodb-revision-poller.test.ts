@@ -54,10 +54,10 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
     }
     const atOnce = await Promise.all([3, 4, 5].map((n) => poller.wait(`pay_${n}`, 1, 500)));
     expect(atOnce).toEqual([false, false, false]);
-    const asked = seen.questions;
+    const before = seen.questions;
     revisions.set('pay_3', 1);
     await clock.advance(40);
-    expect(seen.questions).toBe(asked + 1);
+    expect(seen.questions).toBe(before + 1);
     const again = poller.wait('pay_6', 1, 500);
     revisions.set('pay_6', 1);
     await clock.advance(40);
