@@ -58,8 +58,17 @@ const attemptDelayMs = (n: number, random: number): number =>
 const probeDelayMs = (n: number, random: number): number =>
   jitteredBy(PROBE_DELAYS_MS[Math.min(n, PROBE_DELAYS_MS.length - 1)] ?? 0, random);
 
-/** Requests at a time to an endpoint that is well. */
-const WINDOW_MAX = 4;
+/** Requests at a time to an endpoint that is well: as many as it bears, up to its merchant's share. */
+const WINDOW_MAX = 16;
+/** A slow one keeps so many. */
+const SLOW_WINDOW = 4;
+const SLOW_MS = 1_000;
+
+/** One at a time after an outage, then one more for each quick success. */
+const windowAfter = ({ window }: DeliveryRow, latencyMs: number): number => {
+  if (latencyMs <= SLOW_MS) return Math.min(WINDOW_MAX, window + 1);
+  return window < SLOW_WINDOW ? window + 1 : Math.max(SLOW_WINDOW, window >> 1);
+};
 
 const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);
 
@@ -120,10 +129,14 @@ const withoutItem = (row: DeliveryRow, item: Item, nowMs: number): Partial<Deliv
     ? { singles: row.singles.filter(({ id }) => id !== item.single.id) }
     : { retrying: afterRevision(row.retrying, item, nowMs) };
 
-export const accepted = (delivery: Delivery, item: Item, nowMs: number): Delivery => {
+export const accepted = (
+  delivery: Delivery,
+  item: Item,
+  nowMs: number,
+  latencyMs: number,
+): Delivery => {
   const { row } = delivery;
-  // One at a time after an outage, then one more for each success.
-  const window = isFailing(row) ? 1 : Math.min(WINDOW_MAX, row.window + 1);
+  const window = isFailing(row) ? 1 : windowAfter(row, latencyMs);
   const well = { fails: 0, failingSince: null, probeAt: 0, window };
   return ended(delivery, item, { ...withoutItem(row, item, nowMs), ...well });
 };
@@ -147,7 +160,12 @@ export type Failed = {
 const afterFailure = (row: DeliveryRow, nowMs: number, { ours, random }: Failure) => {
   const fails = ours === undefined ? row.fails + 1 : row.fails;
   const failingSince = ours === undefined ? (row.failingSince ?? nowMs) : row.failingSince;
-  if (fails < FAILS_MAX) return { fails, failingSince };
+  if (fails < FAILS_MAX)
+    return {
+      fails,
+      failingSince,
+      window: ours === undefined ? Math.max(1, row.window >> 1) : row.window,
+    };
   const probeAt = nowMs + probeDelayMs(fails - FAILS_MAX, random);
   return { fails, failingSince, probeAt, window: 1 };
 };

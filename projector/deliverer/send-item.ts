@@ -77,7 +77,7 @@ const record = (
 };
 
 const noteSuccess = (state: LoopState, made: Try, outcome: Outcome, deps: SendDeps): void => {
-  setDelivery(state, accepted(state.delivery, made.item, deps.nowMs()));
+  setDelivery(state, accepted(state.delivery, made.item, deps.nowMs(), outcome.latencyMs));
   record(state, made, outcome, { nextAt: null, outcome: 'ACCEPTED' }, deps);
 };
 

@@ -226,7 +226,7 @@ test('what a crash would repeat is bounded: outcomes wait for their save in smal
     await world.clock.advance(1);
     return accepted === 60;
   });
-  expect(mostUnsaved).toBeLessThanOrEqual(16 + 4);
+  expect(mostUnsaved).toBeLessThanOrEqual(16 + 16);
 });
 
 test('while nobody has an endpoint, events cost the deliverer nothing', async () => {

@@ -108,7 +108,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
   };
 
   const end = (item: Item): void => {
-    if (receive(item)) delivery = accepted(delivery, item, nowMs);
+    if (receive(item)) delivery = accepted(delivery, item, nowMs, 0);
     else {
       const after = failed(delivery, item, nowMs, { random: chance() });
       // Where nothing but poisoned payments is left it is disabled, and enabled by its merchant.
@@ -202,12 +202,12 @@ const healthy = {
   seed: 1,
 };
 
-test('an endpoint that is well gets four requests at a time, and one for each event', () => {
+test('an endpoint that is well gets sixteen requests at a time, and one for each event', () => {
   const { requests, delivery } = deliver({
     ...healthy,
     log: logOf(Array.from({ length: 50 }, (_, n) => n)),
   });
-  expect(requests).toEqual({ count: 50, most: 4 });
+  expect(requests).toEqual({ count: 50, most: 16 });
   expect(delivery.row).toMatchObject({ checkpoint: '50', retrying: {}, oldestWaiting: null });
 });
 
@@ -227,9 +227,35 @@ test('the checkpoint stays before what is being sent, though a later one was acc
   const row = { ...newDeliveryRow(null, 0), window: 4 };
   const first = sendNext(read(row, logOf([1, 2, 3])), 0);
   const second = sendNext(first.delivery, 0);
-  const later = accepted(second.delivery, second.item, 0);
+  const later = accepted(second.delivery, second.item, 0, 0);
   expect(later.row.checkpoint).toBeNull();
-  expect(accepted(later, first.item, 0).row.checkpoint).toBe('2');
+  expect(accepted(later, first.item, 0, 0).row.checkpoint).toBe('2');
+});
+
+describe('an endpoint has as many requests at a time as it bears', () => {
+  const windowAfter = (window: number, latencyMs: number): number => {
+    const row = { ...newDeliveryRow(null, 0), window };
+    const { item, delivery } = sendNext(read(row, logOf([1])), 0);
+    return accepted(delivery, item, 0, latencyMs).row.window;
+  };
+
+  test.each([
+    ['one more after a quick success', 1, 1_000, 2],
+    ['never more than its merchant has places', 16, 10, 16],
+    ['half as many after a slow success', 16, 1_001, 8],
+    ['never less than four for slowness alone', 4, 5_000, 4],
+    ['and grows to these four though it is slow', 2, 5_000, 3],
+  ])('%s', (_what, window, latencyMs, then) => {
+    expect(windowAfter(window, latencyMs)).toBe(then);
+  });
+
+  test('half as many after a failure', () => {
+    const row = { ...newDeliveryRow(null, 0), window: 16 };
+    const { item, delivery } = sendNext(read(row, logOf([1])), 0);
+    expect(failed(delivery, item, 0, { random }).delivery.row.window).toBe(8);
+    const ours = { random, ours: 'interrupted' } as const;
+    expect(failed(delivery, item, 0, ours).delivery.row.window).toBe(16);
+  });
 });
 
 describe('a failure', () => {
@@ -239,7 +265,7 @@ describe('a failure', () => {
     expect(delivery.row.retrying).toMatchObject({ pay_1: { from: 0, to: 1, n: 1, nextAt: 5_000 } });
     expect(nextStep(delivery, 0).send).toMatchObject({ paymentId: 'pay_2' });
     const second = sendNext(delivery, 0);
-    expect(accepted(second.delivery, second.item, 0).row.checkpoint).toBe('3');
+    expect(accepted(second.delivery, second.item, 0, 0).row.checkpoint).toBe('3');
   });
 
   test('waits as long as the endpoint requested, an hour at most', () => {
