@@ -7,7 +7,16 @@ import { acknowledgeBreaks, othersOf, placeOf, printAcknowledged, printBreaks } 
 import { jsonOf, postToFollowing } from './client.ts';
 import { readManifest, requireSeals } from './export-file.ts';
 import { dataOption, type Format, formatOption, keyOption } from './options.ts';
-import { CommandFailed, columns, counted, note, print, printJson, styled } from './output.ts';
+import {
+  CommandFailed,
+  columns,
+  count,
+  counted,
+  note,
+  print,
+  printJson,
+  styled,
+} from './output.ts';
 import { publicKeyIn } from './settings.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
@@ -118,7 +127,7 @@ const compareReadModels = async (format: Format): Promise<void> => {
   if (differences > 0) {
     const each = Object.entries(kinds).map(([kind, n]) => `${counted(n)} ${kind}`);
     throw new CommandFailed(
-      `${counted(differences)} read models differ from the log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: ${kinds.parked === undefined ? '' : 'payments parked list, and '}payments projections rebuild`,
+      `${count(differences, 'difference')} between read models and log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: ${kinds.parked === undefined ? '' : 'payments parked list, and '}payments projections rebuild`,
       3,
     );
   }
