@@ -37,4 +37,16 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A command is explained at a moment too: the route takes a revision or a time.',
   },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /; it breaks at character 2/g,
+    to: '',
+    reason: 'A body that is no JSON is told where it breaks.',
+  },
+  {
+    names: /^parked\/cli\/reconcile$/,
+    from: /,\s*\{\s*"kind": "MISSING_AT_PROVIDER",\s*"operationId": "01J00000000000000000000001",[^{}]*"log": \{[^{}]*\}\s*\}|"(operations|MISSING_AT_PROVIDER)": [0-9]+,/g,
+    to: '',
+    reason: 'A void that no intent asked for is listed and counted; it was passed over.',
+  },
 ];
