@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { postToFollowing, readOps } from './client.ts';
 import { type Format, formatOption } from './options.ts';
-import { CommandFailed, counted, note, print, printJson, styled, table } from './output.ts';
+import { CommandFailed, count, counted, note, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
 const ROUTE = '/ops/v1/projections';
@@ -106,12 +106,12 @@ const rejectOddities = ({ served, money, parked }: Rebuilt): void => {
   for (const one of money.named) note(moneyLine(one));
   if (!served)
     throw new CommandFailed(
-      `not switched: ${money.count} payments say other money in the log than in the served read models, which may be the right ones; payments verify --all, payments reconcile, and if the log is right: payments projections rebuild --accept`,
+      `not switched: the money of ${count(money.count, 'payment')} is another in the log than in the served read models, which may be the right ones; payments verify --all, payments reconcile, and if the log is right: payments projections rebuild --accept`,
       3,
     );
   if (parked.length > 0)
     throw new CommandFailed(
-      `${parked.length} payments are parked: the new read models could not take their events; payments verify --read-models says the same, payments parked list since when, payments verify --all whether the log was changed`,
+      `${count(parked.length, 'payment')} parked: the new read models could not take the events; payments verify --read-models says the same, payments parked list since when, payments verify --all whether the log was changed`,
       3,
     );
 };

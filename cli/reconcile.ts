@@ -92,6 +92,12 @@ export const failureOf = (
   return parts.filter(Boolean).join('; ');
 };
 
+/** The verbs that a line names, on the folder that was read. */
+const inFolder = (line: string, data: string | undefined): string =>
+  data === undefined
+    ? line
+    : line.replace(/payments (verify|events) \S+/g, (verb) => `${verb} --data ${data}`);
+
 /** Asks for a stream, which no proxy closes while a long ledger is read. */
 const compare = async (data: string | undefined): Promise<Reconciliation> => {
   const client = await auditClient(undefined, data);
@@ -179,7 +185,8 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
   const acknowledgement = opens && (await acknowledge());
   if (format === 'json') printJson({ ...result, acknowledgement });
   else if (acknowledgement !== undefined) print(acknowledgedLine(acknowledgement));
-  if (acknowledgement === undefined && !result.ok) throw new CommandFailed(failureOf(result), 3);
+  if (acknowledgement === undefined && !result.ok)
+    throw new CommandFailed(inFolder(failureOf(result), data), 3);
 };
 
 export const reconcileCommand = (): Command =>

@@ -168,7 +168,7 @@ const compareReadModels = async (format: Format): Promise<void> => {
   if (differences > 0) {
     const each = Object.entries(kinds).map(([kind, n]) => `${counted(n)} ${kind}`);
     throw new CommandFailed(
-      `${counted(differences)} read models differ from the log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: ${kinds.parked === undefined ? '' : 'payments parked list, and '}payments projections rebuild`,
+      `${count(differences, 'difference')} between read models and log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: ${kinds.parked === undefined ? '' : 'payments parked list, and '}payments projections rebuild`,
       3,
     );
   }

@@ -123,6 +123,9 @@ export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
 
 export const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
 
+const NO_PAYMENT_ID =
+  'paymentId is empty; the list is at /api/v1/payments, without a slash at its end';
+
 export const parsePaymentId = (raw: string): string | undefined =>
   PAYMENT_ID.test(raw) ? raw : undefined;
 
@@ -149,8 +152,10 @@ const inputOf = (
   if (!query.ok) return rejected('INVALID_REQUEST', query.details);
   let paymentId: string | undefined;
   if (form.paymentId !== undefined) {
-    paymentId = parsePaymentId((request.params as { paymentId: string }).paymentId);
-    if (paymentId === undefined) return rejected(form.paymentId, [PAYMENT_ID_FORM]);
+    const { paymentId: raw } = request.params as { paymentId: string };
+    paymentId = parsePaymentId(raw);
+    if (paymentId === undefined)
+      return rejected(form.paymentId, [raw === '' ? NO_PAYMENT_ID : PAYMENT_ID_FORM]);
   }
   const content = form.read === undefined ? NOTHING : form.read(request);
   if (!content.ok) return rejected('INVALID_REQUEST', content.details);

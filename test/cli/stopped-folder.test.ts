@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openStoppedFolder } from '../../cli/stopped-folder.ts';
 import { asDataFolderRefused, openDataFolder } from '../../embedded/data-folder.ts';
@@ -102,6 +103,18 @@ describe('a stopped data folder', () => {
     expect(stdout).toMatch(/^event store +SQLite, events\.sqlite +up$/m);
     expect(stdout).toMatch(/^read models +SQLite, read-models\.sqlite +up$/m);
     expect(stateOf(data)).toEqual(before);
+  });
+
+  test('the next steps of a reconciliation are verbs on the same folder', async () => {
+    const data = copyOf(stopped, 'differing');
+    const ledger = new DatabaseSync(join(data, 'provider-ledger.sqlite'));
+    ledger.exec('DELETE FROM operations');
+    ledger.close();
+    const { code, stderr } = await cli(data, 'reconcile');
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringContaining(`payments events <payment> --data ${data} for each\n`),
+    ]);
   });
 
   test("with PROVIDER=stripe it is compared with Stripe's ledger, not the simulator's in the folder", async () => {

@@ -294,7 +294,10 @@ describe('settings: what is set and wrong', () => {
         env,
         'WEBHOOK_ALLOWED_NETWORKS must be a comma list of networks such as 10.0.0.0/8',
       ]),
-    [{ JWT_JWKS_FILE: join(folder, 'absent') }, 'JWT_JWKS_FILE names a file that cannot be read'],
+    [
+      { JWT_JWKS_FILE: join(folder, 'absent') },
+      `JWT_JWKS_FILE names a file that cannot be read (ENOENT): ${join(folder, 'absent')}`,
+    ],
     [{ JWT_JWKS_FILE: fileWith('t.json', '{') }, 'JWT_JWKS_FILE names a file that is not JSON'],
     [
       { JWT_JWKS_FILE: fileWith('d.json', JSON.stringify({ keys: [{ ...publicKey, d: 'AA' }] })) },

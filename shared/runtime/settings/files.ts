@@ -19,7 +19,7 @@ export const readText = (file: string, report: Report): string | undefined => {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    return report(unreadable(error));
+    return report(`${unreadable(error)}: ${file}`);
   }
 };
 
@@ -62,7 +62,7 @@ export const readableByOthers = (file: string): string | undefined => {
   }
 };
 
-/** Without one line break at its end. */
+/** Without one line break at its end. A problem has no path: the secret itself may have been set as one. */
 export const readSecret = (file: string, report: Report): string | undefined => {
   try {
     const found = statSync(file);
