@@ -158,7 +158,7 @@ const failUnlessEqual = (compared: PaymentReconciliation): void => {
       3,
     );
   throw new CommandFailed(
-    'not every operation could be compared; the provider is not taken to agree',
+    'not every operation could be compared, or the provider has what the log has not; it is not taken to agree. Next: payments reconcile',
   );
 };
 

@@ -33,6 +33,8 @@ const LATER_REQUEST_MS_MAX = 300;
 const COMPARISON_MS_MAX = 60_000;
 const AGAIN = { minMs: 500, maxMs: 30_000 };
 const AHEAD_MS = 1_000;
+/** How often an acknowledgement is looked for until the ledger, which may be long, is read again. */
+const LOOKS_MAX = 30;
 
 const STREAM = auditStreamOf('provider-ahead');
 
@@ -114,6 +116,8 @@ export const createProviderAhead = (options: {
   let first: Promise<void> | undefined;
   let hasCompared = false;
   let isLevel = false;
+  /** The acknowledgement that the ledger was last compared after. */
+  let since: string | null = null;
   /** Requests let pass before the ledger was compared. */
   let passed = 0;
   let resting = new AbortController();
@@ -129,6 +133,7 @@ export const createProviderAhead = (options: {
 
   const compare = async () => {
     const acknowledged = await readAcknowledgements(store, providers);
+    since = acknowledged.cursor;
     const end = await readEnd(acknowledged.cursor);
     if (end instanceof LedgerEndNotFound)
       return { acknowledged, ahead: { operations: 0, cursor: end.cursor }, isLevel: false };
@@ -178,6 +183,14 @@ export const createProviderAhead = (options: {
     if (await compareOnce(1)) resting.abort();
   };
 
+  const untilAcknowledged = async (over: AbortSignal): Promise<void> => {
+    for (let looks = 0; looks < LOOKS_MAX && !over.aborted; looks += 1) {
+      await pause(AHEAD_MS, over);
+      const found = await readAcknowledgements(store, providers).catch(() => undefined);
+      if (found !== undefined && found.cursor !== since) return;
+    }
+  };
+
   const compareUntilLevel = async (onFirst: () => void): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; ) {
       const compared = await compareOnce(failures);
@@ -186,7 +199,8 @@ export const createProviderAhead = (options: {
       failures = compared ? 0 : failures + 1;
       resting = new AbortController();
       const over = AbortSignal.any([stopping.signal, resting.signal]);
-      await pause(compared ? AHEAD_MS : backOffMs(AGAIN, failures), over);
+      if (compared) await untilAcknowledged(over);
+      else await pause(backOffMs(AGAIN, failures), over);
     }
   };
 

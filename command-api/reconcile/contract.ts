@@ -91,7 +91,11 @@ export const PaymentReconciliation = z
   .object({
     paymentId: z.string(),
     merchantId: z.string(),
-    ok: z.boolean().describe('True where the provider spoke of every operation and none differs.'),
+    ok: z
+      .boolean()
+      .describe(
+        'True where the provider spoke of every operation, none differs, and nothing else came of the payment.',
+      ),
     operations: z.array(
       z.object({
         operationId: z.string(),

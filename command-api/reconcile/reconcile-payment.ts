@@ -1,9 +1,12 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
+import { decideLater } from '../../shared/payment/decide-later.ts';
+import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import { MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
 import { questionAbout } from '../recovery/ask.ts';
+import { questionAboutPayment } from '../recovery/later-results.ts';
 import type { PaymentReconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 
@@ -79,13 +82,27 @@ const lookUpAll = async (
   return found;
 };
 
+/** Whether the provider says what the log could record and has not; true also where it does not say. */
+const isUntold = async (
+  { laterResults }: Pick<Provider, 'laterResults'>,
+  { state }: LoadedPayment,
+): Promise<boolean> => {
+  const response = laterResults(questionAboutPayment(state));
+  const found = await within(MS_MAX, response, () => new Error('late')).catch(() => LATE);
+  if (found.outcome !== 'FOUND') return true;
+  const isNew = (result: LaterResult) =>
+    decideLater(state, { kind: 'later', operationId: '', result }).length > 0;
+  return found.results.some(isNew);
+};
+
 export const reconcilePayment = async (
-  provider: Pick<Provider, 'lookUp'>,
+  provider: Pick<Provider, 'lookUp' | 'laterResults'>,
   payment: LoadedPayment,
   limit: number,
 ): Promise<Pick<PaymentReconciliation, 'ok' | 'operations' | 'notCompared'>> => {
   const { operations, currency } = payment.state;
   const compared = operations.slice(-limit);
+  const untold = isUntold(provider, payment);
   const found = await lookUpAll(provider, payment, compared);
   const rows = compared.map((operation): Compared => {
     const { operationId, amountMinor: amount, requestedAt: revision, ended } = operation;
@@ -104,5 +121,6 @@ export const reconcilePayment = async (
   });
   const notCompared = operations.length - rows.length;
   const isGood = ({ finding }: Compared) => finding === 'AGREES' || finding === 'NO_ENTRY';
-  return { ok: notCompared === 0 && rows.every(isGood), operations: rows, notCompared };
+  const ok = notCompared === 0 && rows.every(isGood) && !(await untold);
+  return { ok, operations: rows, notCompared };
 };

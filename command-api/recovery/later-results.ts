@@ -31,7 +31,7 @@ export type AfterAsking =
 const isApprovedRefund = ({ kind, ended, failedLater }: PaymentState['operations'][number]) =>
   kind === 'refund' && ended?.outcome === 'APPROVED' && !failedLater;
 
-const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
+export const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
   paymentId: state.paymentId,
   merchantId: state.merchantId,
   amount: state.amount,

@@ -364,6 +364,22 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     expect(await shown(canceled.paymentId)).toMatchObject({ status: 'VOIDED' });
   });
 
+  test('one payment alone does not agree either; it is asked about and stays as it is', async () => {
+    const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
+    const { paymentId, intent } = await authorized();
+    const agrees = async () => {
+      const path = `/audit/v1/payments/${paymentId}/reconcile`;
+      const { json } = await service.ask('GET', path, undefined, { token });
+      return (json as unknown as { ok: boolean }).ok;
+    };
+    expect(await agrees()).toBe(true);
+    captureInDashboard(intent, 1000);
+    expect(await agrees()).toBe(false);
+    expect((await shown(paymentId)).status).toBe('AUTHORIZED');
+    await tell(intent);
+    expect(await agrees()).toBe(true);
+  });
+
   test('so are a dispute and its end; one that cannot be recorded is a difference', async () => {
     const { paymentId, intent } = await sold();
     const made = double.books.dispute(intent.id);

@@ -209,6 +209,25 @@ describe('a provider that is ahead of the log', () => {
     expect(await next.acknowledge(OPERATOR)).toBeUndefined();
   });
 
+  test('while it is ahead, an acknowledgement is looked for and its ledger is not read again', async () => {
+    const store = memoryEventStore();
+    let looks = 0;
+    const counted = {
+      ...store,
+      readStream: (stream: string) => {
+        looks += 1;
+        return store.readStream(stream);
+      },
+    };
+    const { provider, open } = openOver(counted);
+    const ahead = open();
+    await ahead.start();
+    const after = looks;
+    await until('it has looked twice', () => looks >= after + 2);
+    expect(await ahead.readOnly()).toBe('ahead');
+    expect(provider.reads).toBe(1);
+  });
+
   test('ADR-0247: what was acknowledged of another provider opens nothing at this one', async () => {
     const store = memoryEventStore();
     const startOf = async (...names: string[]) => {

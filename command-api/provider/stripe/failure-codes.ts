@@ -13,12 +13,20 @@ const STRIPE_CODES: { readonly [Ours in FailureCode]?: readonly string[] } = {
     'new_account_information_available',
     'pin_try_exceeded',
     'incorrect_pin',
+    'invalid_pin',
     'incorrect_zip',
+    'incorrect_postal_code',
+    'refer_to_customer',
     'incorrect_address',
     'testmode_decline',
   ],
   INSUFFICIENT_FUNDS: ['insufficient_funds'],
-  EXPIRED_CARD: ['expired_card', 'invalid_expiry_month', 'invalid_expiry_year'],
+  EXPIRED_CARD: [
+    'expired_card',
+    'expired_payment_method',
+    'invalid_expiry_month',
+    'invalid_expiry_year',
+  ],
   INCORRECT_CVV: ['incorrect_cvc', 'invalid_cvc'],
   INVALID_CARD_NUMBER: ['incorrect_number', 'invalid_number', 'invalid_account'],
   LOST_CARD: ['lost_card'],
@@ -61,6 +69,8 @@ const STRIPE_CODES: { readonly [Ours in FailureCode]?: readonly string[] } = {
     'authentication_required',
     'authentication_not_handled',
     'payment_intent_authentication_failure',
+    'payment_intent_action_required',
+    'mobile_device_authentication_required',
     'offline_pin_required',
     'online_or_offline_pin_required',
   ],
@@ -80,6 +90,19 @@ const OURS = new Map(
 );
 
 export const failureCodeOf = (code: string): FailureCode | undefined => OURS.get(code);
+
+/** Why a refund failed; its `insufficient_funds` is the merchant's balance, not the shopper's. */
+const REFUND_FAILURES = new Map<string, FailureCode>([
+  ['lost_or_stolen_card', 'LOST_CARD'],
+  ['expired_or_canceled_card', 'EXPIRED_CARD'],
+  ['declined', 'CARD_DECLINED'],
+  ['insufficient_funds', 'PROCESSING_ERROR'],
+  ['charge_for_pending_refund_disputed', 'TRANSACTION_NOT_PERMITTED'],
+  ['merchant_request', 'TRANSACTION_NOT_PERMITTED'],
+]);
+
+export const refundFailureOf = (reason: string): FailureCode =>
+  REFUND_FAILURES.get(reason) ?? 'UNKNOWN_DECLINE';
 
 const OF_CARD = /^(card|incorrect|invalid_expiry|amount_too)_/;
 

@@ -6,12 +6,12 @@ import { cleanCode } from '../provider-code.ts';
 import type { StripeCall } from './client.ts';
 import { disputesOf, intentReference, isMissing, refundsOf } from './look-up.ts';
 import {
-  declinedBy,
   intentOf,
   isElsewhere,
   isExpired,
   isReleased,
   mismatch,
+  refundDeclinedBy,
   undecided,
 } from './read.ts';
 import { getIntent } from './requests.ts';
@@ -24,10 +24,8 @@ const found = (...results: LaterResult[]): LaterResults => ({ outcome: 'FOUND', 
 const isMade = ({ status }: Refund): boolean => status === 'succeeded' || status === 'pending';
 const hasFailed = ({ status }: Refund): boolean => status === 'failed' || status === 'canceled';
 
-const failedLater = (operationId: string, { failure_reason }: Refund): LaterResult => {
-  const { failureCode, providerFailureCode } = declinedBy({
-    code: failure_reason ?? 'refund_failed',
-  });
+const failedLater = (operationId: string, made: Refund): LaterResult => {
+  const { failureCode, providerFailureCode } = refundDeclinedBy(made);
   return { kind: 'REFUND_FAILED', operationId, failureCode, providerFailureCode };
 };
 

@@ -1,6 +1,6 @@
 /** A PaymentIntent's operations are listed at the time when it was opened, a refund at its own. */
 import type { LedgerEntry } from '../port.ts';
-import { declinedBy, isReleased, wasCharged } from './read.ts';
+import { declinedBy, isReleased, refundDeclinedBy, wasCharged } from './read.ts';
 import { ABANDONED } from './requests.ts';
 import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 
@@ -90,5 +90,5 @@ export const refundEntry = (made: RefundWithIntent): LedgerEntry[] => {
   if (made.status === 'succeeded' || made.status === 'pending')
     return [{ ...entry, outcome: 'APPROVED' }];
   if (made.status !== 'failed' && made.status !== 'canceled') return [];
-  return [{ ...entry, ...declinedBy({ code: made.failure_reason ?? 'refund_failed' }) }];
+  return [{ ...entry, ...refundDeclinedBy(made) }];
 };

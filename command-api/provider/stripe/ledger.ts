@@ -221,7 +221,7 @@ const endOfList = async <T>(
 
 /** Newest first, and a minute behind; undefined where an account has no search. */
 const searchEnd = async (send: Send, { from }: Window): Promise<End | undefined> => {
-  const read = await readPage(send, searchOurs, paymentIntent).catch(() => undefined);
+  const read = await readPage(send, searchOurs(), paymentIntent).catch(() => undefined);
   if (read === undefined) return undefined;
   const entries = read.objects.toReversed().flatMap(intentEntries).filter(isOurs);
   return { entries, from: read.more ? (read.last?.created ?? from) + 1 : from };

@@ -11,7 +11,7 @@ import {
 } from '../port.ts';
 import { cleanCode } from '../provider-code.ts';
 import type { StripeResponse } from './client.ts';
-import { failureCodeOf } from './failure-codes.ts';
+import { failureCodeOf, refundFailureOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
 import {
   errorBody,
@@ -39,6 +39,15 @@ export const declinedBy = ({ code, decline_code }: Codes, number?: string): Decl
     outcome: 'DECLINED',
     failureCode: failureCodeOf(own) ?? failureCodeOf(code ?? '') ?? 'UNKNOWN_DECLINE',
     providerFailureCode: cleanCode(own, number),
+  };
+};
+
+export const refundDeclinedBy = ({ failure_reason }: Pick<Refund, 'failure_reason'>): Declined => {
+  const reason = failure_reason ?? 'refund_failed';
+  return {
+    outcome: 'DECLINED',
+    failureCode: refundFailureOf(reason),
+    providerFailureCode: cleanCode(reason),
   };
 };
 
@@ -199,7 +208,7 @@ export const readRefund = (
       return { outcome: 'APPROVED', providerReference: made.id };
     case 'failed':
     case 'canceled':
-      return declinedBy({ code: made.failure_reason ?? 'refund_failed' });
+      return refundDeclinedBy(made);
     default:
       return unknown(made.status === 'requires_action' ? AT_WORK : 'status');
   }

@@ -136,11 +136,12 @@ export const searchIntent = (operationId: string): StripeRequest =>
   get('/v1/payment_intents/search', { query: `metadata['operationId']:'${operationId}'` });
 
 /** The newest that this service opened. */
-export const searchOurs: StripeRequest = get('/v1/payment_intents/search', {
-  query: "-metadata['operationId']:null",
-  limit: '100',
-  'expand[0]': 'data.latest_charge',
-});
+export const searchOurs = (): StripeRequest =>
+  get('/v1/payment_intents/search', {
+    query: "-metadata['operationId']:null",
+    limit: '100',
+    'expand[0]': 'data.latest_charge',
+  });
 
 export const getPaymentMethod = (token: string): StripeRequest =>
   get(`/v1/payment_methods/${token}`);

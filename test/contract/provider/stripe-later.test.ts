@@ -108,8 +108,10 @@ describe('refunds', () => {
   });
 
   test.each([
-    ['failed', 'insufficient_funds', 'INSUFFICIENT_FUNDS'],
-    ['failed', 'expired_or_canceled_card', 'UNKNOWN_DECLINE'],
+    ['failed', 'insufficient_funds', 'PROCESSING_ERROR'],
+    ['failed', 'lost_or_stolen_card', 'LOST_CARD'],
+    ['failed', 'expired_or_canceled_card', 'EXPIRED_CARD'],
+    ['failed', 'unknown', 'UNKNOWN_DECLINE'],
     ['canceled', undefined, 'UNKNOWN_DECLINE'],
   ])('one of ours that %s later (%s) bounced', async (status, failure_reason, failureCode) => {
     const { operation, reference, question } = await sold();

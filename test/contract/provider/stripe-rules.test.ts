@@ -167,6 +167,7 @@ describe('a create', () => {
     ['open', 'amount_too_small', 'LIMIT_EXCEEDED'],
     ['method', 'invalid_expiry_year', 'EXPIRED_CARD'],
     ['confirm', 'card_of_another_kind', 'UNKNOWN_DECLINE'],
+    ['confirm', 'payment_intent_action_required', 'AUTHENTICATION_REQUIRED'],
   ] as const)(
     'a 400 at %s for the card or the amount (%s) is a decline',
     async (step, code, failureCode) => {

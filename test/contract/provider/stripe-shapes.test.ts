@@ -69,6 +69,7 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   cancelAsFence: [{ request: requests.cancelAsFence(PI), readAs: paymentIntent }],
   takeKey: [{ request: requests.takeKey(operationId, PI), readAs: paymentIntent }],
   getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
+  searchOurs: [{ request: requests.searchOurs(), readAs: intents }],
   searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
   getPaymentMethod: [{ request: requests.getPaymentMethod('pm_card_visa'), readAs: paymentMethod }],
   listRefunds: [
