@@ -18,7 +18,13 @@ import type { LaterResult } from '../shared/payment/outcome.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Durability } from '../shared/runtime/sqlite.ts';
 import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
-import { behaviourOf, cardOfToken, isLaterBehaviour, laterResultsOf } from './rules.ts';
+import {
+  behaviourOf,
+  cardOfToken,
+  isLaterBehaviour,
+  laterResultsOf,
+  networkCodesOf,
+} from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 
 /** NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything. */
@@ -112,6 +118,7 @@ const responseFrom = (
     outcome: 'DECLINED',
     failureCode: entry.failureCode ?? 'UNKNOWN_DECLINE',
     providerFailureCode: entry.providerFailureCode,
+    ...networkCodesOf(entry),
   };
 };
 

@@ -6,6 +6,7 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import {
+  adviceOf,
   intentsWithoutOutcome,
   type PaymentReadModel,
 } from '../../shared/payment/payment-response.ts';
@@ -118,11 +119,12 @@ export const eventMessage = (
   });
   // The schema lets through what it lists of the order, and no name or address.
   const order = 'details' in data ? data.details : {};
+  const failure = 'failureCode' in data ? { advice: adviceOf(data) } : {};
   return message(
     'events',
     partition,
     attributes,
-    publicEventData[type].parse({ ...order, ...data }),
+    publicEventData[type].parse({ ...order, ...data, ...failure }),
   );
 };
 

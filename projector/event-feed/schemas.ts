@@ -53,10 +53,17 @@ const orderSeen = {
     .optional(),
 };
 
-const declined = z.object({
-  ...operation,
+const failureSeen = {
   failureCode: decline.failureCode,
   providerFailureCode: decline.providerFailureCode,
+  advice: decline.advice.describe('What to do about it; left out by an earlier version'),
+  networkDeclineCode: decline.networkDeclineCode.describe("The card network's code"),
+  networkAdviceCode: decline.networkAdviceCode.describe("The card network's code of what to do"),
+};
+
+const declined = z.object({
+  ...operation,
+  ...failureSeen,
   outcome: decline.outcome.describe('NOT_SENT and FENCED: proven never carried out'),
 });
 const approved = z.object({ ...operation, providerReference: approval.providerReference });
@@ -91,7 +98,7 @@ export const publicEventData = {
   PaymentVoidDeclined: declined,
   PaymentRefundDeclined: declined,
   PaymentAuthorizationExpired: requested,
-  PaymentRefundFailed: paymentSchemas.PaymentRefundFailed,
+  PaymentRefundFailed: z.object({ ...operation, ...failureSeen }),
   PaymentRefundObserved: paymentSchemas.PaymentRefundObserved,
   PaymentDisputed: paymentSchemas.PaymentDisputed,
   PaymentDisputeClosed: paymentSchemas.PaymentDisputeClosed,
@@ -129,12 +136,7 @@ export const publicState = z.object({
         type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
         amount: minorUnits,
         result: z.enum(['SUCCEEDED', 'FAILED']),
-        failure: z
-          .object({
-            failureCode: decline.failureCode,
-            providerFailureCode: decline.providerFailureCode,
-          })
-          .optional(),
+        failure: z.object(failureSeen).optional(),
         createdAt: z.iso.datetime(),
       }),
     )

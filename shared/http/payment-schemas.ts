@@ -1,7 +1,7 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
-import { FAILURE_CODES } from '../payment/payment-events.ts';
+import { ADVICES, FAILURE_CODES, networkCode } from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
@@ -105,6 +105,11 @@ export const Failure = z
       .max(64)
       .optional()
       .describe("The provider's own code, as it came."),
+    advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
+    networkDeclineCode: networkCode.optional().describe("The card network's code, as it came."),
+    networkAdviceCode: networkCode
+      .optional()
+      .describe("The card network's code of what to do, as it came."),
   })
   .meta({ id: 'Failure' });
 

@@ -1,4 +1,4 @@
-import type { FailureCode } from './payment-events.ts';
+import type { FailureData } from './payment-events.ts';
 
 /**
  * APPROVED and DECLINED: the provider's decision. NOT_SENT: proven never to have reached the provider.
@@ -16,12 +16,7 @@ export type FinalOutcome = Exclude<Outcome, 'UNKNOWN'>;
 export type LaterResult =
   | { kind: 'AUTHORIZATION_EXPIRED' }
   /** The id of one of our refunds. */
-  | {
-      kind: 'REFUND_FAILED';
-      operationId: string;
-      failureCode: FailureCode;
-      providerFailureCode?: string | undefined;
-    }
+  | ({ kind: 'REFUND_FAILED'; operationId: string } & FailureData)
   /** Made elsewhere, under no operation id of ours. */
   | { kind: 'REFUND_OBSERVED'; refundId: string; amount: number }
   | {
@@ -34,6 +29,6 @@ export type LaterResult =
 
 export type FinalOutcomeDetails =
   | { outcome: 'APPROVED'; providerReference?: string | undefined }
-  | { outcome: 'DECLINED'; failureCode: FailureCode; providerFailureCode?: string | undefined }
+  | ({ outcome: 'DECLINED' } & FailureData)
   | { outcome: 'NOT_SENT' }
   | { outcome: 'FENCED' };

@@ -40,6 +40,29 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
+/** What a merchant can do about a decline (gaps §23). */
+export const ADVICES = [
+  'DO_NOT_RETRY',
+  'RETRY_LATER',
+  'CORRECT_DATA',
+  'AUTHENTICATE',
+  'USE_ANOTHER_CARD',
+] as const;
+
+/** A code of the card network, verbatim (gaps §23). */
+export const networkCode = z.string().regex(/^[A-Za-z0-9]{1,8}$/);
+
+const failure = {
+  failureCode: z.enum(FAILURE_CODES),
+  providerFailureCode: providerCode.optional(),
+  /** The provider's own; without it the failure code decides. */
+  advice: z.enum(ADVICES).optional(),
+  networkDeclineCode: networkCode.optional(),
+  networkAdviceCode: networkCode.optional(),
+};
+const failureData = z.strictObject(failure);
+export type FailureData = z.infer<typeof failureData>;
+
 const address = z.strictObject({
   street: optionalText,
   city: optionalText,
@@ -136,8 +159,7 @@ export type Resolution = z.infer<typeof resolution>;
 const ended = { ...operation, resolution: resolution.optional() };
 const decline = {
   ...ended,
-  failureCode: z.enum(FAILURE_CODES),
-  providerFailureCode: providerCode.optional(),
+  ...failure,
   /** NOT_SENT and FENCED: proven never carried out, so the idempotency key is free again (gaps §7, §8). */
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
@@ -184,11 +206,7 @@ export const paymentSchemas = {
   /** `operationId` is the create's, `amount` all of it. */
   PaymentAuthorizationExpired: z.strictObject(operation),
   /** A refund that was approved bounced: its `amount` is refundable again. */
-  PaymentRefundFailed: z.strictObject({
-    ...operation,
-    failureCode: z.enum(FAILURE_CODES),
-    providerFailureCode: providerCode.optional(),
-  }),
+  PaymentRefundFailed: z.strictObject({ ...operation, ...failure }),
   /** A refund was made elsewhere; the provider calls it `refundId`, the operation id is its own here. */
   PaymentRefundObserved: z.strictObject({ ...operation, refundId: providerCode }),
   /** `operationId` is the create's. */

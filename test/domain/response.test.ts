@@ -1,7 +1,16 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
 import { describe, expect, test } from '@jest/globals';
-import type { PaymentDetails, PaymentEvent } from '../../shared/payment/payment-events.ts';
-import type { PaymentReadModel, PaymentResponse } from '../../shared/payment/payment-response.ts';
+import type {
+  FailureCode,
+  FailureData,
+  PaymentDetails,
+  PaymentEvent,
+} from '../../shared/payment/payment-events.ts';
+import type {
+  Failure,
+  PaymentReadModel,
+  PaymentResponse,
+} from '../../shared/payment/payment-response.ts';
 import { bodyOf, failureBodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
 import {
   authorized,
@@ -61,10 +70,14 @@ const asCreated: PaymentResponse = {
 const ZERO = operationId(0);
 const FIRST = operationId(1);
 const SECOND = operationId(2);
-const DECLINE = { failureCode: 'CARD_DECLINED', providerFailureCode: '05' } as const;
+const FAILURE = {
+  failureCode: 'CARD_DECLINED',
+  providerFailureCode: '05',
+  advice: 'RETRY_LATER',
+} as const;
 
 const succeeded = { amount: 2500, result: 'SUCCEEDED' } as const;
-const declined = { amount: 2500, result: 'FAILED', failure: DECLINE } as const;
+const declined = { amount: 2500, result: 'FAILED', failure: FAILURE } as const;
 const auth = { id: `AUTH_${ZERO}`, type: 'AUTH', ...succeeded, createdAt: timeOf(1) } as const;
 const taken = { id: `CAPT_${FIRST}`, type: 'CAPTURE', ...succeeded, createdAt: timeOf(3) } as const;
 
@@ -141,7 +154,7 @@ describe('gaps §5: the body after each event', () => {
       {
         status: 'AUTHORIZED',
         authorizedAmount: 2500,
-        transactions: [auth, { ...taken, amount: 2000, result: 'FAILED', failure: DECLINE }],
+        transactions: [auth, { ...taken, amount: 2000, result: 'FAILED', failure: FAILURE }],
       },
     ],
     [
@@ -270,7 +283,7 @@ test.each(['NOT_SENT', 'FENCED'] as const)(
     ]);
     expect(response.transactions).toStrictEqual([
       auth,
-      { ...taken, result: 'FAILED', failure: { failureCode } },
+      { ...taken, result: 'FAILED', failure: { failureCode, advice: 'RETRY_LATER' } },
     ]);
   },
 );
@@ -328,7 +341,40 @@ describe('gaps §4: what is absent is left out', () => {
     if (event.type !== 'PaymentFailed') throw new Error('failed() makes a PaymentFailed');
     const { providerFailureCode: _code, ...data } = event.data;
     const { response } = readModelOf([created(), { type: 'PaymentFailed', data }]);
-    expect(response.transactions[0]?.failure).toStrictEqual({ failureCode: 'CARD_DECLINED' });
+    expect(response.transactions[0]?.failure).toStrictEqual({
+      failureCode: 'CARD_DECLINED',
+      advice: 'RETRY_LATER',
+    });
+  });
+});
+
+describe('gaps §23: what to do about a decline', () => {
+  const failureFrom = (data: Partial<FailureData>) =>
+    failureBodyOf(readModelOf([created(), failed(data)]))?.failure;
+
+  test.each<[Failure['advice'], FailureCode[]]>([
+    ['CORRECT_DATA', ['INVALID_CARD_NUMBER', 'INCORRECT_CVV']],
+    ['USE_ANOTHER_CARD', ['EXPIRED_CARD', 'CARD_NOT_SUPPORTED', 'TRANSACTION_NOT_PERMITTED']],
+    ['DO_NOT_RETRY', ['LOST_CARD', 'STOLEN_CARD', 'PICKUP_CARD', 'SUSPECTED_FRAUD']],
+    ['AUTHENTICATE', ['AUTHENTICATION_REQUIRED']],
+    ['RETRY_LATER', ['CARD_DECLINED', 'INSUFFICIENT_FUNDS', 'DO_NOT_HONOR', 'LIMIT_EXCEEDED']],
+    ['RETRY_LATER', ['ISSUER_UNAVAILABLE', 'PROCESSING_ERROR', 'PROVIDER_UNAVAILABLE']],
+    ['RETRY_LATER', ['UNKNOWN_DECLINE']],
+  ])('%s: %j, also of events that were stored without advice', (advice, codes) => {
+    for (const failureCode of codes) {
+      expect(failureFrom({ failureCode })).toMatchObject({ failureCode, advice });
+    }
+  });
+
+  test("the provider's own advice wins, and the network's codes stand as they came", () => {
+    const data: FailureData = {
+      failureCode: 'LOST_CARD',
+      providerFailureCode: '41',
+      advice: 'USE_ANOTHER_CARD',
+      networkDeclineCode: '05',
+      networkAdviceCode: '03',
+    };
+    expect(failureFrom(data)).toStrictEqual(data);
   });
 });
 
@@ -340,14 +386,14 @@ describe('interface, "Payment failure response"', () => {
       amount: 2500,
       currency: 'USD',
       status: 'FAILED',
-      failure: DECLINE,
+      failure: FAILURE,
     });
   });
 
   test('leaves out a reference that was not given', () => {
     const body = failureBodyOf(readModelOf([created({ details: {} }), failed()]));
     expect(body).not.toHaveProperty('merchantReference');
-    expect(body?.failure).toStrictEqual(DECLINE);
+    expect(body?.failure).toStrictEqual(FAILURE);
   });
 
   test.each<[string, PaymentEvent[]]>([

@@ -161,6 +161,10 @@ const laterLives: PaymentEvent[][] = [
     disputed(),
     disputeClosed(),
   ],
+  [
+    created({ paymentId: 'pay_8' }),
+    failed({ advice: 'USE_ANOTHER_CARD', networkDeclineCode: '05', networkAdviceCode: '03' }),
+  ],
 ];
 
 const seal: SealEvent = {

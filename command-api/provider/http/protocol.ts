@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
+import { ADVICES, networkCode } from '../../../shared/payment/payment-events.ts';
 
 /** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
@@ -32,6 +33,9 @@ export const operationBody = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('REFUND'), ...followUp }),
 ]);
 
+/** No outcome is doubted for its sake. */
+const optionalNetworkCode = networkCode.optional().catch(undefined);
+
 const outcome = {
   operationId: operationIdShape,
   outcome: z.enum(['APPROVED', 'DECLINED']),
@@ -39,6 +43,9 @@ const outcome = {
   currency,
   failureCode: z.string().nullish(),
   providerFailureCode: z.string().nullish(),
+  advice: z.enum(ADVICES).optional().catch(undefined),
+  networkDeclineCode: optionalNetworkCode,
+  networkAdviceCode: optionalNetworkCode,
   providerReference: z.string(),
 };
 

@@ -145,16 +145,16 @@ const isFailureCode = (code: string): code is FailureCode =>
   (FAILURE_CODES as readonly string[]).includes(code);
 
 const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined => {
+  const { advice, networkDeclineCode, networkAdviceCode } = body;
   const own = cleanCode(body.providerFailureCode, number);
   const code = body.failureCode ?? '';
-  if (isFailureCode(code)) {
-    return { outcome: 'DECLINED', failureCode: code, providerFailureCode: own };
-  }
-  return {
-    outcome: 'DECLINED',
-    failureCode: 'UNKNOWN_DECLINE',
-    providerFailureCode: own ?? cleanCode(code, number),
-  };
+  const codes = isFailureCode(code)
+    ? { failureCode: code, providerFailureCode: own }
+    : {
+        failureCode: 'UNKNOWN_DECLINE' as const,
+        providerFailureCode: own ?? cleanCode(code, number),
+      };
+  return { outcome: 'DECLINED', ...codes, advice, networkDeclineCode, networkAdviceCode };
 };
 
 /** Anything but an outcome of this very operation is Unknown; only codes are passed on. */

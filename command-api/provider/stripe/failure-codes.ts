@@ -1,5 +1,5 @@
 /** Stripe's decline and error codes by our failure code. Any other is UNKNOWN_DECLINE. */
-import type { FailureCode } from '../../../shared/payment/payment-events.ts';
+import type { FailureCode, FailureData } from '../../../shared/payment/payment-events.ts';
 
 const STRIPE_CODES: { readonly [Ours in FailureCode]?: readonly string[] } = {
   CARD_DECLINED: [
@@ -81,3 +81,11 @@ const OURS = new Map(
 );
 
 export const failureCodeOf = (code: string): FailureCode | undefined => OURS.get(code);
+
+const ADVICE = new Map<string, FailureData['advice']>([
+  ['confirm_card_data', 'CORRECT_DATA'],
+  ['do_not_try_again', 'DO_NOT_RETRY'],
+  ['try_again_later', 'RETRY_LATER'],
+]);
+
+export const adviceOf = (code: string): FailureData['advice'] => ADVICE.get(code);

@@ -25,10 +25,8 @@ const isMade = ({ status }: Refund): boolean => status === 'succeeded' || status
 const hasFailed = ({ status }: Refund): boolean => status === 'failed' || status === 'canceled';
 
 const failedLater = (operationId: string, { failure_reason }: Refund): LaterResult => {
-  const { failureCode, providerFailureCode } = declinedBy({
-    code: failure_reason ?? 'refund_failed',
-  });
-  return { kind: 'REFUND_FAILED', operationId, failureCode, providerFailureCode };
+  const { outcome: _, ...failure } = declinedBy({ code: failure_reason ?? 'refund_failed' });
+  return { kind: 'REFUND_FAILED', operationId, ...failure };
 };
 
 /** What bounced comes first, because it can be refunded again. */

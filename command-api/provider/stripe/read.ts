@@ -11,7 +11,7 @@ import {
 } from '../port.ts';
 import { cleanCode } from '../provider-code.ts';
 import type { StripeResponse } from './client.ts';
-import { failureCodeOf } from './failure-codes.ts';
+import { adviceOf, failureCodeOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
 import {
   errorBody,
@@ -31,14 +31,18 @@ export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
 const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
 export const mismatch = unknown(MISMATCH);
 
-type Codes = Pick<StripeError, 'code' | 'decline_code'>;
+type Codes = Omit<StripeError, 'payment_intent'>;
 
-export const declinedBy = ({ code, decline_code }: Codes, number?: string): Declined => {
+export const declinedBy = (codes: Codes, number?: string): Declined => {
+  const { code, decline_code, advice_code } = codes;
   const own = decline_code ?? code ?? '';
   return {
     outcome: 'DECLINED',
     failureCode: failureCodeOf(own) ?? failureCodeOf(code ?? '') ?? 'UNKNOWN_DECLINE',
     providerFailureCode: cleanCode(own, number),
+    advice: adviceOf(advice_code ?? ''),
+    networkDeclineCode: codes.network_decline_code,
+    networkAdviceCode: codes.network_advice_code,
   };
 };
 

@@ -35,7 +35,7 @@ const Story = ({ payment }) => {
       ) => html`<li key=${id} id=${id} tabindex="-1" class=${result === 'FAILED' ? 'failed' : ''}>
         <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
         <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
-        ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
+        ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`} ${failure && html`<small>advice: ${failure.advice.toLowerCase().replaceAll('_', ' ')}</small>`}
       </li>`,
     )}
   </ol>`;

@@ -27,8 +27,8 @@ export const cardCases = (driver: ProviderDriver): void => {
 
     test.each(plain)('$number: $outcome $failureCode', async ({ number, failureCode }) => {
       const expected = failureCode === undefined ? approved : declined(failureCode);
-      expect(await provider.execute(authorize(number))).toEqual(expected);
-      expect(await provider.execute(authorize(number, { kind: 'SALE' }))).toEqual(expected);
+      expect(await provider.execute(authorize(number))).toMatchObject(expected);
+      expect(await provider.execute(authorize(number, { kind: 'SALE' }))).toMatchObject(expected);
     });
 
     test('any other number is approved when it passes the Luhn check, and only then', async () => {
@@ -101,8 +101,8 @@ export const cardCases = (driver: ProviderDriver): void => {
       const operation = await captured(2000, '4000000000004251');
       const sale = await authorized('4000000000004251', { kind: 'SALE' });
       provider = await reopen();
-      expect(await provider.execute(followUp('REFUND', operation))).toEqual(refused);
-      expect(await provider.execute(followUp('REFUND', sale))).toEqual(refused);
+      expect(await provider.execute(followUp('REFUND', operation))).toMatchObject(refused);
+      expect(await provider.execute(followUp('REFUND', sale))).toMatchObject(refused);
     });
 
     test('4269: at work for 2 s, then carried out once; until then it cannot be fenced', async () => {

@@ -23,7 +23,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
       const no = authorize('4000000000000002');
       await provider.execute(no);
       expect(await provider.lookUp(yes)).toEqual(approved);
-      expect(await provider.lookUp(no)).toEqual(declined('CARD_DECLINED'));
+      expect(await provider.lookUp(no)).toMatchObject(declined('CARD_DECLINED'));
       expect(await provider.lookUp(authorize())).toEqual({ outcome: 'NOT_FOUND' });
     });
 
@@ -61,7 +61,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
       const no = authorize('4000000000000002');
       await provider.execute(no);
       expect(await provider.fence(yes)).toEqual(approved);
-      expect(await provider.fence(no)).toEqual(declined('CARD_DECLINED'));
+      expect(await provider.fence(no)).toMatchObject(declined('CARD_DECLINED'));
       expect(await provider.execute(followUp('CAPTURE', yes))).toEqual(approved);
     });
 

@@ -339,6 +339,21 @@ describe("provider.md: of an answer's text only the codes go on, cleaned", () =>
     });
   });
 
+  test.each([
+    [{ advice: 'DO_NOT_RETRY', networkDeclineCode: '05', networkAdviceCode: 'R0' }, {}],
+    [{}, { advice: 'CALL_ME', networkDeclineCode: '123456789', networkAdviceCode: '0-5' }],
+    [{}, { advice: null, networkDeclineCode: 5, networkAdviceCode: { code: '05' } }],
+  ])(
+    'gaps §23: of advice and the network codes it keeps %j, and drops %j',
+    async (kept, dropped) => {
+      expect(await declinedBy({ failureCode: 'LOST_CARD', ...kept, ...dropped })).toEqual({
+        outcome: 'DECLINED',
+        failureCode: 'LOST_CARD',
+        ...kept,
+      });
+    },
+  );
+
   test('a reference that holds a card number is dropped', async () => {
     const client = await answering(200, { ...outcome, providerReference: APPROVED_CARD });
     expect(await client.execute(operation)).toEqual({ outcome: 'APPROVED' });

@@ -26,7 +26,7 @@ export const operationIdCases = (driver: ProviderDriver): void => {
       const otherCard = authorize('4000000000000002', { operationId: yes.operationId });
       expect(await provider.execute(yes)).toEqual(first);
       expect(await provider.execute(otherCard)).toEqual(first);
-      expect(await provider.execute(no)).toEqual(declined('INSUFFICIENT_FUNDS'));
+      expect(await provider.execute(no)).toMatchObject(declined('INSUFFICIENT_FUNDS'));
       expect(await takeAll(provider, 10)).toHaveLength(2);
     });
 

@@ -108,21 +108,27 @@ describe('a create', () => {
   });
 
   test.each([
-    ['4000000000000002', 'CARD_DECLINED', 'generic_decline'],
-    ['4000000000009995', 'INSUFFICIENT_FUNDS', 'insufficient_funds'],
-    ['4000000000009987', 'LOST_CARD', 'lost_card'],
-    ['4000000000009979', 'STOLEN_CARD', 'stolen_card'],
-    ['4000000000000069', 'EXPIRED_CARD', 'expired_card'],
-    ['4000000000000127', 'INCORRECT_CVV', 'incorrect_cvc'],
-    ['4000000000000119', 'PROCESSING_ERROR', 'processing_error'],
-    ['4000002760003184', 'AUTHENTICATION_REQUIRED', 'authentication_required'],
-  ])('%s is declined with %s', async (number, failureCode, providerFailureCode) => {
+    ['4000000000000002', 'CARD_DECLINED', 'generic_decline', {}],
+    [
+      '4000000000009995',
+      'INSUFFICIENT_FUNDS',
+      'insufficient_funds',
+      { advice: 'RETRY_LATER', networkDeclineCode: '51', networkAdviceCode: '02' },
+    ],
+    ['4000000000009987', 'LOST_CARD', 'lost_card', { advice: 'DO_NOT_RETRY' }],
+    ['4000000000009979', 'STOLEN_CARD', 'stolen_card', {}],
+    ['4000000000000069', 'EXPIRED_CARD', 'expired_card', {}],
+    ['4000000000000127', 'INCORRECT_CVV', 'incorrect_cvc', { advice: 'CORRECT_DATA' }],
+    ['4000000000000119', 'PROCESSING_ERROR', 'processing_error', {}],
+    ['4000002760003184', 'AUTHENTICATION_REQUIRED', 'authentication_required', {}],
+  ])('%s is declined with %s, gaps §23: with the advice of Stripe', async (...row) => {
+    const [number, failureCode, providerFailureCode, advice] = row;
     const operation = authorize(number);
     let reference = '';
     const outcome = await provider.execute(operation, async (opened) => {
       reference = opened;
     });
-    const declined = { outcome: 'DECLINED', failureCode, providerFailureCode };
+    const declined = { outcome: 'DECLINED', failureCode, providerFailureCode, ...advice };
     expect(outcome).toEqual(declined);
     expect(await provider.lookUp(questionOf(operation, reference))).toEqual(declined);
     expect(await provider.fence(questionOf(operation, reference))).toEqual(declined);

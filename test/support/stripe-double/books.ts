@@ -3,7 +3,13 @@
  * change is synchronous and whole, as each is in Stripe's own store.
  */
 import { randomBytes } from 'node:crypto';
-import { type CardBehaviour, cardOfNumber, cardOfToken, hasCheckDigit } from './cards.ts';
+import {
+  type CardBehaviour,
+  cardOfNumber,
+  cardOfToken,
+  hasCheckDigit,
+  type StripeDecline,
+} from './cards.ts';
 
 export type Reply = { status: number; body: unknown };
 /** The form of a request, its brackets left as they are: `metadata[operationId]`. */
@@ -19,7 +25,7 @@ export type Intent = {
   created: number;
   status: string;
   cancellation_reason: string | null;
-  last_payment_error: { code: string; decline_code?: string } | null;
+  last_payment_error: StripeDecline | null;
   latest_charge: { object: 'charge'; status: string; disputed?: boolean } | null;
   metadata: Record<string, string>;
   card?: CardBehaviour;
@@ -170,7 +176,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     };
   };
 
-  const fail = (intent: Intent, error: { code: string; decline_code?: string }): Reply => {
+  const fail = (intent: Intent, error: StripeDecline): Reply => {
     intent.last_payment_error = error;
     intent.latest_charge = { object: 'charge', status: 'failed' };
     return errorReply(402, {
