@@ -84,13 +84,18 @@ const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
   return { ...object, ...Object.fromEntries(texts) };
 };
 
-type OrderTexts = Texts & { productItems?: Texts[] | undefined; source?: Texts | undefined };
+type OrderTexts = Texts & {
+  productItems?: Texts[] | undefined;
+  source?: Texts | undefined;
+  metadata?: Texts | undefined;
+};
 
 /** A merchant may have typed a card number in place of an order number. */
 const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
   ...masked(data, ['merchantReference']),
   ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
   ...(data.source && { source: masked(data.source, ['storeId', 'externalMerchantId']) }),
+  ...(data.metadata && { metadata: masked(data.metadata, Object.keys(data.metadata)) }),
 });
 
 const message = (

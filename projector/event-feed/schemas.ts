@@ -51,6 +51,7 @@ const orderSeen = {
       externalMerchantId: details.source.unwrap().shape.externalMerchantId,
     })
     .optional(),
+  metadata: details.metadata.describe("The merchant's own names and values"),
 };
 
 const failureSeen = {

@@ -1,7 +1,7 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
-import { ADVICES, FAILURE_CODES, networkCode } from '../payment/payment-events.ts';
+import { ADVICES, FAILURE_CODES, metadata, networkCode } from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
@@ -57,6 +57,12 @@ export const Source = object({
   initiatedBy: optionalChoice(['CONSUMER', 'MERCHANT']),
   externalMerchantId: optionalText(),
 }).meta({ id: 'Source' });
+
+export const Metadata = metadata.meta({
+  id: 'Metadata',
+  maxProperties: 20,
+  description: "An addition: the merchant's own names and values, without personal data.",
+});
 
 const text = () => z.string().max(255);
 const time = () => z.string().meta({ format: 'date-time' });
@@ -155,6 +161,7 @@ export const PaymentResponse = z
     consumer: Consumer.optional(),
     billing: Billing.optional(),
     shipping: Shipping.optional(),
+    metadata: Metadata.optional(),
     createdAt: time(),
     updatedAt: time(),
     transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
@@ -172,6 +179,7 @@ export const PaymentFailureResponse = z
   .object({
     paymentId: paymentId(),
     merchantReference: text().optional(),
+    metadata: Metadata.optional(),
     amount: amount(1),
     currency: currency(),
     status: z.enum(['FAILED']),

@@ -73,6 +73,11 @@ const address = z.strictObject({
 
 const goodsType = z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']);
 
+/** `__proto__` is no name of an object's own. */
+export const METADATA_NAME = /^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/;
+/** The merchant's own names and values (gaps §22). */
+export const metadata = z.record(z.string().regex(METADATA_NAME), z.string().max(255));
+
 /** The parts of a create request that a payment keeps, apart from amount and card. */
 export const paymentDetails = z.strictObject({
   merchantReference: text.optional(),
@@ -122,6 +127,7 @@ export const paymentDetails = z.strictObject({
       externalMerchantId: optionalText,
     })
     .optional(),
+  metadata: metadata.optional(),
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 

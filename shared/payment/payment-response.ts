@@ -51,6 +51,7 @@ export type PaymentResponse = {
   consumer?: PaymentDetails['consumer'];
   billing?: PaymentDetails['billing'];
   shipping?: PaymentDetails['shipping'];
+  metadata?: PaymentDetails['metadata'];
   createdAt: string;
   updatedAt: string;
   transactions: Transaction[];
@@ -61,7 +62,7 @@ export type PaymentResponse = {
 /** The body of a 402 from create (interface, "Payment failure response"). */
 export type PaymentFailureResponse = Pick<
   PaymentResponse,
-  'paymentId' | 'merchantReference' | 'amount' | 'currency' | 'status'
+  'paymentId' | 'merchantReference' | 'metadata' | 'amount' | 'currency' | 'status'
 > & { failure: Failure };
 
 /** One payment in the read models: its response, and what the next event needs. */
@@ -189,13 +190,15 @@ const EVENT_BYTES = 1_000;
 const READ_MODEL_BYTES = 4_000;
 const TRANSACTION_BYTES = 400;
 const ITEM_BYTES = 1_200;
+const METADATA_BYTES = 600;
 
 /** About how many bytes a read model takes in a cache (ADR-0112). */
 export const bytesOfReadModel = ({ response, unresolved }: PaymentReadModel): number =>
   READ_MODEL_BYTES +
   (response.transactions.length + (response.disputes?.length ?? 0) + unresolved.length) *
     TRANSACTION_BYTES +
-  (response.productItems?.length ?? 0) * ITEM_BYTES;
+  (response.productItems?.length ?? 0) * ITEM_BYTES +
+  Object.keys(response.metadata ?? {}).length * METADATA_BYTES;
 
 /** About how many bytes a payment takes with all its events and its state. */
 export const bytesOfPayment = (payment: {

@@ -33,7 +33,7 @@ import {
 } from './transitions.ts';
 
 /** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
-export const READ_MODEL_VERSION = 4;
+export const READ_MODEL_VERSION = 5;
 
 const created = (
   data: EventData<'PaymentCreated'>,
@@ -47,6 +47,7 @@ const created = (
     consumer,
     billing,
     shipping,
+    metadata,
     source,
   } = data.details;
   const { last4: _, ...cardWithoutLast4 } = data.card;
@@ -72,6 +73,7 @@ const created = (
       ...(consumer === undefined ? {} : { consumer }),
       ...(billing === undefined ? {} : { billing }),
       ...(shipping === undefined ? {} : { shipping }),
+      ...(metadata === undefined ? {} : { metadata }),
       createdAt: time,
       updatedAt: time,
       transactions: [],
@@ -269,13 +271,14 @@ export const bodyOf = (readModel: PaymentReadModel): string => JSON.stringify(re
 
 /** The body of the 402 for a payment whose create failed; undefined for any other payment. */
 export const failureBodyOf = (readModel: PaymentReadModel): PaymentFailureResponse | undefined => {
-  const { paymentId, merchantReference, amount, currency, status, transactions } =
+  const { paymentId, merchantReference, metadata, amount, currency, status, transactions } =
     readModel.response;
   const failure = transactions[0]?.failure;
   if (status !== 'FAILED' || failure === undefined) return undefined;
   return {
     paymentId,
     ...(merchantReference === undefined ? {} : { merchantReference }),
+    ...(metadata === undefined ? {} : { metadata }),
     amount,
     currency,
     status,

@@ -305,6 +305,7 @@ describe('gaps §2: transaction ids', () => {
 describe('gaps §4: what is absent is left out', () => {
   const everything: Required<PaymentDetails> = {
     merchantReference: 'order-1',
+    metadata: { order: '7', empty: '' },
     descriptor: 'ACME',
     goodsType: 'MIXED',
     productItems: [{ id: 'i', name: 'n', quantity: 1, unitPrice: 2500, goodsType: 'DIGITAL' }],

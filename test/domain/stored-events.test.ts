@@ -48,6 +48,7 @@ const forms: Form[] = [
   { type: 'PaymentFailed', version: 1, variant: '.by-two-hands' },
   { type: 'LogSealed', version: 1, variant: '.with-next-due' },
   { type: 'PaymentFailed', version: 1, variant: '.with-advice' },
+  { type: 'PaymentCreated', version: 1, variant: '.with-metadata' },
   { type: 'PaymentCreated', version: 1, variant: '.with-provider' },
   { type: 'PaymentCaptureRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },

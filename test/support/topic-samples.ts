@@ -165,6 +165,7 @@ const laterLives: PaymentEvent[][] = [
     created({ paymentId: 'pay_8' }),
     failed({ advice: 'USE_ANOTHER_CARD', networkDeclineCode: '05', networkAdviceCode: '03' }),
   ],
+  [created({ paymentId: 'pay_9', details: { metadata: { order: '7', empty: '' } } }), authorized()],
 ];
 
 const seal: SealEvent = {

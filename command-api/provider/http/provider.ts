@@ -52,7 +52,8 @@ const putBody = (operation: ProviderOperation): string | undefined => {
   if ('token' in revealed) return undefined;
   const { number, holderName, expiryMonth, expiryYear, cvv } = revealed;
   const card = { number, holderName, expiryMonth, expiryYear, cvv };
-  return JSON.stringify({ ...common, card, descriptor: operation.descriptor });
+  const { descriptor, merchantReference, metadata } = operation;
+  return JSON.stringify({ ...common, card, descriptor, merchantReference, metadata });
 };
 
 export const httpProvider = (options: HttpProviderOptions): Provider => {

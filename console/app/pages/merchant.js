@@ -64,6 +64,14 @@ const Disputes = ({ payment: { disputes = [], currency } }) =>
         )}
       </ul>`;
 
+/** @param {{ payment: Payment }} props */
+const Metadata = ({ payment: { metadata } }) =>
+  metadata === undefined
+    ? null
+    : html`<h2>Metadata</h2><ul>
+        ${Object.entries(metadata).map(([name, value]) => html`<li key=${name}>${name}: <code>${value}</code></li>`)}
+      </ul>`;
+
 const CAPTURES = ['SALE', 'CAPTURE'];
 const REFUNDS = ['REFUND'];
 const MOVES = [...CAPTURES, ...REFUNDS];
@@ -93,7 +101,7 @@ const OnePayment = ({ id }) => {
           <${Fact} name="Refunded" href=${madeBy(payment, REFUNDS)}><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
           <${Fact} name="Can be refunded" href=${madeBy(payment, MOVES)}><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
         </dl>
-        <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`
+        <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Metadata} payment=${payment} /><${Raw} value=${payment} />`
     }`;
 };
 

@@ -377,7 +377,8 @@ describe('provider.md: what the driver sends', () => {
   };
 
   test('an authorization with its card, and the bearer token', async () => {
-    const sent = authorize(undefined, { descriptor: 'SHOP' });
+    const ofMerchant = { merchantReference: 'order-7', metadata: { order: '7' } };
+    const sent = authorize(undefined, { descriptor: 'SHOP', ...ofMerchant });
     const { url, headers, body } = await received(sent, '/v1/');
     expect(url).toBe(`/v1/operations/${sent.operationId}`);
     expect(headers).toMatchObject({
@@ -392,7 +393,7 @@ describe('provider.md: what the driver sends', () => {
       cvv: CVV,
     };
     const common = { paymentId: 'pay_1', amount: 2000, currency: 'USD' };
-    expect(body).toEqual({ kind: 'AUTHORIZE', ...common, card, descriptor: 'SHOP' });
+    expect(body).toEqual({ kind: 'AUTHORIZE', ...common, card, descriptor: 'SHOP', ...ofMerchant });
   });
 
   test('a refund with its authorization and no card', async () => {

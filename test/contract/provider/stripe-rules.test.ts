@@ -134,6 +134,19 @@ describe('a create', () => {
     expect(await provider.fence(questionOf(operation, reference))).toEqual(declined);
   });
 
+  test('gaps §22: Stripe keeps the metadata and the reference, and none in place of our own', async () => {
+    const metadata = { order: '7', empty: '', paymentId: 'x', captureOperationId: 'x' };
+    const operation = authorize(undefined, { merchantReference: 'order-7', metadata });
+    const { operationId, paymentId } = operation;
+    expect(await provider.execute(operation, keepIt)).toMatchObject({ outcome: 'APPROVED' });
+    expect([...double.books.intents.values()].at(-1)?.metadata).toEqual({
+      order: '7',
+      merchantReference: 'order-7',
+      operationId,
+      paymentId,
+    });
+  });
+
   test('a wrong check digit is the card’s, and is declined before anything is confirmed', async () => {
     const raw = driverOver(double.url, { testTokens: false });
     expect(await raw.execute(authorize('4242424242424241'), keepIt)).toMatchObject({
