@@ -50,6 +50,9 @@ export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | un
   };
 };
 
+/** As long as card schemes keep an authorization. */
+export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
+
 const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
 
 const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => {

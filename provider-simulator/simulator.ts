@@ -19,6 +19,7 @@ import type { Logger } from '../shared/runtime/log.ts';
 import type { Durability } from '../shared/runtime/sqlite.ts';
 import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
 import {
+  AUTHORIZATION_MS_MAX,
   behaviourOf,
   cardOfToken,
   isLaterBehaviour,
@@ -112,8 +113,9 @@ const responseFrom = (
 ): Approved | Declined | Unknown => {
   if (entry.amount !== question.amount || entry.currency !== question.currency)
     return unknown(MISMATCH);
+  const { authorizationExpiresAt, providerReference } = entry;
   if (entry.outcome === 'APPROVED')
-    return { outcome: 'APPROVED', providerReference: entry.providerReference };
+    return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
   return {
     outcome: 'DECLINED',
     failureCode: entry.failureCode ?? 'UNKNOWN_DECLINE',
@@ -151,8 +153,6 @@ const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: (
     );
   });
 
-/** As long as card schemes keep an authorization. */
-const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 /** After an operation, or after a dispute was told of. */
 const NOTICE_MS = 200;
 

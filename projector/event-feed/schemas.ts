@@ -68,6 +68,9 @@ const declined = z.object({
   outcome: decline.outcome.describe('NOT_SENT and FENCED: proven never carried out'),
 });
 const approved = z.object({ ...operation, providerReference: approval.providerReference });
+const authorizationExpiresAt = approval.authorizationExpiresAt.describe(
+  'When the authorization ends, where the provider tells it',
+);
 const requested = z.object(operation);
 const noted = z.object({
   ...operation,
@@ -84,7 +87,7 @@ export const publicEventData = {
     ...orderSeen,
   }),
   PaymentProviderOpened: paymentSchemas.PaymentProviderOpened,
-  PaymentAuthorized: approved,
+  PaymentAuthorized: z.object({ ...approved.shape, authorizationExpiresAt }),
   PaymentCaptured: z.object({
     ...approved.shape,
     releasedAmount: paymentSchemas.PaymentCaptured.shape.releasedAmount,
@@ -153,6 +156,7 @@ export const publicState = z.object({
       }),
     )
     .optional(),
+  authorizationExpiresAt,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });

@@ -171,6 +171,11 @@ export const PaymentResponse = z
       .describe(
         'An addition: what the cardholder disputed. While one is OPEN nothing is refunded.',
       ),
+    authorizationExpiresAt: time()
+      .optional()
+      .describe(
+        'An addition: when the authorization ends, while it is AUTHORIZED and where the provider tells it.',
+      ),
     source: Source.optional(),
   })
   .meta({ id: 'PaymentResponse' });

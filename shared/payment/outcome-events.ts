@@ -16,7 +16,11 @@ export const outcomeEvents = (
 const approved = (
   state: PaymentState,
   operation: Operation,
-  { providerReference, resolution }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
+  {
+    providerReference,
+    authorizationExpiresAt,
+    resolution,
+  }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent[] => {
   const data: EventData<'PaymentAuthorized'> = {
     operationId: operation.operationId,
@@ -32,7 +36,12 @@ const approved = (
             { type: 'PaymentAuthorized', data },
             { type: 'PaymentCaptured', data },
           ]
-        : [{ type: 'PaymentAuthorized', data }];
+        : [
+            {
+              type: 'PaymentAuthorized',
+              data: { ...data, ...(authorizationExpiresAt && { authorizationExpiresAt }) },
+            },
+          ];
     case 'capture': {
       const releasedAmount = state.authorizedAmount - operation.amountMinor;
       const released = releasedAmount > 0 ? { releasedAmount } : {};

@@ -27,8 +27,13 @@ export type LaterResult =
       status: 'OPEN' | 'WON' | 'LOST';
     };
 
+/** `authorizationExpiresAt`: of an authorization; UTC, with milliseconds (gaps §24). */
 export type FinalOutcomeDetails =
-  | { outcome: 'APPROVED'; providerReference?: string | undefined }
+  | {
+      outcome: 'APPROVED';
+      providerReference?: string | undefined;
+      authorizationExpiresAt?: string | undefined;
+    }
   | ({ outcome: 'DECLINED' } & FailureData)
   | { outcome: 'NOT_SENT' }
   | { outcome: 'FENCED' };

@@ -17,6 +17,8 @@ import {
 const optionalText = z.string().max(255).optional();
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
+const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 /** The failure codes a merchant can meet (gaps §12). */
 export const FAILURE_CODES = [
   'CARD_DECLINED',
@@ -193,7 +195,11 @@ export const paymentSchemas = {
    * before the provider is told to move money, so an operation without this event never moved any.
    */
   PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
-  PaymentAuthorized: z.strictObject(approval),
+  /** `authorizationExpiresAt` where the provider tells it; UTC, with milliseconds. */
+  PaymentAuthorized: z.strictObject({
+    ...approval,
+    authorizationExpiresAt: z.string().regex(UTC_TIME).optional(),
+  }),
   /** `releasedAmount` is what a partial capture gave back. */
   PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
   /** `amount` is the authorized amount. */

@@ -56,6 +56,8 @@ export type PaymentResponse = {
   updatedAt: string;
   transactions: Transaction[];
   disputes?: Dispute[];
+  /** While it is AUTHORIZED, where the provider tells it. */
+  authorizationExpiresAt?: string;
   source?: PaymentDetails['source'];
 };
 

@@ -33,7 +33,7 @@ import {
 } from './transitions.ts';
 
 /** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
-export const READ_MODEL_VERSION = 5;
+export const READ_MODEL_VERSION = 6;
 
 const created = (
   data: EventData<'PaymentCreated'>,
@@ -97,8 +97,14 @@ const changes = (
     return { refundedAmount, status: statusAfterRefund(refundedAmount, capturedAmount) };
   };
   switch (event.type) {
-    case 'PaymentAuthorized':
-      return { authorizedAmount: event.data.amount, ...(captureNow ? {} : adding('AUTH')) };
+    case 'PaymentAuthorized': {
+      const { amount, authorizationExpiresAt } = event.data;
+      return {
+        authorizedAmount: amount,
+        ...(captureNow ? {} : adding('AUTH')),
+        ...(authorizationExpiresAt && { authorizationExpiresAt }),
+      };
+    }
     case 'PaymentCaptured':
       return { capturedAmount: event.data.amount, ...adding(captureNow ? 'SALE' : 'CAPTURE') };
     case 'PaymentVoided':
@@ -173,9 +179,14 @@ const disputesAfter = (
   return disputes.map((one) => (one.id === id ? { ...one, status } : one));
 };
 
-/** Disputes stand before the source, whenever they come. */
-const withSourceLast = ({ source, ...response }: PaymentResponse): PaymentResponse => ({
+/** What comes later stands before the source; only an AUTHORIZED payment can expire. */
+const inOrder = ({
+  source,
+  authorizationExpiresAt,
+  ...response
+}: PaymentResponse): PaymentResponse => ({
   ...response,
+  ...(response.status === 'AUTHORIZED' && authorizationExpiresAt && { authorizationExpiresAt }),
   ...(source === undefined ? {} : { source }),
 });
 
@@ -254,7 +265,7 @@ export const project = (
   }
   const status = TRANSITIONS[event.type].to ?? before.status;
   const changed = { ...before, status, ...changes(readModel, event, time), updatedAt: time };
-  const response = event.type === 'PaymentDisputed' ? withSourceLast(changed) : changed;
+  const response = inOrder(changed);
   response.refundableAmount = refundableAmount(response, unresolved);
   return { merchantId, revision, unresolved, response };
 };

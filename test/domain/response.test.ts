@@ -13,6 +13,7 @@ import type {
 } from '../../shared/payment/payment-response.ts';
 import { bodyOf, failureBodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
 import {
+  authorizationExpired,
   authorized,
   captureDeclined,
   captured,
@@ -287,6 +288,32 @@ test.each(['NOT_SENT', 'FENCED'] as const)(
     ]);
   },
 );
+
+describe('gaps §24: when an authorization ends', () => {
+  const authorizationExpiresAt = '2026-01-08T00:00:00.000Z';
+  const withExpiry = [created(), authorized({ authorizationExpiresAt })];
+  const left = 'authorizationExpiresAt';
+
+  test.each<[string, PaymentEvent[]]>([
+    ['AUTHORIZED', withExpiry],
+    ['AUTHORIZED, while a capture is unresolved', [...withExpiry, captureRequested()]],
+    ['AUTHORIZED, after a void was declined', [...withExpiry, voidRequested(), voidDeclined()]],
+  ])('%s shows it, before the source', (_title, events) => {
+    expect(readModelOf(events).response).toMatchObject({ authorizationExpiresAt });
+    const source = { storeId: 's1' };
+    const withSource = [created({ details: { source } }), ...events.slice(1)];
+    expect(Object.keys(readModelOf(withSource).response).slice(-2)).toEqual([left, 'source']);
+  });
+
+  test.each<[string, PaymentEvent[]]>([
+    ['AUTHORIZED by a provider that does not tell it', asAuthorized],
+    ['CAPTURED', [...withExpiry, captureRequested(), captured({ operationId: FIRST })]],
+    ['VOIDED', [...withExpiry, voidRequested(), voided()]],
+    ['VOIDED, because it ran out', [...withExpiry, authorizationExpired()]],
+  ])('%s does not', (_title, events) => {
+    expect(readModelOf(events).response).not.toHaveProperty(left);
+  });
+});
 
 describe('gaps §2: transaction ids', () => {
   test('are the prefix and the 26 characters of the operation', () => {

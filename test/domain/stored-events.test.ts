@@ -49,6 +49,7 @@ const forms: Form[] = [
   { type: 'LogSealed', version: 1, variant: '.with-next-due' },
   { type: 'PaymentFailed', version: 1, variant: '.with-advice' },
   { type: 'PaymentCreated', version: 1, variant: '.with-metadata' },
+  { type: 'PaymentAuthorized', version: 1, variant: '.with-expiry' },
   { type: 'PaymentCreated', version: 1, variant: '.with-provider' },
   { type: 'PaymentCaptureRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },

@@ -61,4 +61,16 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A create takes metadata (gaps §22).',
   },
+  {
+    names: /^docs\/openapi(-audit)?\.json$/,
+    from: /,\n( *)"authorizationExpiresAt": (?:"[^"]*"|\{\n(?:\1 .*\n)*\1\})|,\n *\{\n *"path": "authorizationExpiresAt",\n.*\n *\}/g,
+    to: '',
+    reason: 'An authorized payment says when its authorization ends (gaps §24).',
+  },
+  {
+    names: /^docs\/openapi-audit\.json$/,
+    from: /,\n( *)"(?:advice|networkDeclineCode|networkAdviceCode)": \{\n(?:\1 .*\n)*\1\}/g,
+    to: '',
+    reason: 'A comparison with the provider shows its advice too (gaps §23).',
+  },
 ];

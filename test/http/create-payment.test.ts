@@ -62,6 +62,7 @@ describe('interface, create: 200', () => {
           createdAt: TIME,
         },
       ],
+      authorizationExpiresAt: TIME,
     });
     expectResponseHeaders(response);
     expect(response.headers).toMatchObject({ etag: '"1"' });

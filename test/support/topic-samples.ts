@@ -165,7 +165,11 @@ const laterLives: PaymentEvent[][] = [
     created({ paymentId: 'pay_8' }),
     failed({ advice: 'USE_ANOTHER_CARD', networkDeclineCode: '05', networkAdviceCode: '03' }),
   ],
-  [created({ paymentId: 'pay_9', details: { metadata: { order: '7', empty: '' } } }), authorized()],
+  [created({ paymentId: 'pay_9', details: { metadata: { order: '7', empty: '' } } })],
+  [
+    created({ paymentId: 'pay_10' }),
+    authorized({ authorizationExpiresAt: '2026-01-08T00:00:00.000Z' }),
+  ],
 ];
 
 const seal: SealEvent = {

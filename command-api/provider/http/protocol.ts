@@ -36,6 +36,9 @@ export const operationBody = z.discriminatedUnion('kind', [
 /** No outcome is doubted for its sake. */
 const optionalNetworkCode = networkCode.optional().catch(undefined);
 
+/** An offset can lead to a year of five digits, and to a longer text. */
+const UTC_LENGTH = 24;
+
 const outcome = {
   operationId: operationIdShape,
   outcome: z.enum(['APPROVED', 'DECLINED']),
@@ -46,6 +49,12 @@ const outcome = {
   advice: z.enum(ADVICES).optional().catch(undefined),
   networkDeclineCode: optionalNetworkCode,
   networkAdviceCode: optionalNetworkCode,
+  authorizationExpiresAt: z.iso
+    .datetime({ offset: true })
+    .transform((time) => new Date(time).toISOString())
+    .refine((time) => time.length === UTC_LENGTH)
+    .optional()
+    .catch(undefined),
   providerReference: z.string(),
 };
 

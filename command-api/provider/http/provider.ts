@@ -174,7 +174,8 @@ const readOutcome = (
   if (!isAboutIt) return unknown(MISMATCH);
   if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, number);
   const providerReference = cleanCode(read.data.providerReference, number);
-  return { outcome: 'APPROVED', providerReference };
+  const { authorizationExpiresAt } = read.data;
+  return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
 };
 
 const isFenced = (body: unknown, question: Sent): boolean => {

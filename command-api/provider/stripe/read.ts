@@ -116,6 +116,15 @@ const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading 
   return isReleasedLater ? approved : IMPOSSIBLE;
 };
 
+const expiryOf = ({ latest_charge: charge }: PaymentIntent) => {
+  const details = typeof charge === 'string' ? undefined : charge?.payment_method_details;
+  return (
+    details && {
+      authorizationExpiresAt: new Date(details.card.capture_before * 1000).toISOString(),
+    }
+  );
+};
+
 export const readCreate = (intent: PaymentIntent, question: OperationQuestion): Reading => {
   const isOurs =
     intent.metadata?.operationId === question.operationId &&
@@ -127,7 +136,7 @@ export const readCreate = (intent: PaymentIntent, question: OperationQuestion): 
     case 'succeeded':
       return approved;
     case 'requires_capture':
-      return question.kind === 'AUTHORIZE' ? approved : mismatch;
+      return question.kind === 'AUTHORIZE' ? { ...approved, ...expiryOf(intent) } : mismatch;
     case 'canceled':
       return readCanceledCreate(intent, approved);
     case 'requires_payment_method':

@@ -2,6 +2,9 @@
 import { z } from 'zod';
 import { networkCode } from '../../../shared/payment/payment-events.ts';
 
+/** The last second of the year 9999. */
+const SECONDS_MAX = 253_402_300_799;
+
 const id = (prefix: string) => z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_]{1,60}$`));
 const metadata = z.record(z.string(), z.string()).nullish();
 const amount = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -34,7 +37,17 @@ export const paymentIntent = z.object({
   last_payment_error: z.object(declineCodes).nullish(),
   /** Its id alone where it was not expanded. */
   latest_charge: z
-    .union([z.string(), z.object({ status: z.string(), disputed: z.boolean().nullish() })])
+    .union([
+      z.string(),
+      z.object({
+        status: z.string(),
+        disputed: z.boolean().nullish(),
+        payment_method_details: z
+          .object({ card: z.object({ capture_before: z.int().min(0).max(SECONDS_MAX) }) })
+          .optional()
+          .catch(undefined),
+      }),
+    ])
     .nullish(),
   metadata,
 });

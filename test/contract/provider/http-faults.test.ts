@@ -354,6 +354,21 @@ describe("provider.md: of an answer's text only the codes go on, cleaned", () =>
     },
   );
 
+  test.each([
+    ['2026-01-08T00:00:00.5+01:00', '2026-01-07T23:00:00.500Z'],
+    ['2026-01-08', undefined],
+    ['9999-12-31T23:59:59-05:00', undefined],
+    [1_767_830_400, undefined],
+  ])('gaps §24: an end of the authorization %j is read as %j', async (sent, read) => {
+    const client = await answering(200, { ...outcome, authorizationExpiresAt: sent });
+    const { providerReference } = outcome;
+    expect(await client.execute(operation)).toEqual({
+      outcome: 'APPROVED',
+      providerReference,
+      authorizationExpiresAt: read,
+    });
+  });
+
   test('a reference that holds a card number is dropped', async () => {
     const client = await answering(200, { ...outcome, providerReference: APPROVED_CARD });
     expect(await client.execute(operation)).toEqual({ outcome: 'APPROVED' });

@@ -134,6 +134,20 @@ describe('a create', () => {
     expect(await provider.fence(questionOf(operation, reference))).toEqual(declined);
   });
 
+  test('gaps §24: the end of an authorization is that of capture_before, at once and when asked later', async () => {
+    const operation = authorize();
+    let reference = '';
+    const outcome = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    const { created } = double.books.intents.get(reference) ?? { created: 0 };
+    const authorizationExpiresAt = new Date((created + 7 * 86_400) * 1000).toISOString();
+    expect(outcome).toMatchObject({ outcome: 'APPROVED', authorizationExpiresAt });
+    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(outcome);
+    const sale = await provider.execute(authorize(undefined, { kind: 'SALE' }), keepIt);
+    expect(sale).not.toHaveProperty('authorizationExpiresAt');
+  });
+
   test('gaps §22: Stripe keeps the metadata and the reference, and none in place of our own', async () => {
     const metadata = { order: '7', empty: '', paymentId: 'x', captureOperationId: 'x' };
     const operation = authorize(undefined, { merchantReference: 'order-7', metadata });

@@ -26,7 +26,12 @@ export type Intent = {
   status: string;
   cancellation_reason: string | null;
   last_payment_error: StripeDecline | null;
-  latest_charge: { object: 'charge'; status: string; disputed?: boolean } | null;
+  latest_charge: {
+    object: 'charge';
+    status: string;
+    disputed?: boolean;
+    payment_method_details?: { card: { capture_before?: number } };
+  } | null;
   metadata: Record<string, string>;
   card?: CardBehaviour;
 };
@@ -64,6 +69,9 @@ const invalid = (code: string | undefined, message = 'invalid request'): Reply =
   errorReply(400, { type: 'invalid_request_error', ...(code && { code }), message });
 const missing = (): Reply =>
   errorReply(404, { type: 'invalid_request_error', code: 'resource_missing', message: 'missing' });
+
+/** Stripe's seven days of an online card payment. */
+const CAPTURE_SECONDS = 7 * 86_400;
 
 const newId = (prefix: string): string => `${prefix}_${randomBytes(12).toString('hex')}`;
 
@@ -203,6 +211,10 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       intent.last_payment_error = null;
       intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
       const isManual = intent.capture_method === 'manual';
+      if (isManual)
+        intent.latest_charge.payment_method_details = {
+          card: { capture_before: intent.created + CAPTURE_SECONDS },
+        };
       intent.status = isManual ? 'requires_capture' : 'succeeded';
       intent.amount_received = isManual ? 0 : intent.amount;
       return shown(intent);
