@@ -79,6 +79,8 @@ export const createPayment = (
     kind: captureNow ? 'SALE' : 'AUTHORIZE',
     card: new CardSecret(card),
     descriptor: details.descriptor,
+    merchantReference: details.merchantReference,
+    metadata: details.metadata,
   };
   const attempt: Attempt = { sender, command, shown, call, budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);

@@ -6,13 +6,15 @@ import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { takeFileLock } from '../shared/runtime/file-lock.ts';
 import { ensurePrivateFile, makeDataDir } from '../shared/runtime/private-files.ts';
 import { type Durability, openLedgerFile, versionOf } from '../shared/runtime/sqlite.ts';
-import { type Authorization, decideCard, decideFollowUp } from './rules.ts';
+import { AUTHORIZATION_MS_MAX, type Authorization, decideCard, decideFollowUp } from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
 export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
   /** From 1, in the order in which operations were carried out. */
   sequence: number;
   failureCode?: FailureCode;
+  /** Not in a list. */
+  authorizationExpiresAt?: string;
 };
 
 type Ordered = Pick<SimulatedEntry, 'operationId' | 'kind' | 'paymentId' | 'amount' | 'currency'>;
@@ -34,14 +36,14 @@ export type Ledger = {
   close(): void;
 };
 
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 const SCHEMA = `
   CREATE TABLE operations (
     operation_id TEXT PRIMARY KEY,
     sequence INTEGER, -- null for a fence
     outcome TEXT NOT NULL CHECK (outcome IN ('APPROVED', 'DECLINED', 'FENCED')),
     kind TEXT, payment_id TEXT, authorization_id TEXT, amount INTEGER, currency TEXT,
-    failure_code TEXT, provider_failure_code TEXT, behaviour TEXT,
+    failure_code TEXT, provider_failure_code TEXT, behaviour TEXT, expires_at TEXT,
     CHECK ((sequence IS NULL) = (outcome = 'FENCED'))
   ) STRICT, WITHOUT ROWID;
   CREATE UNIQUE INDEX operations_by_sequence ON operations (sequence) WHERE sequence IS NOT NULL;
@@ -49,10 +51,13 @@ const SCHEMA = `
     WHERE authorization_id IS NOT NULL;
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
+/** Authorizations of version 1 do not tell when they end. */
+const FROM_VERSION_1 = `ALTER TABLE operations ADD COLUMN expires_at TEXT;
+  PRAGMA user_version = ${SCHEMA_VERSION};`;
 
 const COLUMNS = `sequence, operation_id AS operationId, kind, payment_id AS paymentId, outcome,
   amount, currency, failure_code AS failureCode, provider_failure_code AS providerFailureCode`;
-const FIND = `SELECT ${COLUMNS} FROM operations WHERE operation_id = ?`;
+const FIND = `SELECT ${COLUMNS}, expires_at AS authorizationExpiresAt FROM operations WHERE operation_id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?`;
 const END = `SELECT * FROM (SELECT ${COLUMNS} FROM operations WHERE sequence > ?
   AND (kind IN ('AUTHORIZE', 'SALE') OR authorization_id IS NOT NULL)
@@ -60,8 +65,10 @@ const END = `SELECT * FROM (SELECT ${COLUMNS} FROM operations WHERE sequence > ?
 const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
 const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
   ON CONFLICT (operation_id) DO NOTHING`;
-const INSERT = `INSERT INTO operations VALUES (:operationId, :sequence, :outcome, :kind, :paymentId,
-  :authorizationId, :amount, :currency, :failureCode, :providerFailureCode, :behaviour)
+const INSERT = `INSERT INTO operations (operation_id, sequence, outcome, kind, payment_id,
+  authorization_id, amount, currency, failure_code, provider_failure_code, behaviour, expires_at)
+  VALUES (:operationId, :sequence, :outcome, :kind, :paymentId, :authorizationId, :amount, :currency,
+  :failureCode, :providerFailureCode, :behaviour, :authorizationExpiresAt)
   ON CONFLICT (operation_id) DO NOTHING`;
 const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, currency, behaviour,
   (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
@@ -72,13 +79,23 @@ const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, cu
     AND kind = 'REFUND') AS refunded
   FROM operations WHERE operation_id = ?1`;
 
-type Codes = { failureCode: FailureCode | null; providerFailureCode: string | null };
+type Codes = {
+  failureCode: FailureCode | null;
+  providerFailureCode: string | null;
+  authorizationExpiresAt?: string | null;
+};
 /** Of an operation carried out; a fence has an id and an outcome alone. */
 type CarriedOut = Omit<SimulatedEntry, keyof Codes | 'providerReference'> & Codes;
 type Row = CarriedOut | { outcome: 'FENCED' };
 
-const entryOf = ({ failureCode, providerFailureCode, ...row }: CarriedOut): SimulatedEntry => ({
+const entryOf = ({
+  failureCode,
+  providerFailureCode,
+  authorizationExpiresAt,
+  ...row
+}: CarriedOut): SimulatedEntry => ({
   ...row,
+  ...(authorizationExpiresAt && { authorizationExpiresAt }),
   ...(failureCode !== null && { failureCode }),
   ...(providerFailureCode !== null && { providerFailureCode }),
   providerReference: `sim_${row.sequence}`,
@@ -103,6 +120,7 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
   try {
     const version = versionOf(db);
     if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
+    else if (version === 1) db.exec(`BEGIN IMMEDIATE; ${FROM_VERSION_1} COMMIT`);
     else if (version !== SCHEMA_VERSION) throw new Error(`ledger of schema version ${version}`);
     return db;
   } catch (error) {
@@ -126,6 +144,10 @@ export const readLedger = (file: string): Pick<Ledger, 'list' | 'close'> => {
   return { list: listIn(db), close: () => db.close() };
 };
 
+const expiryFromNow = () => ({
+  authorizationExpiresAt: new Date(Date.now() + AUTHORIZATION_MS_MAX).toISOString(),
+});
+
 const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
   const find = db.prepare(FIND);
   const end = db.prepare(END);
@@ -147,12 +169,12 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
   const authorizationOf = (operationId: string) =>
     authorization.get(operationId) as Authorization | undefined;
   const insertEntry = (
-    entry: Ordered & ReturnType<typeof decideCard>,
+    entry: Ordered & ReturnType<typeof decideCard> & { authorizationExpiresAt?: string },
     authorizationId: string | null,
     behaviour?: CardBehaviour,
   ): Recorded => {
     const row = { sequence: lastSequence + 1, ...entry };
-    const none = { failureCode: null, providerFailureCode: null };
+    const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
     const values = { ...none, ...row, authorizationId, behaviour: remembered(behaviour) };
     if (insert.run(values).changes === 0) return mustRead(entry.operationId);
     lastSequence = row.sequence;
@@ -165,7 +187,8 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
       'card' in operation
         ? decideCard(operation)
         : decideFollowUp(operation, authorizationOf(operation.authorizationId));
-    const entry = { operationId, kind, paymentId, amount, currency, ...decided };
+    const expiry = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED' && expiryFromNow();
+    const entry = { operationId, kind, paymentId, amount, currency, ...decided, ...expiry };
     return insertEntry(entry, authorizationId, behaviour);
   };
 

@@ -32,6 +32,27 @@ export type Authorization = {
   refunded: number | null;
 };
 
+/** As Visa and Mastercard number them; the other declines are the provider's own. */
+const NETWORK_CODES: Partial<Record<FailureCode, { decline: string; advice?: string }>> = {
+  CARD_DECLINED: { decline: '05' },
+  INSUFFICIENT_FUNDS: { decline: '51', advice: '02' },
+  LOST_CARD: { decline: '41', advice: '03' },
+  STOLEN_CARD: { decline: '43', advice: '03' },
+  EXPIRED_CARD: { decline: '54', advice: '01' },
+  INCORRECT_CVV: { decline: 'N7' },
+};
+
+export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | undefined }) => {
+  const codes = failureCode && NETWORK_CODES[failureCode];
+  return {
+    ...(codes && { networkDeclineCode: codes.decline }),
+    ...(codes?.advice && { networkAdviceCode: codes.advice }),
+  };
+};
+
+/** As long as card schemes keep an authorization. */
+export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
+
 const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
 
 const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => {

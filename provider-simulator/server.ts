@@ -13,6 +13,7 @@ import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import type { SimulatedEntry } from './ledger.ts';
+import { networkCodesOf } from './rules.ts';
 import type { Known, Simulation } from './simulator.ts';
 
 /** How long a call without a response is held open, unless the client closes it first. */
@@ -29,7 +30,7 @@ const page = z.object({
 
 const outcomeOf = (entry: SimulatedEntry) => {
   const { sequence: _sequence, kind: _kind, paymentId: _paymentId, ...outcome } = entry;
-  return outcome;
+  return { ...outcome, ...networkCodesOf(entry) };
 };
 
 const operationFrom = (operationId: string, body: z.infer<typeof operationBody>): OperationOrder =>

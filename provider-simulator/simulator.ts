@@ -18,7 +18,14 @@ import type { LaterResult } from '../shared/payment/outcome.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Durability } from '../shared/runtime/sqlite.ts';
 import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
-import { behaviourOf, cardOfToken, isLaterBehaviour, laterResultsOf } from './rules.ts';
+import {
+  AUTHORIZATION_MS_MAX,
+  behaviourOf,
+  cardOfToken,
+  isLaterBehaviour,
+  laterResultsOf,
+  networkCodesOf,
+} from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 
 /** NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything. */
@@ -108,12 +115,14 @@ const responseFrom = (
 ): Approved | Declined | Unknown => {
   if (entry.amount !== question.amount || entry.currency !== question.currency)
     return unknown(MISMATCH);
+  const { authorizationExpiresAt, providerReference } = entry;
   if (entry.outcome === 'APPROVED')
-    return { outcome: 'APPROVED', providerReference: entry.providerReference };
+    return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
   return {
     outcome: 'DECLINED',
     failureCode: entry.failureCode ?? 'UNKNOWN_DECLINE',
     providerFailureCode: entry.providerFailureCode,
+    ...networkCodesOf(entry),
   };
 };
 
@@ -146,8 +155,6 @@ const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: (
     );
   });
 
-/** As long as card schemes keep an authorization. */
-const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 /** After an operation, or after a dispute was told of. */
 const NOTICE_MS = 200;
 

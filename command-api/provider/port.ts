@@ -13,6 +13,8 @@ export type CallDetails =
       /** Number and CVV, or the token, live in memory for this one call. */
       card: CardSecret;
       descriptor?: string | undefined;
+      merchantReference?: string | undefined;
+      metadata?: Record<string, string> | undefined;
     }
   | ({ kind: 'CAPTURE' | 'VOID' | 'REFUND' } & Authorization);
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { asNumber, parameterText } from '../../shared/http/fields.ts';
-import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
+import { ADVICES, FAILURE_CODES, networkCode } from '../../shared/payment/payment-events.ts';
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
 const side = z.record(z.string(), z.unknown());
@@ -84,6 +84,10 @@ const found = z.object({
   providerReference: z.string().optional(),
   failureCode: z.enum(FAILURE_CODES).optional(),
   providerFailureCode: z.string().optional(),
+  advice: z.enum(ADVICES).optional(),
+  networkDeclineCode: networkCode.optional(),
+  networkAdviceCode: networkCode.optional(),
+  authorizationExpiresAt: z.string().optional(),
   reason: z.string().optional(),
 });
 

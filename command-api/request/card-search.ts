@@ -41,8 +41,8 @@ const spelledNumbers = (text: string, own: string | undefined): string[] => {
   return [...numbers];
 };
 
-/** A value under such a key is a number given as one, not a text that holds it. */
-const SPELLED_FIELD = /(?:^|\.)(?:number|cvv)$/;
+/** A value under such a key is a number given as one, not a text that holds it; metadata is kept. */
+const SPELLED_FIELD = /^(?!metadata\.)(?:.*\.)?(?:number|cvv)$/;
 
 type Found = {
   holders: ReadonlySet<string>;

@@ -49,7 +49,7 @@ const entriesOf = (
   knownKeys: ReadonlySet<string>,
 ): Place[] =>
   Object.entries(object).map(([key, value]) =>
-    path !== undefined && knownKeys.has(key)
+    path !== undefined && (knownKeys.has(key) || path === 'metadata')
       ? { value, path: path === '' ? key : `${path}.${key}` }
       : { value, path: undefined, unknownKey: key },
   );

@@ -19,6 +19,7 @@ import {
   Address,
   Billing,
   Consumer,
+  Metadata,
   ProductItem,
   Shipping,
   Source,
@@ -40,6 +41,7 @@ import {
   requestedAmount,
   withoutNulls,
 } from './json.ts';
+import { metadataFaults, metadataKept } from './metadata.ts';
 
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
@@ -94,7 +96,10 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
 });
 
 /** For the API documents; a request is read by the one of the two below that fits it. */
-export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
+export const PaymentRequest = object({
+  ...requestWith(PaymentMethod),
+  metadata: Metadata.optional(),
+}).meta({ id: 'PaymentRequest' });
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));
 
@@ -221,7 +226,8 @@ const parseBody = (
   const isByToken = given !== undefined && isGiven(given, 'token');
   if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
   const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
-  if (!read.success) return invalid(...detailsOf(read.error.issues));
+  const faults = [...detailsOf(read.error?.issues ?? []), ...metadataFaults(body.metadata)];
+  if (!read.success || faults.length > 0) return invalid(...faults.slice(0, DETAILS_MAX));
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
   // By a token there is no number to search for, but those that the body spells as one.
@@ -234,7 +240,7 @@ const parseBody = (
     currency,
     captureNow,
     card: 'token' in card ? tokenOf(card) : cardOf(card),
-    details: detailsKept(rest),
+    details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
   };
   return { ok: true, holdsOtherCard, request };
 };

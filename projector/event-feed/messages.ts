@@ -6,6 +6,7 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import {
+  adviceOf,
   intentsWithoutOutcome,
   type PaymentReadModel,
 } from '../../shared/payment/payment-response.ts';
@@ -83,13 +84,18 @@ const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
   return { ...object, ...Object.fromEntries(texts) };
 };
 
-type OrderTexts = Texts & { productItems?: Texts[] | undefined; source?: Texts | undefined };
+type OrderTexts = Texts & {
+  productItems?: Texts[] | undefined;
+  source?: Texts | undefined;
+  metadata?: Texts | undefined;
+};
 
 /** A merchant may have typed a card number in place of an order number. */
 const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
   ...masked(data, ['merchantReference']),
   ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
   ...(data.source && { source: masked(data.source, ['storeId', 'externalMerchantId']) }),
+  ...(data.metadata && { metadata: masked(data.metadata, Object.keys(data.metadata)) }),
 });
 
 const message = (
@@ -118,11 +124,12 @@ export const eventMessage = (
   });
   // The schema lets through what it lists of the order, and no name or address.
   const order = 'details' in data ? data.details : {};
+  const failure = 'failureCode' in data ? { advice: adviceOf(data) } : {};
   return message(
     'events',
     partition,
     attributes,
-    publicEventData[type].parse({ ...order, ...data }),
+    publicEventData[type].parse({ ...order, ...data, ...failure }),
   );
 };
 

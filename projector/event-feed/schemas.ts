@@ -51,15 +51,26 @@ const orderSeen = {
       externalMerchantId: details.source.unwrap().shape.externalMerchantId,
     })
     .optional(),
+  metadata: details.metadata.describe("The merchant's own names and values"),
+};
+
+const failureSeen = {
+  failureCode: decline.failureCode,
+  providerFailureCode: decline.providerFailureCode,
+  advice: decline.advice.describe('What to do about it; left out by an earlier version'),
+  networkDeclineCode: decline.networkDeclineCode.describe("The card network's code"),
+  networkAdviceCode: decline.networkAdviceCode.describe("The card network's code of what to do"),
 };
 
 const declined = z.object({
   ...operation,
-  failureCode: decline.failureCode,
-  providerFailureCode: decline.providerFailureCode,
+  ...failureSeen,
   outcome: decline.outcome.describe('NOT_SENT and FENCED: proven never carried out'),
 });
 const approved = z.object({ ...operation, providerReference: approval.providerReference });
+const authorizationExpiresAt = approval.authorizationExpiresAt.describe(
+  'When the authorization ends, where the provider tells it',
+);
 const requested = z.object(operation);
 const noted = z.object({
   ...operation,
@@ -76,7 +87,7 @@ export const publicEventData = {
     ...orderSeen,
   }),
   PaymentProviderOpened: paymentSchemas.PaymentProviderOpened,
-  PaymentAuthorized: approved,
+  PaymentAuthorized: z.object({ ...approved.shape, authorizationExpiresAt }),
   PaymentCaptured: z.object({
     ...approved.shape,
     releasedAmount: paymentSchemas.PaymentCaptured.shape.releasedAmount,
@@ -93,7 +104,7 @@ export const publicEventData = {
   PaymentAuthorizationExpired: requested,
   PaymentCaptureObserved: paymentSchemas.PaymentCaptureObserved,
   PaymentVoidObserved: paymentSchemas.PaymentVoidObserved,
-  PaymentRefundFailed: paymentSchemas.PaymentRefundFailed,
+  PaymentRefundFailed: z.object({ ...operation, ...failureSeen }),
   PaymentRefundObserved: paymentSchemas.PaymentRefundObserved,
   PaymentDisputed: paymentSchemas.PaymentDisputed,
   PaymentDisputeClosed: paymentSchemas.PaymentDisputeClosed,
@@ -131,12 +142,7 @@ export const publicState = z.object({
         type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
         amount: minorUnits,
         result: z.enum(['SUCCEEDED', 'FAILED']),
-        failure: z
-          .object({
-            failureCode: decline.failureCode,
-            providerFailureCode: decline.providerFailureCode,
-          })
-          .optional(),
+        failure: z.object(failureSeen).optional(),
         createdAt: z.iso.datetime(),
       }),
     )
@@ -152,6 +158,7 @@ export const publicState = z.object({
       }),
     )
     .optional(),
+  authorizationExpiresAt,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });

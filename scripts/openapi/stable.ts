@@ -9,6 +9,9 @@ const SIGNATURE = '(?<="(?:publicKey|value)":")[\\w-]{43,86}(?=")';
 const KEY_ID = '(?<="(?:trustedKeyId|keyId)":")[0-9a-f]{16}(?=")';
 const EVERY_ID = new RegExp(`${KEYED_HASH}|${KEY_ID}|${SIGNATURE}|${WHOLE}`, 'g');
 const NO_HASH = '0'.repeat(64);
+/** By the clock of the simulator, so it is no time of the service's own. */
+const EXPIRY = /(?<="authorizationExpiresAt":")[^"]+/g;
+const EXPIRES_AT = '2026-01-08T12:00:00Z';
 const EVERY_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 /** A signing secret depends on the endpoint's id; this one is of the specification. */
 const EVERY_SIGNING_SECRET = /whsec_[A-Za-z0-9+/=]+/g;
@@ -50,6 +53,7 @@ export const stabilizer = (isForMerchants: boolean): ((body: unknown) => unknown
   return (body) => {
     const text = JSON.stringify(body)
       .replace(EVERY_SIGNING_SECRET, SIGNING_SECRET)
+      .replace(EXPIRY, EXPIRES_AT)
       .replace(EVERY_ID, idOf);
     if (isForMerchants) return JSON.parse(text, timed);
     let seconds = 0;

@@ -28,7 +28,9 @@ const short = (text: z.ZodString) =>
 
 export const requiredText = () => short(z.string({ error: requiredOr(NOT_TEXT) }).min(1, REQUIRED));
 
-export const optionalText = () => short(z.string({ error: NOT_TEXT })).optional();
+export const shortText = () => short(z.string({ error: NOT_TEXT }));
+
+export const optionalText = () => shortText().optional();
 
 /** `format` names the pattern, as in `MM (01-12)`. */
 export const requiredPattern = (pattern: RegExp, format: string) =>
@@ -129,10 +131,7 @@ export const optionalCountry = () =>
     .optional();
 
 export const optionalDateTime = () =>
-  short(z.string({ error: NOT_TEXT }))
-    .refine(isDateTime, 'must be a date-time')
-    .meta({ format: 'date-time' })
-    .optional();
+  shortText().refine(isDateTime, 'must be a date-time').meta({ format: 'date-time' }).optional();
 
 /** A date-time with any offset, read in the form of stored ones: UTC with milliseconds. */
 export const moment = () =>

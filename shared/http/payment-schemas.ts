@@ -1,7 +1,7 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
-import { FAILURE_CODES } from '../payment/payment-events.ts';
+import { ADVICES, FAILURE_CODES, metadata, networkCode } from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
@@ -58,6 +58,12 @@ export const Source = object({
   externalMerchantId: optionalText(),
 }).meta({ id: 'Source' });
 
+export const Metadata = metadata.meta({
+  id: 'Metadata',
+  maxProperties: 20,
+  description: "An addition: the merchant's own names and values, without personal data.",
+});
+
 const text = () => z.string().max(255);
 const time = () => z.string().meta({ format: 'date-time' });
 const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
@@ -105,6 +111,11 @@ export const Failure = z
       .max(64)
       .optional()
       .describe("The provider's own code, as it came."),
+    advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
+    networkDeclineCode: networkCode.optional().describe("The card network's code, as it came."),
+    networkAdviceCode: networkCode
+      .optional()
+      .describe("The card network's code of what to do, as it came."),
   })
   .meta({ id: 'Failure' });
 
@@ -150,6 +161,7 @@ export const PaymentResponse = z
     consumer: Consumer.optional(),
     billing: Billing.optional(),
     shipping: Shipping.optional(),
+    metadata: Metadata.optional(),
     createdAt: time(),
     updatedAt: time(),
     transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
@@ -159,6 +171,11 @@ export const PaymentResponse = z
       .describe(
         'An addition: what the cardholder disputed. While one is OPEN nothing is refunded.',
       ),
+    authorizationExpiresAt: time()
+      .optional()
+      .describe(
+        'An addition: when the authorization ends, while it is AUTHORIZED and where the provider tells it.',
+      ),
     source: Source.optional(),
   })
   .meta({ id: 'PaymentResponse' });
@@ -167,6 +184,7 @@ export const PaymentFailureResponse = z
   .object({
     paymentId: paymentId(),
     merchantReference: text().optional(),
+    metadata: Metadata.optional(),
     amount: amount(1),
     currency: currency(),
     status: z.enum(['FAILED']),

@@ -5,7 +5,7 @@
  */
 import type { LaterCommand } from './commands.ts';
 import type { PaymentEvent } from './payment-events.ts';
-import { leftOfCapture } from './payment-response.ts';
+import { givenFailure, leftOfCapture } from './payment-response.ts';
 import {
   authorizationOf,
   type PaymentState,
@@ -74,12 +74,11 @@ const voidObserved = (
 
 const refundFailed = (
   state: PaymentState,
-  { operationId, failureCode, providerFailureCode }: Result<'REFUND_FAILED'>,
+  { operationId, ...failure }: Result<'REFUND_FAILED'>,
 ): PaymentEvent[] => {
   const amount = refundOf(state, operationId);
   if (amount === undefined) return [];
-  const code = providerFailureCode === undefined ? {} : { providerFailureCode };
-  const data = { operationId, amount, currency: state.currency, failureCode, ...code };
+  const data = { operationId, amount, currency: state.currency, ...givenFailure(failure) };
   return [{ type: 'PaymentRefundFailed', data }];
 };
 

@@ -1,6 +1,7 @@
 /** The events of an outcome: one, or two for an approved sale (gaps §6). */
 import type { RecordCommand } from './commands.ts';
 import type { EventData, PaymentEvent } from './payment-events.ts';
+import { givenFailure } from './payment-response.ts';
 import type { Operation, PaymentState } from './payment-state.ts';
 
 export const outcomeEvents = (
@@ -15,7 +16,11 @@ export const outcomeEvents = (
 const approved = (
   state: PaymentState,
   operation: Operation,
-  { providerReference, resolution }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
+  {
+    providerReference,
+    authorizationExpiresAt,
+    resolution,
+  }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent[] => {
   const data: EventData<'PaymentAuthorized'> = {
     operationId: operation.operationId,
@@ -31,7 +36,12 @@ const approved = (
             { type: 'PaymentAuthorized', data },
             { type: 'PaymentCaptured', data },
           ]
-        : [{ type: 'PaymentAuthorized', data }];
+        : [
+            {
+              type: 'PaymentAuthorized',
+              data: { ...data, ...(authorizationExpiresAt && { authorizationExpiresAt }) },
+            },
+          ];
     case 'capture': {
       const releasedAmount = state.authorizedAmount - operation.amountMinor;
       const released = releasedAmount > 0 ? { releasedAmount } : {};
@@ -57,16 +67,15 @@ const declined = (
   command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent => {
   const { resolution } = command;
-  const decline = command.outcome === 'DECLINED' ? command : undefined;
-  const code = decline?.providerFailureCode;
   return {
     type: DECLINED_EVENTS[kind],
     data: {
       operationId,
       amount: amountMinor,
       currency: state.currency,
-      failureCode: decline?.failureCode ?? 'PROVIDER_UNAVAILABLE',
-      ...(code === undefined ? {} : { providerFailureCode: code }),
+      ...givenFailure(
+        command.outcome === 'DECLINED' ? command : { failureCode: 'PROVIDER_UNAVAILABLE' },
+      ),
       outcome: command.outcome,
       ...(resolution === undefined ? {} : { resolution }),
     },

@@ -1,4 +1,4 @@
-import type { FailureCode } from './payment-events.ts';
+import type { FailureData } from './payment-events.ts';
 
 /**
  * APPROVED and DECLINED: the provider's decision. NOT_SENT: proven never to have reached the provider.
@@ -19,12 +19,7 @@ export type LaterResult =
   | { kind: 'CAPTURE_OBSERVED'; reference: string; amount: number }
   | { kind: 'VOID_OBSERVED'; reference: string }
   /** The id of one of our refunds. */
-  | {
-      kind: 'REFUND_FAILED';
-      operationId: string;
-      failureCode: FailureCode;
-      providerFailureCode?: string | undefined;
-    }
+  | ({ kind: 'REFUND_FAILED'; operationId: string } & FailureData)
   /** Made elsewhere, under no operation id of ours. */
   | { kind: 'REFUND_OBSERVED'; refundId: string; amount: number }
   | {
@@ -35,8 +30,13 @@ export type LaterResult =
       status: 'OPEN' | 'WON' | 'LOST';
     };
 
+/** `authorizationExpiresAt`: of an authorization; UTC, with milliseconds (gaps §24). */
 export type FinalOutcomeDetails =
-  | { outcome: 'APPROVED'; providerReference?: string | undefined }
-  | { outcome: 'DECLINED'; failureCode: FailureCode; providerFailureCode?: string | undefined }
+  | {
+      outcome: 'APPROVED';
+      providerReference?: string | undefined;
+      authorizationExpiresAt?: string | undefined;
+    }
+  | ({ outcome: 'DECLINED' } & FailureData)
   | { outcome: 'NOT_SENT' }
   | { outcome: 'FENCED' };

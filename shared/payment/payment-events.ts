@@ -17,6 +17,8 @@ import {
 const optionalText = z.string().max(255).optional();
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
+const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 /** The failure codes a merchant can meet (gaps §12). */
 export const FAILURE_CODES = [
   'CARD_DECLINED',
@@ -40,6 +42,29 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
+/** What a merchant can do about a decline (gaps §23). */
+export const ADVICES = [
+  'DO_NOT_RETRY',
+  'RETRY_LATER',
+  'CORRECT_DATA',
+  'AUTHENTICATE',
+  'USE_ANOTHER_CARD',
+] as const;
+
+/** A code of the card network, verbatim (gaps §23). */
+export const networkCode = z.string().regex(/^[A-Za-z0-9]{1,8}$/);
+
+const failure = {
+  failureCode: z.enum(FAILURE_CODES),
+  providerFailureCode: providerCode.optional(),
+  /** The provider's own; without it the failure code decides. */
+  advice: z.enum(ADVICES).optional(),
+  networkDeclineCode: networkCode.optional(),
+  networkAdviceCode: networkCode.optional(),
+};
+const failureData = z.strictObject(failure);
+export type FailureData = z.infer<typeof failureData>;
+
 const address = z.strictObject({
   street: optionalText,
   city: optionalText,
@@ -49,6 +74,11 @@ const address = z.strictObject({
 });
 
 const goodsType = z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']);
+
+/** `__proto__` is no name of an object's own. */
+export const METADATA_NAME = /^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/;
+/** The merchant's own names and values (gaps §22). */
+export const metadata = z.record(z.string().regex(METADATA_NAME), z.string().max(255));
 
 /** The parts of a create request that a payment keeps, apart from amount and card. */
 export const paymentDetails = z.strictObject({
@@ -99,6 +129,7 @@ export const paymentDetails = z.strictObject({
       externalMerchantId: optionalText,
     })
     .optional(),
+  metadata: metadata.optional(),
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
@@ -136,8 +167,7 @@ export type Resolution = z.infer<typeof resolution>;
 const ended = { ...operation, resolution: resolution.optional() };
 const decline = {
   ...ended,
-  failureCode: z.enum(FAILURE_CODES),
-  providerFailureCode: providerCode.optional(),
+  ...failure,
   /** NOT_SENT and FENCED: proven never carried out, so the idempotency key is free again (gaps §7, §8). */
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
@@ -165,7 +195,11 @@ export const paymentSchemas = {
    * before the provider is told to move money, so an operation without this event never moved any.
    */
   PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
-  PaymentAuthorized: z.strictObject(approval),
+  /** `authorizationExpiresAt` where the provider tells it; UTC, with milliseconds. */
+  PaymentAuthorized: z.strictObject({
+    ...approval,
+    authorizationExpiresAt: z.string().regex(UTC_TIME).optional(),
+  }),
   /** `releasedAmount` is what a partial capture gave back. */
   PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
   /** `amount` is the authorized amount. */
@@ -195,11 +229,7 @@ export const paymentSchemas = {
   /** Canceled elsewhere; `amount` is the authorized amount. */
   PaymentVoidObserved: z.strictObject({ ...operation, providerReference: providerCode }),
   /** A refund that was approved bounced: its `amount` is refundable again. */
-  PaymentRefundFailed: z.strictObject({
-    ...operation,
-    failureCode: z.enum(FAILURE_CODES),
-    providerFailureCode: providerCode.optional(),
-  }),
+  PaymentRefundFailed: z.strictObject({ ...operation, ...failure }),
   /** A refund was made elsewhere; the provider calls it `refundId`, the operation id is its own here. */
   PaymentRefundObserved: z.strictObject({ ...operation, refundId: providerCode }),
   /** `operationId` is the create's. */

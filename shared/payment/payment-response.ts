@@ -1,8 +1,11 @@
 /** The PaymentResponse of the interface, the read model around it, and how its amounts are computed. */
-import type { EventData, FailureCode, MaskedCard, PaymentDetails } from './payment-events.ts';
+import type { FailureCode, FailureData, MaskedCard, PaymentDetails } from './payment-events.ts';
 import type { Confirmation, PaymentStatus } from './transitions.ts';
 
-export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
+type Advice = NonNullable<FailureData['advice']>;
+
+/** Of a declined attempt (gaps §12, §23); the last two codes are the card network's. */
+export type Failure = FailureData & { advice: Advice };
 
 export type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 
@@ -48,17 +51,20 @@ export type PaymentResponse = {
   consumer?: PaymentDetails['consumer'];
   billing?: PaymentDetails['billing'];
   shipping?: PaymentDetails['shipping'];
+  metadata?: PaymentDetails['metadata'];
   createdAt: string;
   updatedAt: string;
   transactions: Transaction[];
   disputes?: Dispute[];
+  /** While it is AUTHORIZED, where the provider tells it. */
+  authorizationExpiresAt?: string;
   source?: PaymentDetails['source'];
 };
 
 /** The body of a 402 from create (interface, "Payment failure response"). */
 export type PaymentFailureResponse = Pick<
   PaymentResponse,
-  'paymentId' | 'merchantReference' | 'amount' | 'currency' | 'status'
+  'paymentId' | 'merchantReference' | 'metadata' | 'amount' | 'currency' | 'status'
 > & { failure: Failure };
 
 /** One payment in the read models: its response, and what the next event needs. */
@@ -97,14 +103,41 @@ export const transactionId = (type: TransactionType, operationId: string): strin
 export const isIdOf = (transactionId: string, operationId: string): boolean =>
   transactionId.endsWith(operationId.slice(-26));
 
-export const failureOf = (
-  data: Pick<EventData<'PaymentFailed'>, 'failureCode' | 'providerFailureCode'>,
-): Failure => ({
-  failureCode: data.failureCode,
-  ...(data.providerFailureCode === undefined
-    ? {}
-    : { providerFailureCode: data.providerFailureCode }),
-});
+/** Any other code is worth a later attempt. */
+const ADVICE: Partial<Record<FailureCode, Advice>> = {
+  INVALID_CARD_NUMBER: 'CORRECT_DATA',
+  INCORRECT_CVV: 'CORRECT_DATA',
+  EXPIRED_CARD: 'USE_ANOTHER_CARD',
+  CARD_NOT_SUPPORTED: 'USE_ANOTHER_CARD',
+  TRANSACTION_NOT_PERMITTED: 'USE_ANOTHER_CARD',
+  LOST_CARD: 'DO_NOT_RETRY',
+  STOLEN_CARD: 'DO_NOT_RETRY',
+  PICKUP_CARD: 'DO_NOT_RETRY',
+  SUSPECTED_FRAUD: 'DO_NOT_RETRY',
+  AUTHENTICATION_REQUIRED: 'AUTHENTICATE',
+};
+
+/** The provider's own advice, else that of the failure code: also for events stored without one. */
+export const adviceOf = ({ failureCode, advice }: FailureData): Advice =>
+  advice ?? ADVICE[failureCode] ?? 'RETRY_LATER';
+
+/** What is given of a failure, and nothing else. */
+export const givenFailure = (failure: FailureData): FailureData => {
+  const { failureCode, providerFailureCode, advice, networkDeclineCode, networkAdviceCode } =
+    failure;
+  return {
+    failureCode,
+    ...(providerFailureCode && { providerFailureCode }),
+    ...(advice && { advice }),
+    ...(networkDeclineCode && { networkDeclineCode }),
+    ...(networkAdviceCode && { networkAdviceCode }),
+  };
+};
+
+export const failureOf = (data: FailureData): Failure => {
+  const advice = adviceOf(data);
+  return { ...givenFailure({ ...data, advice }), advice };
+};
 
 /** Failed where `failure` is given. */
 export const attempt = (
@@ -159,13 +192,15 @@ const EVENT_BYTES = 1_000;
 const READ_MODEL_BYTES = 4_000;
 const TRANSACTION_BYTES = 400;
 const ITEM_BYTES = 1_200;
+const METADATA_BYTES = 600;
 
 /** About how many bytes a read model takes in a cache (ADR-0112). */
 export const bytesOfReadModel = ({ response, unresolved }: PaymentReadModel): number =>
   READ_MODEL_BYTES +
   (response.transactions.length + (response.disputes?.length ?? 0) + unresolved.length) *
     TRANSACTION_BYTES +
-  (response.productItems?.length ?? 0) * ITEM_BYTES;
+  (response.productItems?.length ?? 0) * ITEM_BYTES +
+  Object.keys(response.metadata ?? {}).length * METADATA_BYTES;
 
 /** About how many bytes a payment takes with all its events and its state. */
 export const bytesOfPayment = (payment: {

@@ -33,7 +33,7 @@ import {
 } from './transitions.ts';
 
 /** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
-export const READ_MODEL_VERSION = 3;
+export const READ_MODEL_VERSION = 6;
 
 const created = (
   data: EventData<'PaymentCreated'>,
@@ -47,6 +47,7 @@ const created = (
     consumer,
     billing,
     shipping,
+    metadata,
     source,
   } = data.details;
   const { last4: _, ...cardWithoutLast4 } = data.card;
@@ -72,6 +73,7 @@ const created = (
       ...(consumer === undefined ? {} : { consumer }),
       ...(billing === undefined ? {} : { billing }),
       ...(shipping === undefined ? {} : { shipping }),
+      ...(metadata === undefined ? {} : { metadata }),
       createdAt: time,
       updatedAt: time,
       transactions: [],
@@ -95,8 +97,14 @@ const changes = (
     return { refundedAmount, status: statusAfterRefund(refundedAmount, capturedAmount) };
   };
   switch (event.type) {
-    case 'PaymentAuthorized':
-      return { authorizedAmount: event.data.amount, ...(captureNow ? {} : adding('AUTH')) };
+    case 'PaymentAuthorized': {
+      const { amount, authorizationExpiresAt } = event.data;
+      return {
+        authorizedAmount: amount,
+        ...(captureNow ? {} : adding('AUTH')),
+        ...(authorizationExpiresAt && { authorizationExpiresAt }),
+      };
+    }
     case 'PaymentCaptured':
       return { capturedAmount: event.data.amount, ...adding(captureNow ? 'SALE' : 'CAPTURE') };
     case 'PaymentVoided':
@@ -175,9 +183,14 @@ const disputesAfter = (
   return disputes.map((one) => (one.id === id ? { ...one, status } : one));
 };
 
-/** Disputes stand before the source, whenever they come. */
-const withSourceLast = ({ source, ...response }: PaymentResponse): PaymentResponse => ({
+/** What comes later stands before the source; only an AUTHORIZED payment can expire. */
+const inOrder = ({
+  source,
+  authorizationExpiresAt,
+  ...response
+}: PaymentResponse): PaymentResponse => ({
   ...response,
+  ...(response.status === 'AUTHORIZED' && authorizationExpiresAt && { authorizationExpiresAt }),
   ...(source === undefined ? {} : { source }),
 });
 
@@ -256,7 +269,7 @@ export const project = (
   }
   const status = TRANSITIONS[event.type].to ?? before.status;
   const changed = { ...before, status, ...changes(readModel, event, time), updatedAt: time };
-  const response = event.type === 'PaymentDisputed' ? withSourceLast(changed) : changed;
+  const response = inOrder(changed);
   response.refundableAmount = refundableAmount(response, unresolved);
   return { merchantId, revision, unresolved, response };
 };
@@ -273,13 +286,14 @@ export const bodyOf = (readModel: PaymentReadModel): string => JSON.stringify(re
 
 /** The body of the 402 for a payment whose create failed; undefined for any other payment. */
 export const failureBodyOf = (readModel: PaymentReadModel): PaymentFailureResponse | undefined => {
-  const { paymentId, merchantReference, amount, currency, status, transactions } =
+  const { paymentId, merchantReference, metadata, amount, currency, status, transactions } =
     readModel.response;
   const failure = transactions[0]?.failure;
   if (status !== 'FAILED' || failure === undefined) return undefined;
   return {
     paymentId,
     ...(merchantReference === undefined ? {} : { merchantReference }),
+    ...(metadata === undefined ? {} : { metadata }),
     amount,
     currency,
     status,

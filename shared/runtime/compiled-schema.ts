@@ -21,6 +21,9 @@ const unknownTo = (what: string): never => {
 
 const constant = ({ constants }: Source, value: unknown): string => `$${constants.push(value) - 1}`;
 
+const isPlainObject = (value: string): string =>
+  `typeof ${value} === 'object' && ${value} !== null && !Array.isArray(${value})`;
+
 const need = (condition: string): string => `if (!(${condition})) return;\n`;
 
 /** Measured in code points, of which there are at least half as many as units. */
@@ -88,6 +91,20 @@ ${copyOf(source, element as Kept, item, copied)}${to}.push(${copied});
 `;
 };
 
+/** In the order of the value: a record has no order of its own. */
+const recordCopy = (source: Source, { keyType, valueType }: Def, from: string, to: string) => {
+  const name = source.newName();
+  const given = source.newName();
+  const [key, copied] = [source.newName(), source.newName()];
+  return `${need(isPlainObject(from))}${to} = {};
+for (const ${name} of Object.keys(${from})) {
+const ${given} = ${from}[${name}];
+let ${key}, ${copied};
+${copyOf(source, keyType as Kept, name, key)}${copyOf(source, valueType as Kept, given, copied)}${to}[${key}] = ${copied};
+}
+`;
+};
+
 type Field = { key: string; given: string; copied: string; isOptional: boolean; text: string };
 
 const fieldOf = (source: Source, from: string, [name, schema]: [string, Kept]): Field => {
@@ -131,8 +148,7 @@ const objectCopy = (source: Source, { shape, catchall }: Def, from: string, to: 
   if (isStrict && defOf(catchall as Kept).type !== 'never') return unknownTo('further fields');
   const entries = Object.entries(shape as Record<string, Kept>);
   const fields = entries.map((entry) => fieldOf(source, from, entry));
-  const isObject = `typeof ${from} === 'object' && ${from} !== null && !Array.isArray(${from})`;
-  let text = need(isObject) + fields.map((field) => field.text).join('');
+  let text = need(isPlainObject(from)) + fields.map((field) => field.text).join('');
   if (isStrict) text += strictnessTest(source, Object.keys(shape as object), from);
   return text + objectText(fields, from, to);
 };
@@ -149,6 +165,8 @@ const copyOf = (source: Source, schema: Kept, from: string, to: string): string 
       return objectCopy(source, def, from, to);
     case 'array':
       return arrayCopy(source, def, tests, from, to);
+    case 'record':
+      return recordCopy(source, def, from, to);
     case 'optional':
       return `if (${from} !== undefined) {\n${copyOf(source, def.innerType as Kept, from, to)}}\n`;
     case 'string':

@@ -1,9 +1,19 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
 import { describe, expect, test } from '@jest/globals';
-import type { PaymentDetails, PaymentEvent } from '../../shared/payment/payment-events.ts';
-import type { PaymentReadModel, PaymentResponse } from '../../shared/payment/payment-response.ts';
+import type {
+  FailureCode,
+  FailureData,
+  PaymentDetails,
+  PaymentEvent,
+} from '../../shared/payment/payment-events.ts';
+import type {
+  Failure,
+  PaymentReadModel,
+  PaymentResponse,
+} from '../../shared/payment/payment-response.ts';
 import { bodyOf, failureBodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
 import {
+  authorizationExpired,
   authorized,
   captureDeclined,
   captured,
@@ -61,10 +71,14 @@ const asCreated: PaymentResponse = {
 const ZERO = operationId(0);
 const FIRST = operationId(1);
 const SECOND = operationId(2);
-const DECLINE = { failureCode: 'CARD_DECLINED', providerFailureCode: '05' } as const;
+const FAILURE = {
+  failureCode: 'CARD_DECLINED',
+  providerFailureCode: '05',
+  advice: 'RETRY_LATER',
+} as const;
 
 const succeeded = { amount: 2500, result: 'SUCCEEDED' } as const;
-const declined = { amount: 2500, result: 'FAILED', failure: DECLINE } as const;
+const declined = { amount: 2500, result: 'FAILED', failure: FAILURE } as const;
 const auth = { id: `AUTH_${ZERO}`, type: 'AUTH', ...succeeded, createdAt: timeOf(1) } as const;
 const taken = { id: `CAPT_${FIRST}`, type: 'CAPTURE', ...succeeded, createdAt: timeOf(3) } as const;
 
@@ -141,7 +155,7 @@ describe('gaps §5: the body after each event', () => {
       {
         status: 'AUTHORIZED',
         authorizedAmount: 2500,
-        transactions: [auth, { ...taken, amount: 2000, result: 'FAILED', failure: DECLINE }],
+        transactions: [auth, { ...taken, amount: 2000, result: 'FAILED', failure: FAILURE }],
       },
     ],
     [
@@ -270,10 +284,36 @@ test.each(['NOT_SENT', 'FENCED'] as const)(
     ]);
     expect(response.transactions).toStrictEqual([
       auth,
-      { ...taken, result: 'FAILED', failure: { failureCode } },
+      { ...taken, result: 'FAILED', failure: { failureCode, advice: 'RETRY_LATER' } },
     ]);
   },
 );
+
+describe('gaps §24: when an authorization ends', () => {
+  const authorizationExpiresAt = '2026-01-08T00:00:00.000Z';
+  const withExpiry = [created(), authorized({ authorizationExpiresAt })];
+  const left = 'authorizationExpiresAt';
+
+  test.each<[string, PaymentEvent[]]>([
+    ['AUTHORIZED', withExpiry],
+    ['AUTHORIZED, while a capture is unresolved', [...withExpiry, captureRequested()]],
+    ['AUTHORIZED, after a void was declined', [...withExpiry, voidRequested(), voidDeclined()]],
+  ])('%s shows it, before the source', (_title, events) => {
+    expect(readModelOf(events).response).toMatchObject({ authorizationExpiresAt });
+    const source = { storeId: 's1' };
+    const withSource = [created({ details: { source } }), ...events.slice(1)];
+    expect(Object.keys(readModelOf(withSource).response).slice(-2)).toEqual([left, 'source']);
+  });
+
+  test.each<[string, PaymentEvent[]]>([
+    ['AUTHORIZED by a provider that does not tell it', asAuthorized],
+    ['CAPTURED', [...withExpiry, captureRequested(), captured({ operationId: FIRST })]],
+    ['VOIDED', [...withExpiry, voidRequested(), voided()]],
+    ['VOIDED, because it ran out', [...withExpiry, authorizationExpired()]],
+  ])('%s does not', (_title, events) => {
+    expect(readModelOf(events).response).not.toHaveProperty(left);
+  });
+});
 
 describe('gaps §2: transaction ids', () => {
   test('are the prefix and the 26 characters of the operation', () => {
@@ -292,6 +332,7 @@ describe('gaps §2: transaction ids', () => {
 describe('gaps §4: what is absent is left out', () => {
   const everything: Required<PaymentDetails> = {
     merchantReference: 'order-1',
+    metadata: { order: '7', empty: '' },
     descriptor: 'ACME',
     goodsType: 'MIXED',
     productItems: [{ id: 'i', name: 'n', quantity: 1, unitPrice: 2500, goodsType: 'DIGITAL' }],
@@ -328,7 +369,40 @@ describe('gaps §4: what is absent is left out', () => {
     if (event.type !== 'PaymentFailed') throw new Error('failed() makes a PaymentFailed');
     const { providerFailureCode: _code, ...data } = event.data;
     const { response } = readModelOf([created(), { type: 'PaymentFailed', data }]);
-    expect(response.transactions[0]?.failure).toStrictEqual({ failureCode: 'CARD_DECLINED' });
+    expect(response.transactions[0]?.failure).toStrictEqual({
+      failureCode: 'CARD_DECLINED',
+      advice: 'RETRY_LATER',
+    });
+  });
+});
+
+describe('gaps §23: what to do about a decline', () => {
+  const failureFrom = (data: Partial<FailureData>) =>
+    failureBodyOf(readModelOf([created(), failed(data)]))?.failure;
+
+  test.each<[Failure['advice'], FailureCode[]]>([
+    ['CORRECT_DATA', ['INVALID_CARD_NUMBER', 'INCORRECT_CVV']],
+    ['USE_ANOTHER_CARD', ['EXPIRED_CARD', 'CARD_NOT_SUPPORTED', 'TRANSACTION_NOT_PERMITTED']],
+    ['DO_NOT_RETRY', ['LOST_CARD', 'STOLEN_CARD', 'PICKUP_CARD', 'SUSPECTED_FRAUD']],
+    ['AUTHENTICATE', ['AUTHENTICATION_REQUIRED']],
+    ['RETRY_LATER', ['CARD_DECLINED', 'INSUFFICIENT_FUNDS', 'DO_NOT_HONOR', 'LIMIT_EXCEEDED']],
+    ['RETRY_LATER', ['ISSUER_UNAVAILABLE', 'PROCESSING_ERROR', 'PROVIDER_UNAVAILABLE']],
+    ['RETRY_LATER', ['UNKNOWN_DECLINE']],
+  ])('%s: %j, also of events that were stored without advice', (advice, codes) => {
+    for (const failureCode of codes) {
+      expect(failureFrom({ failureCode })).toMatchObject({ failureCode, advice });
+    }
+  });
+
+  test("the provider's own advice wins, and the network's codes stand as they came", () => {
+    const data: FailureData = {
+      failureCode: 'LOST_CARD',
+      providerFailureCode: '41',
+      advice: 'USE_ANOTHER_CARD',
+      networkDeclineCode: '05',
+      networkAdviceCode: '03',
+    };
+    expect(failureFrom(data)).toStrictEqual(data);
   });
 });
 
@@ -340,14 +414,14 @@ describe('interface, "Payment failure response"', () => {
       amount: 2500,
       currency: 'USD',
       status: 'FAILED',
-      failure: DECLINE,
+      failure: FAILURE,
     });
   });
 
   test('leaves out a reference that was not given', () => {
     const body = failureBodyOf(readModelOf([created({ details: {} }), failed()]));
     expect(body).not.toHaveProperty('merchantReference');
-    expect(body?.failure).toStrictEqual(DECLINE);
+    expect(body?.failure).toStrictEqual(FAILURE);
   });
 
   test.each<[string, PaymentEvent[]]>([

@@ -85,4 +85,40 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A body that is no JSON is told where it breaks.',
   },
+  {
+    names: /^(parked\/)?(get|list|repeat|topic|webhooks)\//,
+    from: /,\\*"advice\\*":\\*"[A-Z_]+\\*"/g,
+    to: '',
+    reason: 'Each failure says what to do about it, also one that was stored before (gaps §23).',
+  },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /,\n *"advice": "RETRY_LATER",\n *"networkDeclineCode": "05"|,\n {10}"(advice|network(Decline|Advice)Code)": \{\n(?: {12}.*\n)* {10}\}|(?<="failureCode"),\n *"advice"(?=\n *\])/g,
+    to: '',
+    reason: 'Each failure says what to do about it, and in the codes of the card network why.',
+  },
+  {
+    names: /^(parked\/)?cli\/rebuild$/,
+    from: /"hash": "[0-9a-f]{64}"/g,
+    to: '"hash": "of the read models"',
+    reason: 'The read models hold the advice too.',
+  },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /^ {6}"Metadata": \{\n(?: {8}.*\n)* {6}\},\n|,\n {10}"metadata": \{\n {12}.*\n {10}\}/gm,
+    to: '',
+    reason: 'A create takes metadata (gaps §22).',
+  },
+  {
+    names: /^docs\/openapi(-audit)?\.json$/,
+    from: /,\n( *)"authorizationExpiresAt": (?:"[^"]*"|\{\n(?:\1 .*\n)*\1\})|,\n *\{\n *"path": "authorizationExpiresAt",\n.*\n *\}/g,
+    to: '',
+    reason: 'An authorized payment says when its authorization ends (gaps §24).',
+  },
+  {
+    names: /^docs\/openapi-audit\.json$/,
+    from: /,\n( *)"(?:advice|networkDeclineCode|networkAdviceCode)": \{\n(?:\1 .*\n)*\1\}/g,
+    to: '',
+    reason: 'A comparison with the provider shows its advice too (gaps §23).',
+  },
 ];

@@ -62,6 +62,7 @@ describe('interface, create: 200', () => {
           createdAt: TIME,
         },
       ],
+      authorizationExpiresAt: TIME,
     });
     expectResponseHeaders(response);
     expect(response.headers).toMatchObject({ etag: '"1"' });
@@ -129,15 +130,41 @@ const untilResolved = async (paymentId: string): Promise<CommandResponse> => {
 
 describe('interface, create: 402', () => {
   test.each([
-    ['4242424242424241', 'INVALID_CARD_NUMBER'],
-    ['4000000000000002', 'CARD_DECLINED'],
-    ['4000000000009995', 'INSUFFICIENT_FUNDS'],
-    ['4000000000009987', 'LOST_CARD'],
-    ['4000000000009979', 'STOLEN_CARD'],
-    ['4000000000000069', 'EXPIRED_CARD'],
-    ['4000000000000127', 'INCORRECT_CVV'],
-    ['4000000000000119', 'PROCESSING_ERROR'],
-  ])('gaps §13: %s is declined with %s', async (number, failureCode) => {
+    ['4242424242424241', 'INVALID_CARD_NUMBER', 'CORRECT_DATA', {}],
+    ['4000000000000002', 'CARD_DECLINED', 'RETRY_LATER', { networkDeclineCode: '05' }],
+    [
+      '4000000000009995',
+      'INSUFFICIENT_FUNDS',
+      'RETRY_LATER',
+      { networkDeclineCode: '51', networkAdviceCode: '02' },
+    ],
+    [
+      '4000000000009987',
+      'LOST_CARD',
+      'DO_NOT_RETRY',
+      { networkDeclineCode: '41', networkAdviceCode: '03' },
+    ],
+    [
+      '4000000000009979',
+      'STOLEN_CARD',
+      'DO_NOT_RETRY',
+      { networkDeclineCode: '43', networkAdviceCode: '03' },
+    ],
+    [
+      '4000000000000069',
+      'EXPIRED_CARD',
+      'USE_ANOTHER_CARD',
+      { networkDeclineCode: '54', networkAdviceCode: '01' },
+    ],
+    ['4000000000000127', 'INCORRECT_CVV', 'CORRECT_DATA', { networkDeclineCode: 'N7' }],
+    ['4000000000000119', 'PROCESSING_ERROR', 'RETRY_LATER', {}],
+  ])('gaps §13, §23: %s is declined with %s, %s', async (number, failureCode, advice, codes) => {
+    const failure = {
+      failureCode,
+      providerFailureCode: failureCode.toLowerCase(),
+      advice,
+      ...codes,
+    };
     const response = await service.create({ number, merchantReference: 'declined' });
     expect(response.status).toBe(402);
     expect(response.json).toStrictEqual({
@@ -146,13 +173,13 @@ describe('interface, create: 402', () => {
       amount: 2500,
       currency: 'USD',
       status: 'FAILED',
-      failure: { failureCode, providerFailureCode: failureCode.toLowerCase() },
+      failure,
     });
     expectResponseHeaders(response);
     const { json } = await service.get(idOf(response));
     expect(json).toMatchObject({ status: 'FAILED', authorizedAmount: 0, capturedAmount: 0 });
     expect(json.transactions).toMatchObject([
-      { type: 'AUTH', result: 'FAILED', amount: 2500, failure: { failureCode } },
+      { type: 'AUTH', result: 'FAILED', amount: 2500, failure },
     ]);
   });
 

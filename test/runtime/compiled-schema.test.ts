@@ -78,6 +78,12 @@ const valuesOf = (schema: Schema, odds: number): fc.Arbitrary<unknown> => {
       }
       case 'array':
         return fc.array(inner(schema.element as Schema), { maxLength: 3 });
+      case 'record':
+        return fc.dictionary(
+          inner(def.keyType as Schema) as fc.Arbitrary<string>,
+          inner(def.valueType as Schema),
+          { maxKeys: 3 },
+        );
       case 'optional': {
         const given = inner(def.innerType as Schema);
         return fc.oneof({ weight: 9, arbitrary: given }, fc.constant(undefined));

@@ -31,6 +31,9 @@ const details: EventData<'PaymentCreated'>['details'] = {
   consumer: { firstName: LONG, lastName: LONG, email: LONG, phone: LONG, ip: LONG },
   billing: { address },
   shipping: { address, firstName: LONG, lastName: LONG },
+  metadata: Object.fromEntries(
+    Array.from({ length: 20 }, (_, n) => [`${n}${'m'.repeat(38)}`.slice(0, 40), LONG]),
+  ),
   source: { storeId: LONG, initiatedBy: 'CONSUMER', externalMerchantId: LONG },
 };
 

@@ -169,6 +169,15 @@ const laterLives: PaymentEvent[][] = [
     captureObserved({ amount: 2000, releasedAmount: 500 }),
   ],
   [created({ paymentId: 'pay_9' }), authorized(), voidObserved()],
+  [
+    created({ paymentId: 'pay_10' }),
+    failed({ advice: 'USE_ANOTHER_CARD', networkDeclineCode: '05', networkAdviceCode: '03' }),
+  ],
+  [created({ paymentId: 'pay_11', details: { metadata: { order: '7', empty: '' } } })],
+  [
+    created({ paymentId: 'pay_12' }),
+    authorized({ authorizationExpiresAt: '2026-01-08T00:00:00.000Z' }),
+  ],
 ];
 
 const seal: SealEvent = {

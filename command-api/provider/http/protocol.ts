@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
+import { ADVICES, networkCode } from '../../../shared/payment/payment-events.ts';
 
 /** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
@@ -32,6 +33,12 @@ export const operationBody = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('REFUND'), ...followUp }),
 ]);
 
+/** No outcome is doubted for its sake. */
+const optionalNetworkCode = networkCode.optional().catch(undefined);
+
+/** An offset can lead to a year of five digits, and to a longer text. */
+const UTC_LENGTH = 24;
+
 const outcome = {
   operationId: operationIdShape,
   outcome: z.enum(['APPROVED', 'DECLINED']),
@@ -39,6 +46,15 @@ const outcome = {
   currency,
   failureCode: z.string().nullish(),
   providerFailureCode: z.string().nullish(),
+  advice: z.enum(ADVICES).optional().catch(undefined),
+  networkDeclineCode: optionalNetworkCode,
+  networkAdviceCode: optionalNetworkCode,
+  authorizationExpiresAt: z.iso
+    .datetime({ offset: true })
+    .transform((time) => new Date(time).toISOString())
+    .refine((time) => time.length === UTC_LENGTH)
+    .optional()
+    .catch(undefined),
   providerReference: z.string(),
 };
 

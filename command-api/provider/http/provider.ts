@@ -52,7 +52,8 @@ const putBody = (operation: ProviderOperation): string | undefined => {
   if ('token' in revealed) return undefined;
   const { number, holderName, expiryMonth, expiryYear, cvv } = revealed;
   const card = { number, holderName, expiryMonth, expiryYear, cvv };
-  return JSON.stringify({ ...common, card, descriptor: operation.descriptor });
+  const { descriptor, merchantReference, metadata } = operation;
+  return JSON.stringify({ ...common, card, descriptor, merchantReference, metadata });
 };
 
 export const httpProvider = (options: HttpProviderOptions): Provider => {
@@ -146,16 +147,16 @@ const isFailureCode = (code: string): code is FailureCode =>
   (FAILURE_CODES as readonly string[]).includes(code);
 
 const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined => {
+  const { advice, networkDeclineCode, networkAdviceCode } = body;
   const own = cleanCode(body.providerFailureCode, number);
   const code = body.failureCode ?? '';
-  if (isFailureCode(code)) {
-    return { outcome: 'DECLINED', failureCode: code, providerFailureCode: own };
-  }
-  return {
-    outcome: 'DECLINED',
-    failureCode: 'UNKNOWN_DECLINE',
-    providerFailureCode: own ?? cleanCode(code, number),
-  };
+  const codes = isFailureCode(code)
+    ? { failureCode: code, providerFailureCode: own }
+    : {
+        failureCode: 'UNKNOWN_DECLINE' as const,
+        providerFailureCode: own ?? cleanCode(code, number),
+      };
+  return { outcome: 'DECLINED', ...codes, advice, networkDeclineCode, networkAdviceCode };
 };
 
 /** Anything but an outcome of this very operation is Unknown; only codes are passed on. */
@@ -174,7 +175,8 @@ const readOutcome = (
   if (!isAboutIt) return unknown(MISMATCH);
   if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, number);
   const providerReference = cleanCode(read.data.providerReference, number);
-  return { outcome: 'APPROVED', providerReference };
+  const { authorizationExpiresAt } = read.data;
+  return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
 };
 
 const isFenced = (body: unknown, question: Sent): boolean => {

@@ -1,5 +1,5 @@
 /** Stripe's decline and error codes by our failure code. Any other is UNKNOWN_DECLINE. */
-import type { FailureCode } from '../../../shared/payment/payment-events.ts';
+import type { FailureCode, FailureData } from '../../../shared/payment/payment-events.ts';
 
 const STRIPE_CODES: { readonly [Ours in FailureCode]?: readonly string[] } = {
   CARD_DECLINED: [
@@ -108,3 +108,11 @@ const OF_CARD = /^(card|incorrect|invalid_expiry|amount_too)_/;
 
 /** Of the card, the amount or the payment's state; all other codes of a 400 are our or the account's fault. */
 export const isOfDecline = (code: string): boolean => OURS.has(code) || OF_CARD.test(code);
+
+const ADVICE = new Map<string, FailureData['advice']>([
+  ['confirm_card_data', 'CORRECT_DATA'],
+  ['do_not_try_again', 'DO_NOT_RETRY'],
+  ['try_again_later', 'RETRY_LATER'],
+]);
+
+export const adviceOf = (code: string): FailureData['advice'] => ADVICE.get(code);

@@ -11,7 +11,7 @@ import {
 } from '../port.ts';
 import { cleanCode } from '../provider-code.ts';
 import type { StripeResponse } from './client.ts';
-import { failureCodeOf, refundFailureOf } from './failure-codes.ts';
+import { adviceOf, failureCodeOf, refundFailureOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
 import {
   errorBody,
@@ -31,14 +31,18 @@ export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
 const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
 export const mismatch = unknown(MISMATCH);
 
-type Codes = Pick<StripeError, 'code' | 'decline_code'>;
+type Codes = Omit<StripeError, 'payment_intent'>;
 
-export const declinedBy = ({ code, decline_code }: Codes, number?: string): Declined => {
+export const declinedBy = (codes: Codes, number?: string): Declined => {
+  const { code, decline_code, advice_code } = codes;
   const own = decline_code ?? code ?? '';
   return {
     outcome: 'DECLINED',
     failureCode: failureCodeOf(own) ?? failureCodeOf(code ?? '') ?? 'UNKNOWN_DECLINE',
     providerFailureCode: cleanCode(own, number),
+    advice: adviceOf(advice_code ?? ''),
+    networkDeclineCode: codes.network_decline_code,
+    networkAdviceCode: codes.network_advice_code,
   };
 };
 
@@ -118,6 +122,15 @@ const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading 
   return isReleasedLater ? approved : IMPOSSIBLE;
 };
 
+const expiryOf = ({ latest_charge: charge }: PaymentIntent) => {
+  const details = typeof charge === 'string' ? undefined : charge?.payment_method_details;
+  return (
+    details && {
+      authorizationExpiresAt: new Date(details.card.capture_before * 1000).toISOString(),
+    }
+  );
+};
+
 export const readCreate = (intent: PaymentIntent, question: OperationQuestion): Reading => {
   const isOurs =
     intent.metadata?.operationId === question.operationId &&
@@ -129,7 +142,7 @@ export const readCreate = (intent: PaymentIntent, question: OperationQuestion): 
     case 'succeeded':
       return approved;
     case 'requires_capture':
-      return question.kind === 'AUTHORIZE' ? approved : mismatch;
+      return question.kind === 'AUTHORIZE' ? { ...approved, ...expiryOf(intent) } : mismatch;
     case 'canceled':
       return readCanceledCreate(intent, approved);
     case 'requires_payment_method':

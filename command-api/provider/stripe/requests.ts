@@ -42,6 +42,17 @@ const post = (
 
 const intentPath = (reference: string): string => `/v1/payment_intents/${reference}`;
 
+/** The names by which the driver finds an operation again: a merchant's own must not stand there. */
+const OWN_NAME = /^(operation|payment|captureOperation|voidOperation|fencedOperation)Id$/;
+
+/** Stripe keeps no empty value. */
+const merchantMetadata = ({ metadata = {}, merchantReference }: Create): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries({ ...metadata, ...(merchantReference && { merchantReference }) })
+      .filter(([name, value]) => value !== '' && !OWN_NAME.test(name))
+      .map(([name, value]) => [`metadata[${name}]`, value]),
+  );
+
 /** No card, not confirmed: nothing can move. */
 export const openIntent = (operation: Create): StripeRequest =>
   post('/v1/payment_intents', `${operation.operationId}-open`, {
@@ -50,6 +61,7 @@ export const openIntent = (operation: Create): StripeRequest =>
     // Newer versions of the API default to automatic_async.
     capture_method: operation.kind === 'SALE' ? 'automatic' : 'manual',
     'payment_method_types[0]': 'card',
+    ...merchantMetadata(operation),
     'metadata[operationId]': operation.operationId,
     'metadata[paymentId]': operation.paymentId,
     statement_descriptor_suffix: suffixOf(operation.descriptor),

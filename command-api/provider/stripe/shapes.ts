@@ -1,18 +1,26 @@
 /** Every other field of Stripe's objects is ignored and goes nowhere. */
 import { z } from 'zod';
+import { networkCode } from '../../../shared/payment/payment-events.ts';
+
+/** The last second of the year 9999. */
+const SECONDS_MAX = 253_402_300_799;
 
 const id = (prefix: string) => z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_]{1,60}$`));
 const metadata = z.record(z.string(), z.string()).nullish();
 const amount = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const code = z.string().nullish();
+const optionalNetworkCode = networkCode.optional().catch(undefined);
+const declineCodes = {
+  code,
+  decline_code: code,
+  advice_code: code.catch(undefined),
+  network_decline_code: optionalNetworkCode,
+  network_advice_code: optionalNetworkCode,
+};
 
 /** `type` decides nothing: a double and older versions name others. */
 export const errorBody = z.object({
-  error: z.object({
-    code,
-    decline_code: code,
-    payment_intent: z.object({ id: z.string() }).nullish(),
-  }),
+  error: z.object({ ...declineCodes, payment_intent: z.object({ id: z.string() }).nullish() }),
 });
 export type StripeError = z.infer<typeof errorBody>['error'];
 
@@ -26,10 +34,20 @@ export const paymentIntent = z.object({
   created: z.int().min(0),
   status: z.string(),
   cancellation_reason: z.string().nullish(),
-  last_payment_error: z.object({ code, decline_code: code }).nullish(),
+  last_payment_error: z.object(declineCodes).nullish(),
   /** Its id alone where it was not expanded. */
   latest_charge: z
-    .union([z.string(), z.object({ status: z.string(), disputed: z.boolean().nullish() })])
+    .union([
+      z.string(),
+      z.object({
+        status: z.string(),
+        disputed: z.boolean().nullish(),
+        payment_method_details: z
+          .object({ card: z.object({ capture_before: z.int().min(0).max(SECONDS_MAX) }) })
+          .optional()
+          .catch(undefined),
+      }),
+    ])
     .nullish(),
   metadata,
 });

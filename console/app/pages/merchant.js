@@ -31,7 +31,7 @@ const Story = ({ payment }) => {
     <li key=${id} id=${id} tabindex="-1" class=${result === 'FAILED' ? 'failed' : ''}>
       <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
       <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
-      ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
+      ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`} ${failure && html`<small>advice: ${failure.advice.toLowerCase().replaceAll('_', ' ')}</small>`}
     </li>`;
   return html`<ol class="attempts">
     <li id="created" tabindex="-1"><${Time} at=${createdAt} /> created</li>
@@ -55,6 +55,14 @@ const Disputes = ({ payment: { disputes = [], currency } }) => {
     disputes.length > 0 && html`<h2>Disputes</h2><ul class="attempts">${disputes.map(row)}</ul>`
   );
 };
+
+/** @param {{ payment: Payment }} props */
+const Metadata = ({ payment: { metadata } }) =>
+  metadata === undefined
+    ? null
+    : html`<h2>Metadata</h2><ul>
+        ${Object.entries(metadata).map(([name, value]) => html`<li key=${name}>${name}: <code>${value}</code></li>`)}
+      </ul>`;
 
 const CAPTURES = ['SALE', 'CAPTURE'];
 const REFUNDS = ['REFUND'];
@@ -84,7 +92,7 @@ const OnePayment = ({ id }) => {
         ${sum('Refunded', payment.refundedAmount, madeBy(payment, REFUNDS))}
         ${sum('Can be refunded', payment.refundableAmount, madeBy(payment, MOVES))}
       </dl>
-      <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`;
+      <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Metadata} payment=${payment} /><${Raw} value=${payment} />`;
   };
   return html`<p><a href="/console/merchant">All my payments</a></p>
     <h1>Payment <span class="id">${id}</span></h1>

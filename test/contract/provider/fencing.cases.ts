@@ -22,8 +22,8 @@ export const fencingCases = (driver: ProviderDriver): void => {
       const yes = await authorized();
       const no = authorize('4000000000000002');
       await provider.execute(no);
-      expect(await provider.lookUp(yes)).toEqual(approved);
-      expect(await provider.lookUp(no)).toEqual(declined('CARD_DECLINED'));
+      expect(await provider.lookUp(yes)).toMatchObject(approved);
+      expect(await provider.lookUp(no)).toMatchObject(declined('CARD_DECLINED'));
       expect(await provider.lookUp(authorize())).toEqual({ outcome: 'NOT_FOUND' });
     });
 
@@ -60,9 +60,9 @@ export const fencingCases = (driver: ProviderDriver): void => {
       const yes = await authorized();
       const no = authorize('4000000000000002');
       await provider.execute(no);
-      expect(await provider.fence(yes)).toEqual(approved);
-      expect(await provider.fence(no)).toEqual(declined('CARD_DECLINED'));
-      expect(await provider.execute(followUp('CAPTURE', yes))).toEqual(approved);
+      expect(await provider.fence(yes)).toMatchObject(approved);
+      expect(await provider.fence(no)).toMatchObject(declined('CARD_DECLINED'));
+      expect(await provider.execute(followUp('CAPTURE', yes))).toMatchObject(approved);
     });
 
     test('a call and a fence at once: both give the same outcome', async () => {

@@ -339,6 +339,36 @@ describe("provider.md: of an answer's text only the codes go on, cleaned", () =>
     });
   });
 
+  test.each([
+    [{ advice: 'DO_NOT_RETRY', networkDeclineCode: '05', networkAdviceCode: 'R0' }, {}],
+    [{}, { advice: 'CALL_ME', networkDeclineCode: '123456789', networkAdviceCode: '0-5' }],
+    [{}, { advice: null, networkDeclineCode: 5, networkAdviceCode: { code: '05' } }],
+  ])(
+    'gaps §23: of advice and the network codes it keeps %j, and drops %j',
+    async (kept, dropped) => {
+      expect(await declinedBy({ failureCode: 'LOST_CARD', ...kept, ...dropped })).toEqual({
+        outcome: 'DECLINED',
+        failureCode: 'LOST_CARD',
+        ...kept,
+      });
+    },
+  );
+
+  test.each([
+    ['2026-01-08T00:00:00.5+01:00', '2026-01-07T23:00:00.500Z'],
+    ['2026-01-08', undefined],
+    ['9999-12-31T23:59:59-05:00', undefined],
+    [1_767_830_400, undefined],
+  ])('gaps §24: an end of the authorization %j is read as %j', async (sent, read) => {
+    const client = await answering(200, { ...outcome, authorizationExpiresAt: sent });
+    const { providerReference } = outcome;
+    expect(await client.execute(operation)).toEqual({
+      outcome: 'APPROVED',
+      providerReference,
+      authorizationExpiresAt: read,
+    });
+  });
+
   test('a reference that holds a card number is dropped', async () => {
     const client = await answering(200, { ...outcome, providerReference: APPROVED_CARD });
     expect(await client.execute(operation)).toEqual({ outcome: 'APPROVED' });
@@ -362,7 +392,8 @@ describe('provider.md: what the driver sends', () => {
   };
 
   test('an authorization with its card, and the bearer token', async () => {
-    const sent = authorize(undefined, { descriptor: 'SHOP' });
+    const ofMerchant = { merchantReference: 'order-7', metadata: { order: '7' } };
+    const sent = authorize(undefined, { descriptor: 'SHOP', ...ofMerchant });
     const { url, headers, body } = await received(sent, '/v1/');
     expect(url).toBe(`/v1/operations/${sent.operationId}`);
     expect(headers).toMatchObject({
@@ -377,7 +408,7 @@ describe('provider.md: what the driver sends', () => {
       cvv: CVV,
     };
     const common = { paymentId: 'pay_1', amount: 2000, currency: 'USD' };
-    expect(body).toEqual({ kind: 'AUTHORIZE', ...common, card, descriptor: 'SHOP' });
+    expect(body).toEqual({ kind: 'AUTHORIZE', ...common, card, descriptor: 'SHOP', ...ofMerchant });
   });
 
   test('a refund with its authorization and no card', async () => {

@@ -26,7 +26,7 @@ export const moneyRuleCases = (driver: ProviderDriver): void => {
       expect(await provider.execute(followUp('CAPTURE', operation, { amount: 2001 }))).toEqual(
         overLimit,
       );
-      expect(await provider.execute(followUp('CAPTURE', operation))).toEqual(approved);
+      expect(await provider.execute(followUp('CAPTURE', operation))).toMatchObject(approved);
     });
 
     test('a void is whole, comes once, and not after a capture', async () => {
@@ -34,7 +34,7 @@ export const moneyRuleCases = (driver: ProviderDriver): void => {
       expect(await provider.execute(followUp('VOID', operation, { amount: 1 }))).toEqual(
         notPermitted,
       );
-      expect(await provider.execute(followUp('VOID', operation))).toEqual(approved);
+      expect(await provider.execute(followUp('VOID', operation))).toMatchObject(approved);
       expect(await provider.execute(followUp('VOID', operation))).toEqual(notPermitted);
       expect(await provider.execute(followUp('CAPTURE', operation))).toEqual(notPermitted);
       expect(await provider.execute(followUp('VOID', await captured(1)))).toEqual(notPermitted);
@@ -44,7 +44,7 @@ export const moneyRuleCases = (driver: ProviderDriver): void => {
       const sale = await authorized(undefined, { kind: 'SALE' });
       expect(await provider.execute(followUp('CAPTURE', sale))).toEqual(notPermitted);
       expect(await provider.execute(followUp('VOID', sale))).toEqual(notPermitted);
-      expect(await provider.execute(followUp('REFUND', sale))).toEqual(approved);
+      expect(await provider.execute(followUp('REFUND', sale))).toMatchObject(approved);
     });
 
     test('refunds add up to the captured amount at most', async () => {
@@ -52,9 +52,9 @@ export const moneyRuleCases = (driver: ProviderDriver): void => {
       const refund = (amount: number) =>
         provider.execute(followUp('REFUND', operation, { amount }));
       expect(await refund(1501)).toEqual(overLimit);
-      expect(await refund(1000)).toEqual(approved);
+      expect(await refund(1000)).toMatchObject(approved);
       expect(await refund(501)).toEqual(overLimit);
-      expect(await refund(500)).toEqual(approved);
+      expect(await refund(500)).toMatchObject(approved);
       expect(await refund(1)).toEqual(overLimit);
     });
 

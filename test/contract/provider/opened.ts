@@ -66,7 +66,7 @@ export const openBeforeEach = (driver: ProviderDriver, use: (opened: LoggedProvi
   });
   const authorized = async (number?: string, parts?: Parameters<typeof authorize>[1]) => {
     const operation = authorize(number, parts);
-    expect(await provider.execute(operation)).toEqual(approved);
+    expect(await provider.execute(operation)).toMatchObject(approved);
     return operation;
   };
   return {
@@ -81,7 +81,9 @@ export const openBeforeEach = (driver: ProviderDriver, use: (opened: LoggedProvi
     authorized,
     captured: async (amount: number, number?: string) => {
       const operation = await authorized(number);
-      expect(await provider.execute(followUp('CAPTURE', operation, { amount }))).toEqual(approved);
+      expect(await provider.execute(followUp('CAPTURE', operation, { amount }))).toMatchObject(
+        approved,
+      );
       return operation;
     },
   };

@@ -72,7 +72,7 @@ describeDriver('Stripe itself', { name: 'with a test key', skip: skipReason() },
   const begun = async (kind: 'AUTHORIZE' | 'SALE') => {
     const operation = authorize(undefined, { kind, ...unused() });
     const outcome = await provider.execute(operation);
-    expect(outcome).toEqual(approved);
+    expect(outcome).toMatchObject(approved);
     const reference = 'providerReference' in outcome ? (outcome.providerReference ?? '') : '';
     return { operation, reference };
   };

@@ -112,24 +112,57 @@ describe('a create', () => {
   });
 
   test.each([
-    ['4000000000000002', 'CARD_DECLINED', 'generic_decline'],
-    ['4000000000009995', 'INSUFFICIENT_FUNDS', 'insufficient_funds'],
-    ['4000000000009987', 'LOST_CARD', 'lost_card'],
-    ['4000000000009979', 'STOLEN_CARD', 'stolen_card'],
-    ['4000000000000069', 'EXPIRED_CARD', 'expired_card'],
-    ['4000000000000127', 'INCORRECT_CVV', 'incorrect_cvc'],
-    ['4000000000000119', 'PROCESSING_ERROR', 'processing_error'],
-    ['4000002760003184', 'AUTHENTICATION_REQUIRED', 'authentication_required'],
-  ])('%s is declined with %s', async (number, failureCode, providerFailureCode) => {
+    ['4000000000000002', 'CARD_DECLINED', 'generic_decline', {}],
+    [
+      '4000000000009995',
+      'INSUFFICIENT_FUNDS',
+      'insufficient_funds',
+      { advice: 'RETRY_LATER', networkDeclineCode: '51', networkAdviceCode: '02' },
+    ],
+    ['4000000000009987', 'LOST_CARD', 'lost_card', { advice: 'DO_NOT_RETRY' }],
+    ['4000000000009979', 'STOLEN_CARD', 'stolen_card', {}],
+    ['4000000000000069', 'EXPIRED_CARD', 'expired_card', {}],
+    ['4000000000000127', 'INCORRECT_CVV', 'incorrect_cvc', { advice: 'CORRECT_DATA' }],
+    ['4000000000000119', 'PROCESSING_ERROR', 'processing_error', {}],
+    ['4000002760003184', 'AUTHENTICATION_REQUIRED', 'authentication_required', {}],
+  ])('%s is declined with %s, gaps §23: with the advice of Stripe', async (...row) => {
+    const [number, failureCode, providerFailureCode, advice] = row;
     const operation = authorize(number);
     let reference = '';
     const outcome = await provider.execute(operation, async (opened) => {
       reference = opened;
     });
-    const declined = { outcome: 'DECLINED', failureCode, providerFailureCode };
+    const declined = { outcome: 'DECLINED', failureCode, providerFailureCode, ...advice };
     expect(outcome).toEqual(declined);
     expect(await provider.lookUp(questionOf(operation, reference))).toEqual(declined);
     expect(await provider.fence(questionOf(operation, reference))).toEqual(declined);
+  });
+
+  test('gaps §24: the end of an authorization is that of capture_before, at once and when asked later', async () => {
+    const operation = authorize();
+    let reference = '';
+    const outcome = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    const { created } = double.books.intents.get(reference) ?? { created: 0 };
+    const authorizationExpiresAt = new Date((created + 7 * 86_400) * 1000).toISOString();
+    expect(outcome).toMatchObject({ outcome: 'APPROVED', authorizationExpiresAt });
+    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(outcome);
+    const sale = await provider.execute(authorize(undefined, { kind: 'SALE' }), keepIt);
+    expect(sale).not.toHaveProperty('authorizationExpiresAt');
+  });
+
+  test('gaps §22: Stripe keeps the metadata and the reference, and none in place of our own', async () => {
+    const metadata = { order: '7', empty: '', paymentId: 'x', captureOperationId: 'x' };
+    const operation = authorize(undefined, { merchantReference: 'order-7', metadata });
+    const { operationId, paymentId } = operation;
+    expect(await provider.execute(operation, keepIt)).toMatchObject({ outcome: 'APPROVED' });
+    expect([...double.books.intents.values()].at(-1)?.metadata).toEqual({
+      order: '7',
+      merchantReference: 'order-7',
+      operationId,
+      paymentId,
+    });
   });
 
   test('a wrong check digit is the card’s, and is declined before anything is confirmed', async () => {

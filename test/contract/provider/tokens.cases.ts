@@ -34,7 +34,7 @@ export const tokenCases = (driver: ProviderDriver): void => {
           expiryYear: expect.stringMatching(/^[0-9]{4}$/),
           brand: 'VISA',
         });
-        expect(await provider.execute(byToken(token))).toEqual(approved);
+        expect(await provider.execute(byToken(token))).toMatchObject(approved);
       });
     }
   });

@@ -3,7 +3,13 @@
  * change is synchronous and whole, as each is in Stripe's own store.
  */
 import { randomBytes } from 'node:crypto';
-import { type CardBehaviour, cardOfNumber, cardOfToken, hasCheckDigit } from './cards.ts';
+import {
+  type CardBehaviour,
+  cardOfNumber,
+  cardOfToken,
+  hasCheckDigit,
+  type StripeDecline,
+} from './cards.ts';
 
 export type Reply = { status: number; body: unknown };
 /** The form of a request, its brackets left as they are: `metadata[operationId]`. */
@@ -19,8 +25,13 @@ export type Intent = {
   created: number;
   status: string;
   cancellation_reason: string | null;
-  last_payment_error: { code: string; decline_code?: string } | null;
-  latest_charge: { object: 'charge'; status: string; disputed?: boolean } | null;
+  last_payment_error: StripeDecline | null;
+  latest_charge: {
+    object: 'charge';
+    status: string;
+    disputed?: boolean;
+    payment_method_details?: { card: { capture_before?: number } };
+  } | null;
   metadata: Record<string, string>;
   card?: CardBehaviour;
 };
@@ -58,6 +69,9 @@ const invalid = (code: string | undefined, message = 'invalid request'): Reply =
   errorReply(400, { type: 'invalid_request_error', ...(code && { code }), message });
 const missing = (): Reply =>
   errorReply(404, { type: 'invalid_request_error', code: 'resource_missing', message: 'missing' });
+
+/** Stripe's seven days of an online card payment. */
+const CAPTURE_SECONDS = 7 * 86_400;
 
 const newId = (prefix: string): string => `${prefix}_${randomBytes(12).toString('hex')}`;
 
@@ -170,7 +184,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     };
   };
 
-  const fail = (intent: Intent, error: { code: string; decline_code?: string }): Reply => {
+  const fail = (intent: Intent, error: StripeDecline): Reply => {
     intent.last_payment_error = error;
     intent.latest_charge = { object: 'charge', status: 'failed' };
     return errorReply(402, {
@@ -197,6 +211,10 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       intent.last_payment_error = null;
       intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
       const isManual = intent.capture_method === 'manual';
+      if (isManual)
+        intent.latest_charge.payment_method_details = {
+          card: { capture_before: intent.created + CAPTURE_SECONDS },
+        };
       intent.status = isManual ? 'requires_capture' : 'succeeded';
       intent.amount_received = isManual ? 0 : intent.amount;
       return shown(intent);
