@@ -32,8 +32,8 @@ test.each([
   [['reconcile', story], 'cannot be compared'],
   [['verify', story], 'no intent of its operation'],
   [['verify', '--read-models'], story],
-])('a refund that is stored twice: %j ends with 3', async (args, told) => {
+])('a refund that is stored twice: %j ends with 3', async (args, text) => {
   const { code, stdout, stderr } = await runCli(args, env);
-  expect(stdout + stderr).toContain(told);
+  expect(stdout + stderr).toContain(text);
   expect(code).toBe(3);
 });
