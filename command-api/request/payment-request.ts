@@ -27,6 +27,13 @@ import { CARD_TOKEN, type CardInput, type TokenInput } from '../../shared/paymen
 import { CARD_NUMBER } from '../../shared/payment/card-digits.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
+import {
+  CRYPTOGRAM,
+  ECI,
+  EXEMPTIONS,
+  THREE_D_SECURE_VERSIONS,
+  UUID,
+} from '../../shared/payment/three-d-secure.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { searchTexts } from './card-search.ts';
 import {
@@ -44,6 +51,15 @@ import {
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
 
+/** Results of 3-D Secure that the merchant brings along (gaps §21). */
+export const ThreeDSecure = object({
+  version: requiredChoice(THREE_D_SECURE_VERSIONS),
+  eci: requiredPattern(ECI, 'two digits'),
+  cryptogram: requiredPattern(CRYPTOGRAM, '28 or 32 characters of base64'),
+  transactionId: requiredPattern(UUID, 'a UUID'),
+  exemption: optionalChoice(EXEMPTIONS),
+}).meta({ id: 'ThreeDSecure' });
+
 export const Card = requiredObject({
   number: requiredPattern(CARD_NUMBER, '12 to 19 digits'),
   holderName: requiredText(),
@@ -51,6 +67,7 @@ export const Card = requiredObject({
   expiryMonth: requiredPattern(/^(0[1-9]|1[0-2])$/, 'MM (01-12)'),
   expiryYear: requiredPattern(/^[0-9]{4}$/, 'YYYY'),
   brand: optionalText(),
+  threeDSecure: ThreeDSecure.optional(),
 }).meta({ id: 'Card' });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
@@ -58,6 +75,7 @@ export const CardByToken = requiredObject({
   token: requiredPattern(CARD_TOKEN, '1 to 255 of A-Z a-z 0-9 _ -'),
   holderName: requiredText(),
   brand: optionalText(),
+  threeDSecure: ThreeDSecure.optional(),
 }).meta({ id: 'CardByToken' });
 
 const CARD_TYPE = { type: requiredChoice(['CARD']) };
@@ -127,6 +145,7 @@ const isGiven = (card: JsonObject, field: string): boolean =>
 
 const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 const BOTH = 'paymentMethod.card must hold either number or token';
+const BOTH_WAYS = 'paymentMethod.card must hold either threeDSecure or authentication';
 
 type AddressInput = z.infer<typeof Address>;
 
@@ -169,6 +188,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
     PaymentMethod,
     Card,
     CardByToken,
+    ThreeDSecure,
     ProductItem,
     Consumer,
     Billing,
@@ -220,6 +240,8 @@ const parseBody = (
   const given = cardIn(body);
   const isByToken = given !== undefined && isGiven(given, 'token');
   if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
+  if (given && isGiven(given, 'threeDSecure') && isGiven(given, 'authentication'))
+    return invalid(BOTH_WAYS);
   const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
 import { FAILURE_CODES } from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
+import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from '../payment/three-d-secure.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
 import {
@@ -64,6 +65,16 @@ const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
 const paymentId = () => z.string().regex(PAYMENT_ID);
 const currency = () => z.string().regex(/^[A-Z]{3}$/);
 
+/** As the request gave them; the cryptogram is kept nowhere (gaps §21). */
+export const ThreeDSecureResponse = z
+  .object({
+    version: z.enum(THREE_D_SECURE_VERSIONS),
+    eci: z.string().regex(ECI),
+    transactionId: z.string().regex(UUID),
+    exemption: z.enum(EXEMPTIONS).optional(),
+  })
+  .meta({ id: 'ThreeDSecureResponse' });
+
 const cardFields = {
   bin: z
     .string()
@@ -77,6 +88,7 @@ const cardFields = {
   expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
   expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text().optional(),
+  threeDSecure: ThreeDSecureResponse.optional(),
 };
 
 export const CardResponse = z

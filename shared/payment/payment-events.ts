@@ -13,6 +13,7 @@ import {
   paymentId,
   text,
 } from './event-fields.ts';
+import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from './three-d-secure.ts';
 
 const optionalText = z.string().max(255).optional();
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
@@ -102,6 +103,14 @@ export const paymentDetails = z.strictObject({
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
+/** The results of a 3-D Secure authentication (gaps §21), without the cryptogram: it is kept nowhere. */
+const threeDSecure = z.strictObject({
+  version: z.enum(THREE_D_SECURE_VERSIONS),
+  eci: z.string().regex(ECI),
+  transactionId: z.string().regex(UUID),
+  exemption: z.enum(EXEMPTIONS).optional(),
+});
+
 /** The one masked form of a card (gaps §4); `bin` is absent where a token's provider tells none. */
 export const maskedCard = z.strictObject({
   bin: z
@@ -114,6 +123,7 @@ export const maskedCard = z.strictObject({
   expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
   expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text.optional(),
+  threeDSecure: threeDSecure.optional(),
 });
 export type MaskedCard = z.infer<typeof maskedCard>;
 

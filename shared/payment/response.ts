@@ -33,7 +33,7 @@ import {
 } from './transitions.ts';
 
 /** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
-export const READ_MODEL_VERSION = 3;
+export const READ_MODEL_VERSION = 4;
 
 const created = (
   data: EventData<'PaymentCreated'>,

@@ -48,6 +48,7 @@ const forms: Form[] = [
   { type: 'PaymentFailed', version: 1, variant: '.by-two-hands' },
   { type: 'LogSealed', version: 1, variant: '.with-next-due' },
   { type: 'PaymentCreated', version: 1, variant: '.with-provider' },
+  { type: 'PaymentCreated', version: 1, variant: '.with-3-d-secure' },
   { type: 'PaymentCaptureRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentRefundRequested', version: 1, variant: '.with-provider' },

@@ -37,4 +37,10 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A command is explained at a moment too: the route takes a revision or a time.',
   },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /,\s*"threeDSecure": \{[^}]*\}|^ {6}"ThreeDSecure(?:Response)?": \{\n(?: {8}.*\n)* {6}\},\n/gm,
+    to: '',
+    reason: 'A card may have the results of 3-D Secure.',
+  },
 ];

@@ -1,5 +1,12 @@
 import { z } from 'zod';
 import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
+import {
+  CRYPTOGRAM,
+  ECI,
+  EXEMPTIONS,
+  THREE_D_SECURE_VERSIONS,
+  UUID,
+} from '../../../shared/payment/three-d-secure.ts';
 
 /** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
@@ -19,6 +26,15 @@ const cardOperation = {
     expiryMonth: text,
     expiryYear: text,
     cvv: z.string().max(255).optional(),
+    threeDSecure: z
+      .object({
+        version: z.enum(THREE_D_SECURE_VERSIONS),
+        eci: z.string().regex(ECI),
+        cryptogram: z.string().regex(CRYPTOGRAM),
+        transactionId: z.string().regex(UUID),
+        exemption: z.enum(EXEMPTIONS).optional(),
+      })
+      .optional(),
   }),
   descriptor: z.string().max(255).optional(),
 };

@@ -15,7 +15,7 @@ import {
   type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
-import { cleanCode } from '../provider-code.ts';
+import { cleanCode, type SentCard } from '../provider-code.ts';
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
 import {
@@ -36,10 +36,8 @@ type HttpProviderOptions = {
 /** Card schemes keep an authorization for so long. */
 const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
-const numberIn = (operation: ProviderOperation): string | undefined => {
-  const revealed = 'card' in operation ? operation.card.reveal() : undefined;
-  return revealed !== undefined && 'number' in revealed ? revealed.number : undefined;
-};
+const cardIn = (operation: ProviderOperation): SentCard | undefined =>
+  'card' in operation ? operation.card.reveal() : undefined;
 
 /** Undefined for a token: the protocol has none. */
 const putBody = (operation: ProviderOperation): string | undefined => {
@@ -50,8 +48,8 @@ const putBody = (operation: ProviderOperation): string | undefined => {
   }
   const revealed = operation.card.reveal();
   if ('token' in revealed) return undefined;
-  const { number, holderName, expiryMonth, expiryYear, cvv } = revealed;
-  const card = { number, holderName, expiryMonth, expiryYear, cvv };
+  const { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure } = revealed;
+  const card = { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure };
   return JSON.stringify({ ...common, card, descriptor: operation.descriptor });
 };
 
@@ -109,7 +107,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       const response = await call('PUT', pathOf(operation), body);
       if ('sent' in response)
         return response.sent ? unknown(response.reason) : { outcome: 'NOT_SENT' };
-      return readExecute(response, operation, numberIn(operation));
+      return readExecute(response, operation, cardIn(operation));
     },
     lookUp: async (question) => {
       const response = await call('GET', pathOf(question));
@@ -144,8 +142,8 @@ type Sent = Pick<OperationQuestion, 'operationId' | 'amount' | 'currency'>;
 const isFailureCode = (code: string): code is FailureCode =>
   (FAILURE_CODES as readonly string[]).includes(code);
 
-const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined => {
-  const own = cleanCode(body.providerFailureCode, number);
+const declinedFrom = (body: OutcomeBody, card: SentCard | undefined): Declined => {
+  const own = cleanCode(body.providerFailureCode, card);
   const code = body.failureCode ?? '';
   if (isFailureCode(code)) {
     return { outcome: 'DECLINED', failureCode: code, providerFailureCode: own };
@@ -153,7 +151,7 @@ const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined =
   return {
     outcome: 'DECLINED',
     failureCode: 'UNKNOWN_DECLINE',
-    providerFailureCode: own ?? cleanCode(code, number),
+    providerFailureCode: own ?? cleanCode(code, card),
   };
 };
 
@@ -161,7 +159,7 @@ const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined =
 const readOutcome = (
   body: unknown,
   question: Sent,
-  number?: string,
+  card?: SentCard,
 ): Approved | Declined | Unknown => {
   const read = outcomeBody.safeParse(body);
   if (!read.success) return unknown('malformed');
@@ -171,8 +169,8 @@ const readOutcome = (
     amount === question.amount &&
     currency === question.currency;
   if (!isAboutIt) return unknown(MISMATCH);
-  if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, number);
-  const providerReference = cleanCode(read.data.providerReference, number);
+  if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, card);
+  const providerReference = cleanCode(read.data.providerReference, card);
   return { outcome: 'APPROVED', providerReference };
 };
 
@@ -184,9 +182,9 @@ const isFenced = (body: unknown, question: Sent): boolean => {
 const readExecute = (
   { status, body }: RawResponse,
   question: Sent,
-  number?: string,
+  card?: SentCard,
 ): ProviderOutcome => {
-  if (status === 200) return readOutcome(body, question, number);
+  if (status === 200) return readOutcome(body, question, card);
   if (status === 409 && isFenced(body, question))
     return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
   return unknown('status');

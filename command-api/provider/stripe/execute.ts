@@ -2,7 +2,6 @@
  * Each request goes once. Only a create's confirm moves money: a failure before it is NOT_SENT, a
  * card or amount that Stripe rejects is DECLINED.
  */
-import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
 import { within } from '../../../shared/runtime/back-off.ts';
 import {
   AT_WORK,
@@ -11,6 +10,7 @@ import {
   type ProviderOperation,
   type ProviderOutcome,
 } from '../port.ts';
+import type { SentCard } from '../provider-code.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
@@ -55,13 +55,13 @@ export type Execution = {
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
 /** Stripe's 400 without a code rejects the request and declines no card. */
-const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
+const endOfStep = (response: StripeResponse, card?: SentCard): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
   const error = errorOf(response);
   if (!isRejected(response) || error === undefined) return notSent(response);
   const isOfCard = error.decline_code != null || error.code != null;
-  return isOfCard ? declinedBy(error, number) : MISCONFIGURED;
+  return isOfCard ? declinedBy(error, card) : MISCONFIGURED;
 };
 
 const isRejected = (response: StripeResponse): boolean =>
@@ -78,16 +78,13 @@ const open = async (execution: Execution, operation: Create): Promise<Step<strin
   return isOurs ? { value: intent.id } : { end: NOT_SENT };
 };
 
-const paymentMethodFor = async (
-  execution: Execution,
-  card: CardInput | TokenInput,
-): Promise<Step<string>> => {
+const paymentMethodFor = async (execution: Execution, card: SentCard): Promise<Step<string>> => {
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
   const response = await execution.call.send(makePaymentMethod(card));
   const made = paymentMethod.safeParse(bodyOf(response)).data;
-  return made === undefined ? { end: endOfStep(response, card.number) } : { value: made.id };
+  return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };
 
 const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuestion => {
@@ -119,7 +116,7 @@ const afterRejection = async (
   { call }: Execution,
   response: StripeResponse,
   question: OperationQuestion,
-  number?: string,
+  card?: SentCard,
 ): Promise<ProviderOutcome> => {
   const found = await find(call, question);
   const isNowhere = found === MISSING && isMissing(response);
@@ -129,26 +126,26 @@ const afterRejection = async (
   if (!isUndone) return found;
   // An impossible create was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
-  return declinedBy(errorOf(response) ?? {}, number);
+  return declinedBy(errorOf(response) ?? {}, card);
 };
 
 const readRejection = async (
   execution: Execution,
   response: StripeResponse,
   question: OperationQuestion,
-  number?: string,
+  card?: SentCard,
 ): Promise<ProviderOutcome> => {
   if ('sent' in response) return response.sent ? undecided(response) : notSent(response);
   const error = errorOf(response);
   if (isKeyTaken(response)) return afterKeyTaken(execution, question);
   switch (response.status) {
     case 402:
-      return error === undefined ? unknown('malformed') : declinedBy(error, number);
+      return error === undefined ? unknown('malformed') : declinedBy(error, card);
     case 400:
     case 404:
       return error === undefined
         ? unknown('malformed')
-        : afterRejection(execution, response, question, number);
+        : afterRejection(execution, response, question, card);
     // Not executed: the key and its permissions are checked first.
     case 401:
     case 403:
@@ -175,7 +172,10 @@ const confirm = async (
   method: string,
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
-  const response = await call.send(confirmIntent(operation.operationId, reference, method));
+  const card = operation.card.reveal();
+  const response = await call.send(
+    confirmIntent(operation.operationId, reference, method, card.threeDSecure),
+  );
   const question = { ...questionOf(operation, nowMs), reference };
   const intent = intentOf(response);
   if (intent !== undefined && intent.id === reference) {
@@ -183,9 +183,7 @@ const confirm = async (
     return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN' ? reading : mismatch;
   }
   if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
-  const card = operation.card.reveal();
-  const number = 'token' in card ? undefined : card.number;
-  return readRejection(execution, response, question, number);
+  return readRejection(execution, response, question, card);
 };
 
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {

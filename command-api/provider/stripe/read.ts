@@ -9,7 +9,7 @@ import {
   type OperationQuestion,
   type Unknown,
 } from '../port.ts';
-import { cleanCode } from '../provider-code.ts';
+import { cleanCode, type SentCard } from '../provider-code.ts';
 import type { StripeResponse } from './client.ts';
 import { failureCodeOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
@@ -33,12 +33,12 @@ export const mismatch = unknown(MISMATCH);
 
 type Codes = Pick<StripeError, 'code' | 'decline_code'>;
 
-export const declinedBy = ({ code, decline_code }: Codes, number?: string): Declined => {
+export const declinedBy = ({ code, decline_code }: Codes, card?: SentCard): Declined => {
   const own = decline_code ?? code ?? '';
   return {
     outcome: 'DECLINED',
     failureCode: failureCodeOf(own) ?? failureCodeOf(code ?? '') ?? 'UNKNOWN_DECLINE',
-    providerFailureCode: cleanCode(own, number),
+    providerFailureCode: cleanCode(own, card),
   };
 };
 
