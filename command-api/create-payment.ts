@@ -27,10 +27,13 @@ import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
 import type { CallDetails } from './provider/port.ts';
+import { questionAbout } from './recovery/ask.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
+import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/authentication.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
+  actionRequired,
   type CommandResponse,
   type EarlierOperation,
   keyReused,
@@ -39,6 +42,10 @@ import {
   responseTo,
   tokenNotDescribed,
 } from './responses.ts';
+
+/** Its page is on this machine, and may lead back to it (gaps §21). */
+const isSimulated = ([name = '']: readonly string[]): boolean =>
+  /^(simulator|http:(localhost|127\.0\.0\.1)(:.*)?)$/.test(name);
 
 type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
 
@@ -58,9 +65,11 @@ export const createPayment = (
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const { card, ...fields } = request;
+  const { card, authentication, ...fields } = request;
   const { captureNow, details } = fields;
   const { identities, providers } = deps;
+  if (authentication && isLocal(authentication.returnUrl) && !isSimulated(providers))
+    return Promise.resolve(rejection('INVALID_REQUEST', [RETURN_URL_NOT_PUBLIC]));
   const { merchantId } = sender;
   const shown = 'token' in card ? card : shownCardOf(card);
   const recognised = recognisedBy(identities, (by) => ({
@@ -79,6 +88,8 @@ export const createPayment = (
     kind: captureNow ? 'SALE' : 'AUTHORIZE',
     card: new CardSecret(card),
     descriptor: details.descriptor,
+    authentication,
+    initiatedBy: details.source?.initiatedBy,
   };
   const attempt: Attempt = { sender, command, shown, call, budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
@@ -185,6 +196,12 @@ const repeatOf = async (
   if (isFree(first)) return { free: found };
   if (!isOfSameRequest(first, command)) return { response: keyReused() };
   if (first.ended !== undefined) return { response: replayed(responseTo(found, first)) };
+  if (deps.inFlight.isWaiting(first)) {
+    // The address is stored nowhere: the provider gives it again (gaps §21).
+    const said = await deps.provider.lookUp(questionAbout(found, first));
+    if (said.outcome === 'ACTION_REQUIRED')
+      return { response: replayed(actionRequired(found, first, said.url)) };
+  }
   const payment = await deps.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) throw notInLog(paymentId);
   const create = createOf(payment.state);

@@ -35,6 +35,7 @@ import {
   UUID,
 } from '../../shared/payment/three-d-secure.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { Authentication } from './authentication.ts';
 import { searchTexts } from './card-search.ts';
 import {
   BODY_NOT_OBJECT,
@@ -68,6 +69,7 @@ export const Card = requiredObject({
   expiryYear: requiredPattern(/^[0-9]{4}$/, 'YYYY'),
   brand: optionalText(),
   threeDSecure: ThreeDSecure.optional(),
+  authentication: Authentication.optional(),
 }).meta({ id: 'Card' });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
@@ -76,6 +78,7 @@ export const CardByToken = requiredObject({
   holderName: requiredText(),
   brand: optionalText(),
   threeDSecure: ThreeDSecure.optional(),
+  authentication: Authentication.optional(),
 }).meta({ id: 'CardByToken' });
 
 const CARD_TYPE = { type: requiredChoice(['CARD']) };
@@ -121,6 +124,7 @@ export type CreateRequest = {
   currency: string;
   captureNow: boolean;
   card: CardInput | TokenInput;
+  authentication?: { returnUrl: string } | undefined;
   details: PaymentDetails;
 };
 
@@ -145,6 +149,7 @@ const isGiven = (card: JsonObject, field: string): boolean =>
 
 const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 const BOTH = 'paymentMethod.card must hold either number or token';
+const NO_SHOPPER = 'paymentMethod.card.authentication needs a shopper who is there';
 const BOTH_WAYS = 'paymentMethod.card must hold either threeDSecure or authentication';
 
 type AddressInput = z.infer<typeof Address>;
@@ -171,13 +176,17 @@ type DetailsInput = Omit<
 >;
 
 /** An empty CVV or brand counts as absent. */
-const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
+const cardOf = ({ cvv, brand, authentication: _, ...card }: z.infer<typeof Card>): CardInput => ({
   ...card,
   ...(cvv && { cvv }),
   ...(brand && { brand }),
 });
 
-const tokenOf = ({ brand, ...card }: z.infer<typeof CardByToken>): TokenInput => ({
+const tokenOf = ({
+  brand,
+  authentication: _,
+  ...card
+}: z.infer<typeof CardByToken>): TokenInput => ({
   ...card,
   ...(brand && { brand }),
 });
@@ -189,6 +198,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
     Card,
     CardByToken,
     ThreeDSecure,
+    Authentication,
     ProductItem,
     Consumer,
     Billing,
@@ -246,6 +256,7 @@ const parseBody = (
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
+  if (card.authentication && rest.source?.initiatedBy === 'MERCHANT') return invalid(NO_SHOPPER);
   // By a token there is no number to search for, but those that the body spells as one.
   const [number, key] = 'token' in card ? [] : [card.number, idempotencyKey];
   const { holders, holdsOtherCard } = searchTexts(body, number, text, key, KNOWN_KEYS);
@@ -256,6 +267,7 @@ const parseBody = (
     currency,
     captureNow,
     card: 'token' in card ? tokenOf(card) : cardOf(card),
+    ...(card.authentication && { authentication: card.authentication }),
     details: detailsKept(rest),
   };
   return { ok: true, holdsOtherCard, request };

@@ -78,6 +78,7 @@ export const publicEventData = {
     ...orderSeen,
   }),
   PaymentProviderOpened: paymentSchemas.PaymentProviderOpened,
+  PaymentAuthenticationRequested: paymentSchemas.PaymentAuthenticationRequested,
   PaymentAuthorized: approved,
   PaymentCaptured: z.object({
     ...approved.shape,

@@ -143,6 +143,10 @@ export const Dispute = z
 
 export const PaymentStatus = choice(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
 
+export const NextAction = z
+  .object({ type: z.enum(['REDIRECT']), url: z.url().optional(), expiresAt: time() })
+  .meta({ id: 'NextAction' });
+
 export const PaymentResponse = z
   .object({
     paymentId: paymentId(),
@@ -171,6 +175,7 @@ export const PaymentResponse = z
       .describe(
         'An addition: what the cardholder disputed. While one is OPEN nothing is refunded.',
       ),
+    nextAction: NextAction.optional(),
     source: Source.optional(),
   })
   .meta({ id: 'PaymentResponse' });

@@ -53,19 +53,21 @@ const DECLINED_EVENTS = {
 
 const declined = (
   state: PaymentState,
-  { kind, operationId, amountMinor }: Operation,
+  { kind, operationId, amountMinor, waitsUntil }: Operation,
   command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent => {
   const { resolution } = command;
   const decline = command.outcome === 'DECLINED' ? command : undefined;
   const code = decline?.providerFailureCode;
+  // A fence ends the time of a shopper who did not come (gaps §21).
+  const undone = waitsUntil === undefined ? 'PROVIDER_UNAVAILABLE' : 'AUTHENTICATION_REQUIRED';
   return {
     type: DECLINED_EVENTS[kind],
     data: {
       operationId,
       amount: amountMinor,
       currency: state.currency,
-      failureCode: decline?.failureCode ?? 'PROVIDER_UNAVAILABLE',
+      failureCode: decline?.failureCode ?? undone,
       ...(code === undefined ? {} : { providerFailureCode: code }),
       outcome: command.outcome,
       ...(resolution === undefined ? {} : { resolution }),

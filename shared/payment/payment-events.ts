@@ -16,6 +16,8 @@ import {
 import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from './three-d-secure.ts';
 
 const optionalText = z.string().max(255).optional();
+/** A moment in the form of the events' times. */
+const UTC = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$/;
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
 /** The failure codes a merchant can meet (gaps §12). */
@@ -175,6 +177,14 @@ export const paymentSchemas = {
    * before the provider is told to move money, so an operation without this event never moved any.
    */
   PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
+  /**
+   * The provider wants the shopper of a create, and waits until `expiresAt` (gaps §21); no money has
+   * moved. The address of its page holds a secret, and is in no event.
+   */
+  PaymentAuthenticationRequested: z.strictObject({
+    ...operation,
+    expiresAt: z.string().regex(UTC),
+  }),
   PaymentAuthorized: z.strictObject(approval),
   /** `releasedAmount` is what a partial capture gave back. */
   PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),

@@ -171,7 +171,7 @@ const disputesAfter = (
   return disputes.map((one) => (one.id === id ? { ...one, status } : one));
 };
 
-/** Disputes stand before the source, whenever they come. */
+/** Disputes and the next action stand before the source, whenever they come. */
 const withSourceLast = ({ source, ...response }: PaymentResponse): PaymentResponse => ({
   ...response,
   ...(source === undefined ? {} : { source }),
@@ -191,11 +191,22 @@ const unresolvedAfter = (
   return [...left, { operationId, amount, since, confirmation }];
 };
 
+const withoutNextAction = (response: PaymentResponse): PaymentResponse => {
+  if (response.nextAction === undefined) return response;
+  const { nextAction: _, ...rest } = response;
+  return rest;
+};
+
 const unresolvedAfterNote = (
   unresolved: UnresolvedIntents,
-  { type, data: { operationId, amount } }: NoteEvent,
+  { type, data }: NoteEvent,
   since: string,
 ): UnresolvedIntents => {
+  const { operationId, amount } = data;
+  if (type === 'PaymentAuthenticationRequested')
+    return unresolved.map((o) =>
+      o.operationId === operationId ? { ...o, waitsUntil: data.expiresAt } : o,
+    );
   if (type === 'PaymentOutcomeConfirmed')
     return unresolved.filter((o) => o.operationId !== operationId);
   if (type !== 'PaymentOutcomeContradicted') return unresolved;
@@ -212,6 +223,17 @@ const knownOf = (unresolved: UnresolvedIntents, operationId: string) => {
   return { isUnresolved: known !== undefined && confirmation === undefined, confirmation };
 };
 
+const responseAfterNote = (
+  { response }: PaymentReadModel,
+  { type, data }: NoteEvent,
+  time: string,
+): PaymentResponse => {
+  if (type !== 'PaymentAuthenticationRequested') return response;
+  if (response.status !== 'PENDING') throw new Error(`${type} of a payment with an outcome`);
+  const nextAction = { type: 'REDIRECT' as const, expiresAt: data.expiresAt };
+  return withSourceLast({ ...response, updatedAt: time, nextAction });
+};
+
 const afterNote = (
   before: PaymentReadModel,
   note: NoteEvent,
@@ -222,7 +244,8 @@ const afterNote = (
     ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
   );
   checkNote(note, { ...knownOf(before.unresolved, operationId), hasFailed });
-  return { ...before, revision, unresolved: unresolvedAfterNote(before.unresolved, note, time) };
+  const unresolved = unresolvedAfterNote(before.unresolved, note, time);
+  return { ...before, revision, unresolved, response: responseAfterNote(before, note, time) };
 };
 
 /**
@@ -242,7 +265,8 @@ export const project = (
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
   if (isNote(event)) return afterNote(readModel, event, { revision, time });
-  const { merchantId, response: before } = readModel;
+  const { merchantId } = readModel;
+  const before = withoutNextAction(readModel.response);
   checkStatus(event, before.status);
   let { unresolved } = readModel;
   if (!isLater(event)) {
@@ -266,6 +290,14 @@ export const foldReadModel = (events: Iterable<PlacedEvent>): PaymentReadModel |
 
 /** The JSON text of the response; no other code serializes it. */
 export const bodyOf = (readModel: PaymentReadModel): string => JSON.stringify(readModel.response);
+
+/** The body of the 202, with the address that the shopper has to be sent to (gaps §21). */
+export const actionBodyOf = ({ response }: PaymentReadModel, url: string): string => {
+  const { nextAction, ...rest } = response;
+  if (nextAction === undefined) throw new Error('the payment waits for no shopper');
+  const { type, expiresAt } = nextAction;
+  return JSON.stringify(withSourceLast({ ...rest, nextAction: { type, url, expiresAt } }));
+};
 
 /** The body of the 402 for a payment whose create failed; undefined for any other payment. */
 export const failureBodyOf = (readModel: PaymentReadModel): PaymentFailureResponse | undefined => {

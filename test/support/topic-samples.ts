@@ -12,6 +12,7 @@ import type { SealEvent } from '../../shared/payment/seal-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { memoryEventStore } from './memory-event-store.ts';
 import {
+  authenticationRequested,
   authorizationExpired,
   authorized,
   captureDeclined,
@@ -170,6 +171,7 @@ const laterLives: PaymentEvent[][] = [
     disputeClosed(),
   ],
   [created({ paymentId: 'pay_8', card: { ...card, threeDSecure } })],
+  [created({ paymentId: 'pay_9' }), authenticationRequested(), authorized()],
 ];
 
 const seal: SealEvent = {

@@ -37,6 +37,8 @@ const cardOperation = {
       .optional(),
   }),
   descriptor: z.string().max(255).optional(),
+  authentication: z.object({ returnUrl: text }).optional(),
+  initiatedBy: z.enum(['CONSUMER', 'MERCHANT']).optional(),
 };
 const followUp = { ...everyOperation, authorizationId: operationIdShape };
 
@@ -60,6 +62,16 @@ const outcome = {
 
 export const outcomeBody = z.object(outcome);
 export type OutcomeBody = z.infer<typeof outcomeBody>;
+
+/** The shopper is needed; only for AUTHORIZE and SALE. */
+export const actionBody = z.object({
+  operationId: operationIdShape,
+  outcome: z.literal('ACTION_REQUIRED'),
+  amount,
+  currency,
+  nextAction: z.object({ type: z.literal('REDIRECT'), url: z.url({ protocol: /^https?$/ }) }),
+  expiresAt: z.iso.datetime(),
+});
 
 export const fencedBody = z.object({
   operationId: operationIdShape,

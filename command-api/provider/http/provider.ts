@@ -1,6 +1,7 @@
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
+  type ActionRequired,
   type Approved,
   AT_WORK,
   type Declined,
@@ -19,6 +20,7 @@ import { cleanCode, type SentCard } from '../provider-code.ts';
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
 import {
+  actionBody,
   BODY_BYTES_MAX,
   fencedBody,
   ledgerBody,
@@ -50,7 +52,8 @@ const putBody = (operation: ProviderOperation): string | undefined => {
   if ('token' in revealed) return undefined;
   const { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure } = revealed;
   const card = { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure };
-  return JSON.stringify({ ...common, card, descriptor: operation.descriptor });
+  const { descriptor, authentication, initiatedBy } = operation;
+  return JSON.stringify({ ...common, card, descriptor, authentication, initiatedBy });
 };
 
 export const httpProvider = (options: HttpProviderOptions): Provider => {
@@ -137,7 +140,7 @@ const goingOn = (after: string | null, page: LedgerPage): LedgerPage => {
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
-type Sent = Pick<OperationQuestion, 'operationId' | 'amount' | 'currency'>;
+type Sent = Pick<OperationQuestion, 'operationId' | 'kind' | 'amount' | 'currency'>;
 
 const isFailureCode = (code: string): code is FailureCode =>
   (FAILURE_CODES as readonly string[]).includes(code);
@@ -155,6 +158,25 @@ const declinedFrom = (body: OutcomeBody, card: SentCard | undefined): Declined =
   };
 };
 
+type Money = Pick<Sent, 'operationId' | 'amount' | 'currency'>;
+
+const isAbout = (said: Money, { operationId, amount, currency }: Sent): boolean =>
+  said.operationId === operationId && said.amount === amount && said.currency === currency;
+
+/** An outcome, or that the shopper is needed for it. */
+const readOrWait = (
+  body: unknown,
+  question: Sent,
+  card?: SentCard,
+): Approved | Declined | ActionRequired | Unknown => {
+  const read = actionBody.safeParse(body);
+  const isCreate = question.kind === 'AUTHORIZE' || question.kind === 'SALE';
+  if (!read.success || !isCreate) return readOutcome(body, question, card);
+  if (!isAbout(read.data, question)) return unknown(MISMATCH);
+  const expiresAt = new Date(read.data.expiresAt).toISOString();
+  return { outcome: 'ACTION_REQUIRED', url: read.data.nextAction.url, expiresAt };
+};
+
 /** Anything but an outcome of this very operation is Unknown; only codes are passed on. */
 const readOutcome = (
   body: unknown,
@@ -163,12 +185,7 @@ const readOutcome = (
 ): Approved | Declined | Unknown => {
   const read = outcomeBody.safeParse(body);
   if (!read.success) return unknown('malformed');
-  const { operationId, amount, currency } = read.data;
-  const isAboutIt =
-    operationId === question.operationId &&
-    amount === question.amount &&
-    currency === question.currency;
-  if (!isAboutIt) return unknown(MISMATCH);
+  if (!isAbout(read.data, question)) return unknown(MISMATCH);
   if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, card);
   const providerReference = cleanCode(read.data.providerReference, card);
   return { outcome: 'APPROVED', providerReference };
@@ -184,7 +201,7 @@ const readExecute = (
   question: Sent,
   card?: SentCard,
 ): ProviderOutcome => {
-  if (status === 200) return readOutcome(body, question, card);
+  if (status === 200) return readOrWait(body, question, card);
   if (status === 409 && isFenced(body, question))
     return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
   return unknown('status');
@@ -193,8 +210,8 @@ const readExecute = (
 const readLookUp = (
   { status, body }: RawResponse,
   question: Sent,
-): Approved | Declined | NotFound | Unknown => {
-  if (status === 200) return readOutcome(body, question);
+): Approved | Declined | ActionRequired | NotFound | Unknown => {
+  if (status === 200) return readOrWait(body, question);
   if (status === 404) return { outcome: 'NOT_FOUND' };
   return unknown(status === 202 ? AT_WORK : 'status');
 };
