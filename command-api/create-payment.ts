@@ -20,6 +20,7 @@ import {
   type Recognised,
 } from '../shared/payment/payment-state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
+import { addressAgain } from './address-again.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -27,13 +28,11 @@ import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
 import type { CallDetails } from './provider/port.ts';
-import { questionAbout } from './recovery/ask.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
 import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/authentication.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
-  actionRequired,
   type CommandResponse,
   type EarlierOperation,
   keyReused,
@@ -196,16 +195,12 @@ const repeatOf = async (
   if (isFree(first)) return { free: found };
   if (!isOfSameRequest(first, command)) return { response: keyReused() };
   if (first.ended !== undefined) return { response: replayed(responseTo(found, first)) };
-  if (deps.inFlight.isWaiting(first)) {
-    // The address is stored nowhere: the provider gives it again (gaps §21).
-    const said = await deps.provider.lookUp(questionAbout(found, first));
-    if (said.outcome === 'ACTION_REQUIRED')
-      return { response: replayed(actionRequired(found, first, said.url)) };
-  }
   const payment = await deps.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) throw notInLog(paymentId);
   const create = createOf(payment.state);
   if (isFree(create)) return { free: payment };
+  const waiting = await addressAgain(deps, payment);
+  if (waiting !== undefined) return { response: replayed(waiting) };
   const response = responseTo(payment, create);
   return { response: create.ended === undefined ? response : replayed(response) };
 };

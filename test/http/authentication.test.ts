@@ -16,6 +16,7 @@ import {
   payment,
   token,
 } from '../support/in-process.ts';
+import { authorize } from '../support/provider-operations.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -134,6 +135,8 @@ describe('the provider wants the shopper', () => {
   });
 });
 
+const at = (returnUrl: string) => ({ authentication: { returnUrl } });
+
 const pageOf = async (at: InProcess) => String(nextOf(await create(at))?.url);
 
 describe('400', () => {
@@ -180,10 +183,6 @@ describe('400', () => {
     ]);
   });
 });
-function at(returnUrl: string) {
-  return { authentication: { returnUrl } };
-}
-
 describe('while the shopper is waited for', () => {
   test('a repeat under the key gives the address again, and sends nothing', async () => {
     const first = await create(service, 'waiting');
@@ -284,35 +283,47 @@ describe('a shopper who does not come in time', () => {
   });
 });
 
-test.each(['authenticate first', 'fence first'] as const)(
-  'at one moment the shopper and the fence never both win: %s',
-  async (order) => {
+type Order = { order: string; fenceComesFirst: boolean; expected: unknown[]; carriedOut: number };
+test.each<Order>([
+  {
+    order: 'the shopper first',
+    fenceComesFirst: false,
+    expected: ['RECORDED', true],
+    carriedOut: 1,
+  },
+  { order: 'the fence first', fenceComesFirst: true, expected: ['FENCED', false], carriedOut: 0 },
+])(
+  'shopper and fence never both win: $order',
+  async ({ fenceComesFirst, expected, carriedOut }) => {
     const folder = temporaryFolder();
     const simulation = openSimulation(join(folder.path, 'ledger.sqlite'));
     try {
-      const { card, ...rest } = (await lastCall()) as never as { card: never };
-      const carried = await simulation.operate({ ...rest, card } as never);
+      const operation = authorize(NEEDS_SHOPPER, { authentication: { returnUrl: RETURN_URL } });
+      const carried = await simulation.operate(operation);
       if (carried.outcome !== 'ACTION_REQUIRED') throw new Error(carried.outcome);
-      const pressIt = () => simulation.press(carried.secret, true)?.seen;
-      const fenceIt = async () => (await simulation.fence(carried.operationId)).outcome;
-      const results =
-        order === 'authenticate first'
-          ? [pressIt(), await fenceIt()]
-          : [await fenceIt(), pressIt()];
-      expect(results).toEqual(
-        order === 'authenticate first' ? [true, 'RECORDED'] : ['FENCED', false],
-      );
-      expect(simulation.list(0, 9).entries).toHaveLength(order === 'fence first' ? 0 : 1);
+      const fence = async () => (await simulation.fence(operation.operationId)).outcome;
+      const early = fenceComesFirst ? await fence() : undefined;
+      const seen = simulation.press(carried.secret, true)?.seen;
+      expect([early ?? (await fence()), seen]).toEqual(expected);
+      expect(simulation.list(0, 9).entries).toHaveLength(carriedOut);
     } finally {
       simulation.close();
       folder.remove();
     }
   },
 );
-const lastCall = async () => {
-  await create(service);
-  return service.faults.calls.at(-1);
-};
+
+test('gaps §8: a unique reference of a payment that waits is taken, and gives the address again', async () => {
+  await using unique = await openInProcess({ MERCHANT_REFERENCE: 'unique' });
+  const body = bodyOf({}, { merchantReference: 'order-7' });
+  const first = await create(unique, undefined, body);
+  const equal = await create(unique, undefined, body);
+  expect([equal.status, equal.text]).toEqual([202, first.text]);
+  const other = bodyOf({}, { merchantReference: 'order-7', amount: 1 });
+  expectError(await create(unique, undefined, other), 422, 'BUSINESS_RULE_VIOLATION', [
+    `merchantReference names another payment already, ${idOf(first)}`,
+  ]);
+});
 
 test('the simulator in another process: the same, seen when the provider is asked', async () => {
   const folder = temporaryFolder();
