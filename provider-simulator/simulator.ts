@@ -158,16 +158,21 @@ const responseFrom = (
 
 type AddressOf = (secret: string) => string;
 
-const actionOf = ({ secret, expiresAt }: Waiting, addressOf: AddressOf): ActionRequired => {
-  return { outcome: 'ACTION_REQUIRED', url: addressOf(secret), expiresAt };
-};
+const actionOf = (
+  { secret, expiresAt, amount, currency }: Waiting,
+  question: Pick<OperationQuestion, 'amount' | 'currency'>,
+  addressOf: AddressOf,
+): ActionRequired | Unknown =>
+  amount === question.amount && currency === question.currency
+    ? { outcome: 'ACTION_REQUIRED', url: addressOf(secret), expiresAt }
+    : unknown(MISMATCH);
 
 const executeResponse = (
   carried: Exclude<Carried, { outcome: 'SILENT' }>,
   operation: OperationOrder,
   addressOf: AddressOf,
 ): ProviderOutcome => {
-  if (carried.outcome === 'ACTION_REQUIRED') return actionOf(carried, addressOf);
+  if (carried.outcome === 'ACTION_REQUIRED') return actionOf(carried, operation, addressOf);
   if (carried.outcome === 'FENCED')
     return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
   if (carried.outcome !== 'RECORDED') return { outcome: 'NOT_SENT', byProvider: true };
@@ -296,7 +301,7 @@ export const openSimulator = async ({
       ask(async () => {
         const found = simulation.find(question.operationId);
         if (found === undefined || found.outcome === 'FENCED') return { outcome: 'NOT_FOUND' };
-        if (found.outcome === 'ACTION_REQUIRED') return actionOf(found, addressOf);
+        if (found.outcome === 'ACTION_REQUIRED') return actionOf(found, question, addressOf);
         return foundResponse(found, question);
       }, question.operationId),
     fence: (question) =>

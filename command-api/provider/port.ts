@@ -154,7 +154,10 @@ export type Provider = {
   lookUp(
     question: OperationQuestion,
   ): Promise<Approved | Declined | ActionRequired | NotFound | Unknown>;
-  /** Fences the operation, also while a shopper is waited for, unless it was carried out: then its outcome. Never throws. */
+  /**
+   * Fences the operation, also while a shopper is waited for, unless it was carried out: then its
+   * outcome. Never throws.
+   */
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
   /** Oldest first after a cursor, null for the start; `next` is null at the end. */
   ledger(after: string | null, limit: number): Promise<LedgerPage>;

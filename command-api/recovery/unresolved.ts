@@ -68,7 +68,10 @@ const knownOf = (
   ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
 });
 
-/** Leaves out operations that may be in flight, or wait for the shopper. `providers`: the names of the one that is set. */
+/**
+ * Leaves out operations that may be in flight, or wait for the shopper. `providers`: the names of the
+ * one that is set.
+ */
 export const knownOperations = (
   payment: LoadedPayment,
   { mayRun, isWaiting }: Pick<InFlight, 'mayRun' | 'isWaiting'>,

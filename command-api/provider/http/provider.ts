@@ -41,6 +41,9 @@ const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 const cardIn = (operation: ProviderOperation): SentCard | undefined =>
   'card' in operation ? operation.card.reveal() : undefined;
 
+const isAsking = (operation: ProviderOperation): boolean =>
+  'card' in operation && operation.authentication !== undefined;
+
 /** Undefined for a token: the protocol has none. */
 const putBody = (operation: ProviderOperation): string | undefined => {
   const { kind, paymentId, amount, currency } = operation;
@@ -110,7 +113,11 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       const response = await call('PUT', pathOf(operation), body);
       if ('sent' in response)
         return response.sent ? unknown(response.reason) : { outcome: 'NOT_SENT' };
-      return readExecute(response, operation, cardIn(operation));
+      const said = readExecute(response, operation, cardIn(operation));
+      // A merchant who did not ask cannot send the shopper anywhere.
+      return said.outcome === 'ACTION_REQUIRED' && !isAsking(operation)
+        ? unknown('malformed')
+        : said;
     },
     lookUp: async (question) => {
       const response = await call('GET', pathOf(question));
