@@ -35,6 +35,9 @@ const LATER: Partial<Record<PaymentEventType, (data: Data) => string[]>> = {
   PaymentProviderOpened: ({ providerReference }) => [
     `opened at the provider as ${providerReference}; no money has moved by it`,
   ],
+  PaymentAuthenticationRequested: ({ expiresAt }) => [
+    `the provider waits for the shopper until ${expiresAt}; no money has moved`,
+  ],
   PaymentAuthorizationExpired: () => ['the provider let the authorization run out'],
   PaymentCaptureObserved: ({ providerReference }) => [
     `captured elsewhere, on ${providerReference} at the provider`,

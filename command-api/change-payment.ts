@@ -84,7 +84,7 @@ const changeOrRepeat = async (
   if (payment === undefined) throw notInLog(paymentId);
   const earlier = equalOperation(payment, change, request);
   if (earlier === 'reused') return keyReused();
-  if (unresolvedOperations(payment.state).length > 0)
+  if (unresolvedOperations(payment.state).some((one) => !deps.inFlight.isWaiting(one)))
     payment = (await deps.unresolved.resolve(paymentId)) ?? payment;
   if (earlier !== undefined) {
     const operation = operationOf(payment, earlier.operationId);

@@ -20,6 +20,7 @@ import {
   type Recognised,
 } from '../shared/payment/payment-state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
+import { addressAgain } from './address-again.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -28,6 +29,7 @@ import { claimReference, stillClaims } from './merchant-reference.ts';
 import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
 import type { CallDetails } from './provider/port.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
+import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/authentication.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
@@ -39,6 +41,10 @@ import {
   responseTo,
   tokenNotDescribed,
 } from './responses.ts';
+
+/** Its page is on this machine, and may lead back to it (gaps §21). */
+const isSimulated = ([name = '']: readonly string[]): boolean =>
+  /^(simulator|http:(localhost|127\.0\.0\.1)(:.*)?)$/.test(name);
 
 type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
 
@@ -58,9 +64,11 @@ export const createPayment = (
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const { card, ...fields } = request;
+  const { card, authentication, ...fields } = request;
   const { captureNow, details } = fields;
   const { identities, providers } = deps;
+  if (authentication && isLocal(authentication.returnUrl) && !isSimulated(providers))
+    return Promise.resolve(rejection('INVALID_REQUEST', [RETURN_URL_NOT_PUBLIC]));
   const { merchantId } = sender;
   const shown = 'token' in card ? card : shownCardOf(card);
   const recognised = recognisedBy(identities, (by) => ({
@@ -81,6 +89,8 @@ export const createPayment = (
     descriptor: details.descriptor,
     merchantReference: details.merchantReference,
     metadata: details.metadata,
+    authentication,
+    initiatedBy: details.source?.initiatedBy,
   };
   const attempt: Attempt = { sender, command, shown, call, budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
@@ -191,6 +201,8 @@ const repeatOf = async (
   if (payment === undefined) throw notInLog(paymentId);
   const create = createOf(payment.state);
   if (isFree(create)) return { free: payment };
+  const waiting = await addressAgain(deps, payment);
+  if (waiting !== undefined) return { response: replayed(waiting) };
   const response = responseTo(payment, create);
   return { response: create.ended === undefined ? response : replayed(response) };
 };

@@ -48,8 +48,14 @@ export const createInFlight = (options: {
     nowMs() - Date.parse(intentTimeOf(payment, operation));
 
   const leftMsOf = (payment: WithEvents, operation: Operation): number => {
-    const { operationId } = operation;
-    if (!sharedStore || ended.get(payment.state.paymentId)?.has(operationId)) return 0;
+    const { operationId, waitsUntil } = operation;
+    // The call has ended: the shopper is waited for.
+    if (
+      !sharedStore ||
+      waitsUntil !== undefined ||
+      ended.get(payment.state.paymentId)?.has(operationId)
+    )
+      return 0;
     const leftMs = inFlightMsMax - ageMsOf(payment, operation);
     // Another process's clock may be wrong: its time counts where nothing else is known.
     const isSeen = leftMs > inFlightMsMax || firstSeen.get(operationId) !== undefined;
@@ -74,6 +80,9 @@ export const createInFlight = (options: {
     isLive: (operationId: string): boolean => live.has(operationId),
     mayRun: (payment: WithEvents, operation: Operation): boolean =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
+    /** The shopper is with the provider: nothing is uncertain, and nothing to be done (gaps §21). */
+    isWaiting: ({ ended, waitsUntil }: Operation): boolean =>
+      ended === undefined && waitsUntil !== undefined && nowMs() < Date.parse(waitsUntil),
     /** The call would begin so late that other processes no longer wait for it. */
     isTooLate: (payment: WithEvents, operation: Operation): boolean =>
       sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,

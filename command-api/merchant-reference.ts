@@ -16,6 +16,7 @@ import type { CreateCommand } from '../shared/payment/commands.ts';
 import { isClaimEvent } from '../shared/payment/events.ts';
 import { createOf, isOfSameRequest } from '../shared/payment/payment-state.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
+import { addressAgain } from './address-again.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { pauses } from './in-flight.ts';
@@ -130,7 +131,7 @@ const judge = async (
   for (const id of others) {
     const payment = await ended(deps, id, budget);
     if (payment?.state.status === 'FAILED') continue;
-    if (payment !== undefined) return responseOf(payment, id, create);
+    if (payment !== undefined) return responseOf(deps, payment, id, create);
     if (id === last) return 'just claimed';
   }
   return undefined;
@@ -150,7 +151,12 @@ const ended = async (
   return unresolved.resolveInTurn(id, budget);
 };
 
-const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
+const responseOf = async (
+  deps: CommandDeps,
+  payment: LoadedPayment,
+  id: string,
+  create: CreateCommand,
+): Promise<CommandResponse> => {
   const { state, events } = payment;
   const { readModel } = state;
   const first = createOf(state);
@@ -160,6 +166,8 @@ const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): 
     ]);
   }
   if (first.ended?.revision === readModel.revision) return responseTo(payment, first);
+  const waiting = await addressAgain(deps, payment);
+  if (waiting !== undefined) return waiting;
   const seen = { paymentId: id, revision: events.length - 1 };
   return { ...(state.status === 'PENDING' ? unknownOutcome(id) : approved(readModel)), seen };
 };

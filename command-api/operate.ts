@@ -10,10 +10,11 @@ import { isFree, type Operation } from '../shared/payment/payment-state.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { type LoadedPayment, operationOf } from './loaded-payment.ts';
 import type { Executed } from './payment-log.ts';
-import type { CallDetails, ProviderOutcome, Unknown } from './provider/port.ts';
+import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from './provider/port.ts';
 import { onNotice } from './recovery/later-results.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
+  actionRequired,
   atOtherProvider,
   type CommandResponse,
   rejection,
@@ -88,9 +89,14 @@ const carryOut = async (
   if (early !== undefined) return early.response;
   if (operation.ended !== undefined) return responseTo(payment, operation);
   const outcome = await callProvider(deps, request, progress, payment, operation);
-  return outcome.outcome === 'UNKNOWN'
-    ? responseTo(progress.payment, operation)
-    : record(deps, request, progress, progress.payment, outcome);
+  switch (outcome.outcome) {
+    case 'UNKNOWN':
+      return responseTo(progress.payment, operation);
+    case 'ACTION_REQUIRED':
+      return waitForShopper(deps, request, progress, progress.payment, outcome);
+    default:
+      return record(deps, request, progress, progress.payment, outcome);
+  }
 };
 
 /** No call follows an intent that may not be stored. */
@@ -179,7 +185,7 @@ export const metEarlierFence = (
   attempt: number,
 ): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
 
-type Ended = Exclude<ProviderOutcome, Unknown>;
+type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
 
 /** The one call that may move money. Never throws. */
 const callProvider = async (
@@ -212,6 +218,28 @@ const callProvider = async (
   return isUnproven && !isProof(deps, operation)
     ? { outcome: 'UNKNOWN', reason: 'unproven' }
     : outcome;
+};
+
+/** Never throws: what the store does not take is left to recovery, which asks the provider again. */
+const waitForShopper = async (
+  deps: CommandDeps,
+  { paymentId, command: { operationId } }: OperationRequest,
+  progress: Progress,
+  payment: LoadedPayment,
+  { url, expiresAt }: ActionRequired,
+): Promise<CommandResponse> => {
+  try {
+    const command = { kind: 'authenticate', operationId, expiresAt } as const;
+    const waiting = await deps.paymentLog.record(payment, command);
+    progress.payment = waiting;
+    return actionRequired(waiting, operationOf(waiting, operationId), url);
+  } catch (error) {
+    deps.logger.error(
+      { paymentId, err: error },
+      'the event store failed after the provider asked for the shopper; recovery will ask again',
+    );
+    return unknownOutcome(paymentId);
+  }
 };
 
 /** Never throws: an outcome that the store does not take is left to recovery. */

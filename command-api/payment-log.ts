@@ -15,6 +15,7 @@ import {
 } from '../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
 import type {
+  AuthenticateCommand,
   Command,
   LaterCommand,
   OpenCommand,
@@ -74,7 +75,7 @@ export type PaymentLog = {
    */
   record(
     payment: LoadedPayment,
-    command: OpenCommand | RecordCommand | ResolutionCommand,
+    command: OpenCommand | AuthenticateCommand | RecordCommand | ResolutionCommand,
     by?: Partial<EventContext>,
   ): Promise<LoadedPayment>;
 };
@@ -109,7 +110,7 @@ const decided = (state: PaymentState | undefined, command: AnyCommand): Decision
 };
 
 const isOnKnownOperation = ({ kind }: AnyCommand): boolean =>
-  ['open', 'record', 'resolve', 'confirm', 'later'].includes(kind);
+  ['open', 'authenticate', 'record', 'resolve', 'confirm', 'later'].includes(kind);
 
 /** A payment's time never goes back. */
 const newEvents = (

@@ -12,7 +12,7 @@ import type {} from '../shared/http/server/app.ts';
 import { NOT_ALLOWED } from '../shared/payment/decide.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { isFree, type Operation } from '../shared/payment/payment-state.ts';
-import { bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
+import { actionBodyOf, bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
 import { type Budget, BudgetSpent, type Waiting, withinBudget } from './request-budget.ts';
@@ -22,7 +22,14 @@ export type CommandResponse = {
   body: string;
   headers?: Record<string, string>;
   seen?: { paymentId: string; revision: number };
-  outcome: 'approved' | 'declined' | 'refused' | 'unknown' | 'not_sent' | 'unavailable';
+  outcome:
+    | 'approved'
+    | 'declined'
+    | 'refused'
+    | 'action_required'
+    | 'unknown'
+    | 'not_sent'
+    | 'unavailable';
 };
 
 const errorResponse = (code: ErrorCode, details: string[]) => ({
@@ -125,6 +132,25 @@ export const responseTo = (payment: LoadedPayment, operation: Operation): Comman
   return {
     ...(outcome === 'APPROVED' ? approved(readModel) : declined(readModel, operation)),
     seen,
+  };
+};
+
+/** 202 while the provider waits for the shopper at `url`, which is stored nowhere (gaps §21). */
+export const actionRequired = (
+  payment: LoadedPayment,
+  operation: Operation,
+  url: string,
+): CommandResponse => {
+  // Another process may have recorded its outcome meanwhile.
+  if (operation.ended !== undefined) return responseTo(payment, operation);
+  const { paymentId, readModel } = payment.state;
+  const { revision } = readModel;
+  return {
+    status: 202,
+    body: actionBodyOf(readModel, url),
+    headers: { etag: `"${revision}"`, location: `/api/v1/payments/${paymentId}` },
+    seen: { paymentId, revision },
+    outcome: 'action_required',
   };
 };
 

@@ -86,6 +86,12 @@ const PAYMENT_ROUTES = {
         'The payment, AUTHORIZED or CAPTURED.',
         'A business rule forbids it, or the Idempotency-Key came with another request.',
       ),
+      202: {
+        description:
+          'The card needs the shopper: send them to `nextAction.url`. The payment is PENDING until the provider has an outcome, at the latest at `nextAction.expiresAt`.',
+        content: asJson(PaymentResponse),
+        headers: ['ETag', 'Location', REPLAYED],
+      },
       402: {
         description: 'The provider declined it; the payment is FAILED.',
         content: asJson(PaymentFailureResponse),

@@ -10,7 +10,7 @@ import { registerConsole } from '../console/routes.ts';
 import type { Projector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { openProjectorSide } from '../projector/open.ts';
-import { openSimulator } from '../provider-simulator/simulator.ts';
+import { openSimulator, type Simulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheLog } from '../query-api/behind.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -48,9 +48,17 @@ type Options = Wrappers & Pick<CommandSideOptions, 'unresolvedAfterMs'>;
 
 const asItIs = <T>(own: T): T => own;
 
-const openProvider = async (config: Config, log: Log, ledgerFile: string): Promise<Provider> => {
-  const { kind, timeoutMs } = config.provider;
-  if (kind === 'simulator') return openSimulator({ file: ledgerFile, timeoutMs, logger: log });
+const openProvider = async (
+  config: Config,
+  log: Log,
+  ledgerFile: string,
+): Promise<Provider | Simulator> => {
+  const { kind, timeoutMs, authenticationTimeoutMs } = config.provider;
+  if (kind === 'simulator') {
+    const { port } = config;
+    const times = { timeoutMs, authenticationTimeoutMs };
+    return openSimulator({ file: ledgerFile, port, ...times, logger: log });
+  }
   // Its HTTP client is a sixth of the files that a start would read (ADR-0014).
   const { openOuterProvider } = await import('../command-api/open-provider.ts');
   return openOuterProvider(config);
@@ -101,6 +109,9 @@ const openSides = async (
     fileOf: folder.path,
   });
   const { projector } = projection;
+  const provider = await openFileIn(folder, 'provider-ledger.sqlite', (file) =>
+    openProvider(config, log, file),
+  );
   const commands = openCommandSide({
     ...own,
     webhooks: {
@@ -113,12 +124,10 @@ const openSides = async (
     sharedStore: engine.shared,
     readModels: { ...readModels, waitForRevision: projector.waitForRevision },
     identities,
-    provider: wrapProvider(
-      await openFileIn(folder, 'provider-ledger.sqlite', (file) => openProvider(config, log, file)),
-    ),
+    provider: wrapProvider(provider),
   });
   watchCommits(metrics, engine);
-  return { ...own, engine, readModels, projection, commands };
+  return { ...own, engine, readModels, projection, commands, provider };
 };
 
 type Sides = Awaited<ReturnType<typeof openSides>>;
@@ -144,6 +153,7 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
     webhookSecret: projection.webhookSecret,
     behind: engine.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
+  if ('register' in sides.provider) sides.provider.register(app);
   registerConsole(app, config.tokens.merchantClaims);
 };
 

@@ -1,4 +1,5 @@
 /** The ledger: a row for each operation carried out or fenced, never changed, without card data. */
+import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
@@ -6,7 +7,14 @@ import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { takeFileLock } from '../shared/runtime/file-lock.ts';
 import { ensurePrivateFile, makeDataDir } from '../shared/runtime/private-files.ts';
 import { type Durability, openLedgerFile, versionOf } from '../shared/runtime/sqlite.ts';
-import { AUTHORIZATION_MS_MAX, type Authorization, decideCard, decideFollowUp } from './rules.ts';
+import {
+  type AskingShopper,
+  AUTHORIZATION_MS_MAX,
+  type Authorization,
+  decideCard,
+  decideFollowUp,
+  type SimulatedOutcome,
+} from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
 export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
@@ -18,6 +26,19 @@ export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
 };
 
 type Ordered = Pick<SimulatedEntry, 'operationId' | 'kind' | 'paymentId' | 'amount' | 'currency'>;
+/** An operation that waits for its shopper; the secret is in the address of the page (gaps §21). */
+export type Authentication = {
+  operationId: string;
+  kind: 'AUTHORIZE' | 'SALE';
+  paymentId: string;
+  amount: number;
+  currency: string;
+  secret: string;
+  returnUrl: string;
+  expiresAt: string;
+};
+
+export type Waiting = { outcome: 'ACTION_REQUIRED' } & Authentication;
 
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
@@ -28,7 +49,12 @@ export type Ledger = {
   fence(operationId: string): Promise<Recorded>;
   /** What no call ordered, once. */
   recordElsewhere(entry: Ordered): void;
-  find(operationId: string): Recorded | undefined;
+  /** Unless it waits already. Resolves once durable. */
+  await(operation: AskingShopper, expiresAt: string): Promise<Waiting>;
+  authentication(secret: string): Authentication | undefined;
+  /** Unless the id is recorded or fenced: a late shopper changes nothing. */
+  complete(authentication: Authentication, outcome: SimulatedOutcome): Recorded;
+  find(operationId: string): Recorded | Waiting | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
   /** Without what was made elsewhere, which is in no log until they are noticed. */
   end(after: number, limit: number): SimulatedEntry[];
@@ -55,6 +81,13 @@ const SCHEMA = `
 const FROM_VERSION_1 = `ALTER TABLE operations ADD COLUMN expires_at TEXT;
   PRAGMA user_version = ${SCHEMA_VERSION};`;
 
+/** Added later, and so made at each start where it is not there. */
+const AUTHENTICATIONS = `CREATE TABLE IF NOT EXISTS authentications (
+    operation_id TEXT PRIMARY KEY, secret TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+    payment_id TEXT NOT NULL, amount INTEGER NOT NULL, currency TEXT NOT NULL,
+    return_url TEXT NOT NULL, expires_at TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID`;
+
 const COLUMNS = `sequence, operation_id AS operationId, kind, payment_id AS paymentId, outcome,
   amount, currency, failure_code AS failureCode, provider_failure_code AS providerFailureCode`;
 const FIND = `SELECT ${COLUMNS}, expires_at AS authorizationExpiresAt FROM operations WHERE operation_id = ?`;
@@ -78,6 +111,13 @@ const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, cu
   (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
     AND kind = 'REFUND') AS refunded
   FROM operations WHERE operation_id = ?1`;
+
+const AWAIT = `INSERT INTO authentications VALUES (:operationId, :secret, :kind, :paymentId, :amount,
+  :currency, :returnUrl, :expiresAt) ON CONFLICT (operation_id) DO NOTHING`;
+const AUTHENTICATION = `SELECT operation_id AS operationId, secret, kind, payment_id AS paymentId,
+  amount, currency, return_url AS returnUrl, expires_at AS expiresAt FROM authentications`;
+
+const SECRET_BYTES = 24;
 
 type Codes = {
   failureCode: FailureCode | null;
@@ -122,6 +162,7 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
     if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     else if (version === 1) db.exec(`BEGIN IMMEDIATE; ${FROM_VERSION_1} COMMIT`);
     else if (version !== SCHEMA_VERSION) throw new Error(`ledger of schema version ${version}`);
+    db.exec(AUTHENTICATIONS);
     return db;
   } catch (error) {
     db.close();
@@ -154,6 +195,9 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
   const insert = db.prepare(INSERT);
   const fence = db.prepare(FENCE);
   const authorization = db.prepare(AUTHORIZATION);
+  const wait = db.prepare(AWAIT);
+  const waitingOf = db.prepare(`${AUTHENTICATION} WHERE operation_id = ?`);
+  const bySecret = db.prepare(`${AUTHENTICATION} WHERE secret = ?`);
   let lastSequence = Number(db.prepare(LAST).get()?.last ?? 0);
 
   const read = (operationId: string): Recorded | undefined => {
@@ -168,29 +212,34 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
   };
   const authorizationOf = (operationId: string) =>
     authorization.get(operationId) as Authorization | undefined;
-  const insertEntry = (
-    entry: Ordered & ReturnType<typeof decideCard> & { authorizationExpiresAt?: string },
+  const waiting = (operationId: string): Waiting | undefined => {
+    const row = waitingOf.get(operationId) as Authentication | undefined;
+    return row && { outcome: 'ACTION_REQUIRED', ...row };
+  };
+  const keep = (
+    { operationId, kind, paymentId, amount, currency }: Ordered,
+    decided: SimulatedOutcome,
     authorizationId: string | null,
     behaviour?: CardBehaviour,
   ): Recorded => {
-    const row = { sequence: lastSequence + 1, ...entry };
+    const sequence = lastSequence + 1;
+    const expiry = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED' && expiryFromNow();
+    const row = { sequence, operationId, kind, paymentId, amount, currency, ...decided, ...expiry };
     const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
     const values = { ...none, ...row, authorizationId, behaviour: remembered(behaviour) };
-    if (insert.run(values).changes === 0) return mustRead(entry.operationId);
-    lastSequence = row.sequence;
-    return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${row.sequence}` } };
+    if (insert.run(values).changes === 0) return mustRead(operationId);
+    lastSequence = sequence;
+    return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
   };
-  const operate = (operation: OperationOrder, behaviour: CardBehaviour | undefined): Recorded => {
-    const { operationId, kind, paymentId, amount, currency } = operation;
-    const authorizationId = 'authorizationId' in operation ? operation.authorizationId : null;
-    const decided =
-      'card' in operation
-        ? decideCard(operation)
-        : decideFollowUp(operation, authorizationOf(operation.authorizationId));
-    const expiry = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED' && expiryFromNow();
-    const entry = { operationId, kind, paymentId, amount, currency, ...decided, ...expiry };
-    return insertEntry(entry, authorizationId, behaviour);
-  };
+  const operate = (operation: OperationOrder, behaviour: CardBehaviour | undefined): Recorded =>
+    'card' in operation
+      ? keep(operation, decideCard(operation), null, behaviour)
+      : keep(
+          operation,
+          decideFollowUp(operation, authorizationOf(operation.authorizationId)),
+          operation.authorizationId,
+          behaviour,
+        );
 
   return {
     record: async (operation, behaviour) => operate(operation, behaviour),
@@ -199,9 +248,21 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
       return mustRead(operationId);
     },
     recordElsewhere: (entry) => {
-      insertEntry({ ...entry, outcome: 'APPROVED' }, null);
+      keep(entry, { outcome: 'APPROVED' }, null);
     },
-    find: read,
+    await: async (operation, expiresAt) => {
+      const { operationId, kind, paymentId, amount, currency, authentication } = operation;
+      const secret = randomBytes(SECRET_BYTES).toString('base64url');
+      const { returnUrl } = authentication;
+      const order = { operationId, kind, paymentId, amount, currency };
+      wait.run({ ...order, secret, returnUrl, expiresAt });
+      const kept = waiting(operationId);
+      if (kept === undefined) throw new Error(`operation ${operationId} waits and is not kept`);
+      return kept;
+    },
+    authentication: (secret) => bySecret.get(secret) as Authentication | undefined,
+    complete: (authentication, outcome) => keep(authentication, outcome, null, undefined),
+    find: (operationId) => read(operationId) ?? waiting(operationId),
     list: listIn(db),
     end: (after, limit) => (end.all(after, limit) as CarriedOut[]).map(entryOf),
     authorization: authorizationOf,

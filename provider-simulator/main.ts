@@ -12,9 +12,10 @@ class LedgerRefused extends Error {
   override name = 'LedgerRefused';
 }
 
-const openOrReject = ({ dataDir }: Config): Simulation => {
+const openOrReject = ({ dataDir, provider }: Config): Simulation => {
   try {
-    return openSimulation(join(dataDir, 'provider-ledger.sqlite'), 'FULL');
+    const file = join(dataDir, 'provider-ledger.sqlite');
+    return openSimulation(file, 'FULL', provider.authenticationTimeoutMs);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new LedgerRefused(

@@ -10,10 +10,10 @@ import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS, TEST_CARDS } from './test-cards.ts';
 
-type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
+export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<OperationOrder, CardOperation>;
 
-type SimulatedOutcome = {
+export type SimulatedOutcome = {
   outcome: 'APPROVED' | 'DECLINED';
   failureCode?: FailureCode;
   providerFailureCode?: string;
@@ -61,6 +61,10 @@ const declined = (failureCode: FailureCode, providerFailureCode: string): Simula
 const notPermitted = (word: string): SimulatedOutcome =>
   declined('TRANSACTION_NOT_PERMITTED', word);
 
+/** The shopper did not authenticate, or was not asked to (gaps §21). */
+export const NOT_AUTHENTICATED = declined('AUTHENTICATION_REQUIRED', 'authentication_required');
+export const AUTHENTICATED = APPROVED;
+
 const cardsByNumber = new Map(TEST_CARDS.map((card) => [card.number, card]));
 const numbersByToken = new Map(TEST_CARDS.map(({ token, number }) => [token, number]));
 
@@ -84,10 +88,19 @@ export const cardOfToken = (token: string): TokenCard | undefined => {
 export const behaviourOf = (operation: OperationOrder): CardBehaviour | undefined =>
   'card' in operation ? cardsByNumber.get(numberOf(operation))?.behaviour : undefined;
 
+/** A merchant who brings the results along has had the shopper authenticated (gaps §21). */
+const needsShopper = (operation: CardOperation): boolean =>
+  behaviourOf(operation) === 'AUTHENTICATE' && operation.card.reveal().threeDSecure === undefined;
+
+export const asksShopper = (operation: OperationOrder): operation is AskingShopper =>
+  'card' in operation && operation.authentication !== undefined && needsShopper(operation);
+export type AskingShopper = CardOperation & { authentication: { returnUrl: string } };
+
 /** The card's date is not looked at (gaps §13). */
 export const decideCard = (operation: CardOperation): SimulatedOutcome => {
   const number = numberOf(operation);
   const known = cardsByNumber.get(number);
+  if (needsShopper(operation)) return NOT_AUTHENTICATED;
   if (known?.behaviour === undefined && known?.failureCode !== undefined)
     return declined(known.failureCode, known.failureCode.toLowerCase());
   return number !== NO_NUMBER && passesLuhn(number)

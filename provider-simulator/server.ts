@@ -1,6 +1,6 @@
 /** The simulated provider over HTTP (provider.md). No body and no address is logged. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { z } from 'zod';
 import {
@@ -12,7 +12,8 @@ import type { OperationOrder } from '../command-api/provider/port.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
-import type { SimulatedEntry } from './ledger.ts';
+import type { SimulatedEntry, Waiting } from './ledger.ts';
+import { pagePath, registerPage } from './page.ts';
 import { networkCodesOf } from './rules.ts';
 import type { Known, Simulation } from './simulator.ts';
 
@@ -28,6 +29,13 @@ const page = z.object({
   limit: given(z.coerce.number().int().min(1).max(1000), 100),
 });
 
+const actionOf = (request: FastifyRequest, waiting: Waiting) => {
+  const { operationId, outcome, amount, currency, secret, expiresAt } = waiting;
+  const url = `${request.protocol}://${request.host}${pagePath(secret)}`;
+  const nextAction = { type: 'REDIRECT', url };
+  return { operationId, outcome, amount, currency, nextAction, expiresAt };
+};
+
 const outcomeOf = (entry: SimulatedEntry) => {
   const { sequence: _sequence, kind: _kind, paymentId: _paymentId, ...outcome } = entry;
   return { ...outcome, ...networkCodesOf(entry) };
@@ -40,13 +48,17 @@ const operationFrom = (operationId: string, body: z.infer<typeof operationBody>)
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
+/** The shopper has no token, but the secret in the address. */
+const isForShopper = (route: string): boolean => route.startsWith(pagePath(''));
+
 const isForOperators = (route: string): boolean =>
   route.startsWith('/health/') || route === '/metrics';
 
 const checkToken = (app: FastifyInstance, token: string): void => {
   const expected = digest(`Bearer ${token}`);
   app.addHook('onRequest', async (request, reply) => {
-    if (isForOperators(request.routeOptions.url ?? '')) return;
+    const route = request.routeOptions.url ?? '';
+    if (isForOperators(route) || isForShopper(route)) return;
     if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected))
       return reply.code(401).send({ error: 'the bearer token is missing or another one' });
   });
@@ -140,6 +152,8 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
         reply.hijack();
         reply.raw.socket?.destroy();
         return;
+      case 'ACTION_REQUIRED':
+        return actionOf(call, carried);
       case 'SILENT':
         return holdOpen(reply);
       case 'NOT_REACHABLE':
@@ -153,6 +167,7 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
   app.get<Call>('/operations/:operationId', async (call, reply) => {
     const found = simulation.find(call.params.operationId);
     if (found?.outcome === 'RECORDED') return carriedOut(reply, found.entry);
+    if (found?.outcome === 'ACTION_REQUIRED') return actionOf(call, found);
     if (found?.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
     return reply.code(404).send({ error: 'nothing with that id has been carried out' });
   });
@@ -204,5 +219,6 @@ export const simulatorServer = ({
     },
   });
   addOperations(app, simulation);
+  registerPage(app, simulation, () => undefined);
   return app;
 };

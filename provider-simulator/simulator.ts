@@ -1,6 +1,8 @@
 /** `openSimulation` is the provider (gaps §13); `openSimulator` drives it in this process. */
 import { setTimeout as wait } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 import {
+  type ActionRequired,
   type Approved,
   AT_WORK,
   type Declined,
@@ -17,13 +19,23 @@ import {
 import type { LaterResult } from '../shared/payment/outcome.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Durability } from '../shared/runtime/sqlite.ts';
-import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
 import {
+  type Ledger,
+  openLedger,
+  type Recorded,
+  type SimulatedEntry,
+  type Waiting,
+} from './ledger.ts';
+import { listeningPort, type Pages, pagePath, registerPage } from './page.ts';
+import {
+  AUTHENTICATED,
   AUTHORIZATION_MS_MAX,
+  asksShopper,
   behaviourOf,
   cardOfToken,
   isLaterBehaviour,
   laterResultsOf,
+  NOT_AUTHENTICATED,
   networkCodesOf,
 } from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
@@ -32,15 +44,16 @@ import { SLOW_CARD_MS } from './test-cards.ts';
 type Carried =
   | { outcome: 'RECORDED'; entry: SimulatedEntry; responseLost: boolean }
   | { outcome: 'FENCED' }
+  | Waiting
   | { outcome: 'NOT_REACHABLE' | 'SILENT' };
 
-export type Known = Recorded | { outcome: 'AT_WORK' };
+export type Known = Recorded | Waiting | { outcome: 'AT_WORK' };
 
 /** Rejects and throws only when the ledger fails. */
-export type Simulation = {
+export type Simulation = Pages & {
   operate(operation: OperationOrder): Promise<Carried>;
   find(operationId: string): Known | undefined;
-  fence(operationId: string): Promise<Known>;
+  fence(operationId: string): Promise<Exclude<Known, Waiting>>;
   recordElsewhere: Ledger['recordElsewhere'];
   list: Ledger['list'];
   end: Ledger['end'];
@@ -49,7 +62,13 @@ export type Simulation = {
   close(): void;
 };
 
-export const openSimulation = (file: string, durability: Durability = 'NORMAL'): Simulation => {
+const AUTHENTICATION_TIMEOUT_MS = 900_000;
+
+export const openSimulation = (
+  file: string,
+  durability: Durability = 'NORMAL',
+  authenticationTimeoutMs = AUTHENTICATION_TIMEOUT_MS,
+): Simulation => {
   const ledger = openLedger(file, durability);
   const closing = new AbortController();
   const atWork = new Map<string, Promise<Carried>>();
@@ -76,6 +95,11 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
       // Most cards have no behaviour and skip this look-up: their insert finds a repeat by itself.
       const recorded = behaviour === undefined ? undefined : ledger.find(operation.operationId);
       if (recorded !== undefined) return { ...recorded, responseLost: false };
+      if (asksShopper(operation))
+        return ledger.await(
+          operation,
+          new Date(Date.now() + authenticationTimeoutMs).toISOString(),
+        );
       if (behaviour === 'NOT_REACHABLE') return { outcome: 'NOT_REACHABLE' };
       if (behaviour === 'TIMES_OUT') return { outcome: 'SILENT' };
       return behaviour === 'SLOW' ? recordLater(operation) : record(operation);
@@ -85,6 +109,18 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
     fence: async (operationId) =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
     recordElsewhere: ledger.recordElsewhere,
+    authentication: ledger.authentication,
+    isWaiting: (operationId) => ledger.find(operationId)?.outcome === 'ACTION_REQUIRED',
+    press: (secret, authenticated) => {
+      const found = ledger.authentication(secret);
+      if (found === undefined) return undefined;
+      const isLate = Date.now() >= Date.parse(found.expiresAt);
+      if (isLate) return { ...found, seen: false };
+      const outcome = authenticated ? AUTHENTICATED : NOT_AUTHENTICATED;
+      const kept = ledger.complete(found, outcome);
+      const seen = kept.outcome === 'RECORDED' && kept.entry.outcome === outcome.outcome;
+      return { ...found, seen };
+    },
     list: ledger.list,
     end: ledger.end,
     authorization: ledger.authorization,
@@ -126,10 +162,23 @@ const responseFrom = (
   };
 };
 
+type AddressOf = (secret: string) => string;
+
+const actionOf = (
+  { secret, expiresAt, amount, currency }: Waiting,
+  question: Pick<OperationQuestion, 'amount' | 'currency'>,
+  addressOf: AddressOf,
+): ActionRequired | Unknown =>
+  amount === question.amount && currency === question.currency
+    ? { outcome: 'ACTION_REQUIRED', url: addressOf(secret), expiresAt }
+    : unknown(MISMATCH);
+
 const executeResponse = (
   carried: Exclude<Carried, { outcome: 'SILENT' }>,
   operation: OperationOrder,
+  addressOf: AddressOf,
 ): ProviderOutcome => {
+  if (carried.outcome === 'ACTION_REQUIRED') return actionOf(carried, operation, addressOf);
   if (carried.outcome === 'FENCED')
     return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
   if (carried.outcome !== 'RECORDED') return { outcome: 'NOT_SENT', byProvider: true };
@@ -186,6 +235,7 @@ const laterResults = (simulation: Simulation) => {
     onNotice: (next: (paymentId: string) => void): void => {
       listener = next;
     },
+    noticeSoon,
     noticeOf: (operation: OperationOrder): void => {
       const behaviour =
         'authorizationId' in operation
@@ -216,27 +266,41 @@ const laterResults = (simulation: Simulation) => {
   };
 };
 
+/** The simulator in this process; `register` serves the shopper's page. */
+export type Simulator = Provider & { register(app: FastifyInstance): void };
+
 export const openSimulator = async ({
   file,
   timeoutMs,
+  port = 0,
+  authenticationTimeoutMs,
   logger,
 }: {
   file: string;
   timeoutMs: number;
+  /** Of the service, for the shopper's page, until it listens. */
+  port?: number;
+  authenticationTimeoutMs?: number;
   logger?: Pick<Logger, 'error'> | undefined;
-}): Promise<Provider> => {
-  const simulation = openSimulation(file);
+}): Promise<Simulator> => {
+  const simulation = openSimulation(file, 'NORMAL', authenticationTimeoutMs);
+  let portNow = (): number => port;
+  const addressOf: AddressOf = (secret) => `http://localhost:${portNow()}${pagePath(secret)}`;
   const ask = <T>(call: () => Promise<T | 'SILENT'>, operationId: string) =>
     withinTime(call(), timeoutMs, () =>
       logger?.error({ operationId }, 'the simulated provider could not use its ledger'),
     );
   const later = laterResults(simulation);
   const foundResponse = (
-    found: Exclude<Known, { outcome: 'FENCED' }>,
+    found: Exclude<Known, Waiting | { outcome: 'FENCED' }>,
     question: OperationQuestion,
   ) => (found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question));
 
   return {
+    register: (app) => {
+      portNow = () => listeningPort(app) ?? port;
+      registerPage(app, simulation, ({ paymentId }) => later.noticeSoon(paymentId));
+    },
     laterResults: (question) =>
       ask(
         async () => ({ outcome: 'FOUND', results: later.resultsOf(question) }),
@@ -255,12 +319,15 @@ export const openSimulator = async ({
       ask(async () => {
         const carried = await simulation.operate(operation);
         later.noticeOf(operation);
-        return carried.outcome === 'SILENT' ? 'SILENT' : executeResponse(carried, operation);
+        return carried.outcome === 'SILENT'
+          ? 'SILENT'
+          : executeResponse(carried, operation, addressOf);
       }, operation.operationId),
     lookUp: (question) =>
       ask(async () => {
         const found = simulation.find(question.operationId);
         if (found === undefined || found.outcome === 'FENCED') return { outcome: 'NOT_FOUND' };
+        if (found.outcome === 'ACTION_REQUIRED') return actionOf(found, question, addressOf);
         return foundResponse(found, question);
       }, question.operationId),
     fence: (question) =>

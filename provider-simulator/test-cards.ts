@@ -8,6 +8,7 @@ export type CardBehaviour =
   | 'ANSWER_LOST'
   | 'CAPTURE_DECLINED'
   | 'REFUND_DECLINED'
+  | 'AUTHENTICATE'
   | LaterBehaviour
   | 'SLOW';
 
@@ -83,6 +84,9 @@ export const TEST_CARDS: readonly TestCard[] = [
     failureCode: 'TRANSACTION_NOT_PERMITTED',
   }),
   behaving('4000000000004269', 'SLOW', 'approved after 2 s'),
+  behaving('4000000000003220', 'AUTHENTICATE', 'needs the shopper; declined where not asked to', {
+    failureCode: 'AUTHENTICATION_REQUIRED',
+  }),
   behaving(
     '4000000000004277',
     'AUTHORIZATION_EXPIRES',

@@ -3,7 +3,10 @@
 export type Step = {
   name: string;
   method: 'GET' | 'POST';
-  /** Behind `/api/v1/payments`; `{id}` is the payment that the first step made. */
+  /**
+   * Behind `/api/v1/payments`; `{id}` is the payment that the first step made. With `{page}` it is a
+   * button of the shopper's page.
+   */
   path: string;
   body?: Record<string, unknown>;
   /** With another HTTP status the scenario ends. */
@@ -28,6 +31,7 @@ type Scenario = {
 };
 
 const APPROVED = '4242424242424242';
+const AUTHENTICATE = '4000000000003220';
 const DECLINED = '4000000000000002';
 const RESPONSE_LOST = '4000000000004236';
 const EXPIRES = '4000000000004277';
@@ -39,9 +43,16 @@ const DISPUTED = '4000000000004301';
 const DISPUTE_WON = '4000000000004319';
 const DISPUTE_LOST = '4000000000004327';
 
+const ASKING = { authentication: { returnUrl: 'https://shop.example/back' } };
 const CARD = { holderName: 'Ada Lovelace', cvv: '123', expiryMonth: '12', expiryYear: '2030' };
 
-const create = (name: string, amount: number, captureNow: boolean, number = APPROVED): Step => ({
+const create = (
+  name: string,
+  amount: number,
+  captureNow: boolean,
+  number = APPROVED,
+  more: object = {},
+): Step => ({
   name,
   method: 'POST',
   path: '',
@@ -50,7 +61,7 @@ const create = (name: string, amount: number, captureNow: boolean, number = APPR
     amount,
     currency: 'USD',
     captureNow,
-    paymentMethod: { type: 'CARD', card: { number, ...CARD } },
+    paymentMethod: { type: 'CARD', card: { number, ...CARD, ...more } },
   },
 });
 
@@ -119,6 +130,14 @@ export const SCENARIOS = {
       READ,
     ],
     4,
+  ),
+  authentication: simulated(
+    'a card that needs the shopper: 202, the shopper authenticates, AUTHORIZED',
+    (amount) => [
+      { ...create('authorize', amount, false, AUTHENTICATE, ASKING), expected: 202 },
+      { name: 'authenticate', method: 'POST', path: '{page}/authenticate', expected: 303 },
+      readUntil('authorized', ({ status }) => status === 'AUTHORIZED'),
+    ],
   ),
   'authorization-expired': simulated(
     'the authorization runs out: VOIDED, and it can be captured no more',

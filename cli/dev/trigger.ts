@@ -29,14 +29,16 @@ const minorUnits = (text: string): number => {
 };
 
 /** The token stays a variable of the shell. */
-const curlOf = (url: string, { method, path, body }: PlayedStep['request']): string =>
-  [
+const curlOf = (url: string, { method, path, body }: PlayedStep['request']): string => {
+  if (!path.startsWith('/')) return `curl -sS -X POST ${quoted(path)}`;
+  return [
     `curl -sS ${method === 'POST' ? '-X POST ' : ''}${quoted(url + path)}`,
     `-H "authorization: Bearer $TOKEN"`,
     ...(body === undefined
       ? []
       : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
   ].join(' \\\n  ');
+};
 
 const eventLine = ({ revision, type, amounts }: EventLine): string => {
   const amount = amounts === undefined ? '' : `  ${money(amounts.amount, amounts.currency)}`;
@@ -88,6 +90,12 @@ const send = async (client: Client, { method, path, body }: PlayedStep['request'
   }
 };
 
+/** As the shopper's browser does, which has no token. */
+const press = async (button: string) => {
+  const { status } = await fetch(button, { method: 'POST', redirect: 'manual' });
+  return { status, response: {} as unknown };
+};
+
 const sendUntil = async (
   client: Client,
   request: PlayedStep['request'],
@@ -120,15 +128,22 @@ const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> 
   const eventsOf = await eventReader();
   const all: PlayedStep[] = [];
   let id: string | undefined;
+  let page: string | undefined;
   let mismatch: string | undefined;
   for (const { name: step, method, path, body, expected, until } of steps) {
+    const isButton = path.startsWith('{page}');
     const request = {
       method,
-      path: PAYMENTS + path.replace('{id}', id ?? ''),
+      path: isButton
+        ? path.replace('{page}', page ?? '')
+        : PAYMENTS + path.replace('{id}', id ?? ''),
       ...(body !== undefined && { body }),
     };
-    const { status, response } = await sendUntil(client, request, until);
+    const { status, response } = isButton
+      ? await press(request.path)
+      : await sendUntil(client, request, until);
     id ??= paymentOf(response);
+    page ??= Object(Object(response).nextAction).url;
     const played = { name: step, request, status, response, events: await eventsOf(id) };
     all.push(played);
     if (format === 'pretty') printStep(client.url, played);

@@ -6,7 +6,7 @@ import { knownOperations, type UnresolvedOperation } from '../recovery/unresolve
 
 type UnresolvedDeps = {
   paymentLog: Pick<CommandDeps['paymentLog'], 'load'>;
-  inFlight: Pick<CommandDeps['inFlight'], 'mayRun'>;
+  inFlight: Pick<CommandDeps['inFlight'], 'mayRun' | 'isWaiting'>;
   unresolved: Pick<CommandDeps['unresolved'], 'list'>;
   providers: CommandDeps['providers'];
 };

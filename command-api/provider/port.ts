@@ -15,6 +15,10 @@ export type CallDetails =
       descriptor?: string | undefined;
       merchantReference?: string | undefined;
       metadata?: Record<string, string> | undefined;
+      /** The merchant asks for the shopper's authentication where the card needs it (gaps §21). */
+      authentication?: { returnUrl: string } | undefined;
+      /** MERCHANT: no shopper is there. */
+      initiatedBy?: 'CONSUMER' | 'MERCHANT' | undefined;
     }
   | ({ kind: 'CAPTURE' | 'VOID' | 'REFUND' } & Authorization);
 
@@ -75,7 +79,13 @@ export type Fenced = Extract<FinalOutcomeDetails, { outcome: 'FENCED' }>;
 /** Decides nothing: only the fence does. */
 export type NotFound = { outcome: 'NOT_FOUND' };
 
-export type ProviderOutcome = Approved | Declined | NotSent | Unknown;
+/**
+ * The provider wants the shopper at `url` until `expiresAt`, UTC, and no money has moved (gaps §21).
+ * The address holds a secret: it is in no event, log or error.
+ */
+export type ActionRequired = { outcome: 'ACTION_REQUIRED'; url: string; expiresAt: string };
+
+export type ProviderOutcome = Approved | Declined | NotSent | ActionRequired | Unknown;
 
 /**
  * Keeps the provider's id of what it opened durably in the payment's stream. Where it rejects, the
@@ -158,8 +168,13 @@ export type Provider = {
    */
   execute(operation: ProviderOperation, opened: Opened): Promise<ProviderOutcome>;
   /** The recorded outcome. Never throws; ends within the timeout. */
-  lookUp(question: OperationQuestion): Promise<Approved | Declined | NotFound | Unknown>;
-  /** Fences the operation unless it was carried out: then its outcome. Never throws. */
+  lookUp(
+    question: OperationQuestion,
+  ): Promise<Approved | Declined | ActionRequired | NotFound | Unknown>;
+  /**
+   * Fences the operation, also while a shopper is waited for, unless it was carried out: then its
+   * outcome. Never throws.
+   */
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
   /** Oldest first after a cursor, null for the start; `next` is null at the end. */
   ledger(after: string | null, limit: number): Promise<LedgerPage>;

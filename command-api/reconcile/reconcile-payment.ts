@@ -4,13 +4,13 @@ import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
-import { MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
+import { type ActionRequired, MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
 import { questionAbout } from '../recovery/ask.ts';
 import { questionAboutPayment } from '../recovery/later-results.ts';
 import type { PaymentReconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 
-export type LookedUp = Awaited<ReturnType<Provider['lookUp']>>;
+export type LookedUp = Exclude<Awaited<ReturnType<Provider['lookUp']>>, ActionRequired>;
 
 type Compared = PaymentReconciliation['operations'][number];
 type Judged = Pick<Compared, 'finding' | 'difference' | 'why'>;
@@ -18,6 +18,7 @@ type Judged = Pick<Compared, 'finding' | 'difference' | 'why'>;
 const AT_ONCE = 4;
 /** Less than a gateway waits for a response. */
 const MS_MAX = 10_000;
+const NO_ENTRY: LookedUp = { outcome: 'NOT_FOUND' };
 const LATE: LookedUp = { outcome: 'UNKNOWN', reason: 'timeout' };
 
 const differs = (difference: Difference['kind'], why: string): Judged => ({
@@ -74,7 +75,9 @@ const lookUpAll = async (
   const waiting = [...operations];
   const work = async (): Promise<void> => {
     for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-      found.set(one.operationId, await provider.lookUp(questionAbout(payment, one)));
+      const said = await provider.lookUp(questionAbout(payment, one));
+      // Nothing is carried out before the shopper was there.
+      found.set(one.operationId, said.outcome === 'ACTION_REQUIRED' ? NO_ENTRY : said);
     }
   };
   const all = Promise.all(Array.from({ length: AT_ONCE }, work)).then(() => undefined);

@@ -15,7 +15,12 @@ import type { Queues } from '../../shared/runtime/queues.ts';
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
 import { BY_RECOVERY, type PaymentLog } from '../payment-log.ts';
-import { AT_WORK, type OperationQuestion, type Provider } from '../provider/port.ts';
+import {
+  type ActionRequired,
+  AT_WORK,
+  type OperationQuestion,
+  type Provider,
+} from '../provider/port.ts';
 
 export type AskDeps = {
   paymentLog: PaymentLog;
@@ -52,18 +57,35 @@ export const questionAbout = (
 /** A provider that says "at work" for longer than a day will never give an outcome. */
 const AT_WORK_MS_MAX = 86_400_000;
 
-export const ask = async (
-  { provider, nowMs }: Pick<AskDeps, 'provider' | 'nowMs'>,
+type Asking = Pick<AskDeps, 'provider' | 'nowMs'>;
+
+const askOrFence = async (
+  { provider, nowMs }: Asking,
   payment: LoadedPayment,
   operation: Operation,
-): Promise<FinalOutcomeDetails | 'at work' | undefined> => {
+): Promise<FinalOutcomeDetails | ActionRequired | 'at work' | undefined> => {
   const question = questionAbout(payment, operation);
   const found = await provider.lookUp(question);
+  const { waitsUntil } = operation;
+  // A shopper who comes just in time is found by the fence.
+  const isLate = waitsUntil !== undefined && nowMs() >= Date.parse(waitsUntil);
+  if (found.outcome === 'ACTION_REQUIRED' && !isLate) return found;
+  const isUndone = found.outcome === 'ACTION_REQUIRED' || found.outcome === 'NOT_FOUND';
   // A bare "not found" decides nothing: the operation may still be on its way.
-  const response = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
+  const response = isUndone ? await provider.fence(question) : found;
   if (response.outcome !== 'UNKNOWN') return response;
   const ageMs = nowMs() - Date.parse(question.requestedAt);
   return response.reason === AT_WORK && ageMs < AT_WORK_MS_MAX ? 'at work' : undefined;
+};
+
+/** While it waits for the shopper the provider is at work. */
+export const ask = async (
+  deps: Asking,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<FinalOutcomeDetails | 'at work' | undefined> => {
+  const said = await askOrFence(deps, payment, operation);
+  return said !== 'at work' && said?.outcome === 'ACTION_REQUIRED' ? 'at work' : said;
 };
 
 const askAndRecord = async (
@@ -74,8 +96,13 @@ const askAndRecord = async (
   if (deps.inFlight.leftMsOf(payment, operation) > 0) return payment;
   const { paymentId } = payment.state;
   const { operationId, kind } = operation;
-  const outcome = await ask(deps, payment, operation);
+  const outcome = await askOrFence(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
+  if (outcome.outcome === 'ACTION_REQUIRED') {
+    const { expiresAt } = outcome;
+    const command = { kind: 'authenticate', operationId, expiresAt } as const;
+    return deps.paymentLog.record(payment, command, BY_RECOVERY);
+  }
   const command = { kind: 'record', operationId, ...outcome } as const;
   const recorded = await deps.paymentLog.record(payment, command, BY_RECOVERY);
   const { ended } = operationOf(recorded, operationId);

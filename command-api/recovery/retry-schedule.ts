@@ -6,11 +6,11 @@ import {
   startBackgroundTimer,
 } from '../../shared/runtime/back-off.ts';
 
-/** `in flight`: a call may still run elsewhere, so it is too early to ask. */
+/** `too early`: a call may still run elsewhere, or the shopper is waited for. */
 export type Attempted =
   | { kind: 'unresolved' }
   | { kind: 'resolved' }
-  | { kind: 'in flight'; leftMs: number };
+  | { kind: 'too early'; leftMs: number };
 
 export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: unknown };
 

@@ -33,6 +33,7 @@ const PAGE = 500;
 const staysToBeDone = (event: PaymentEvent): boolean =>
   isIntent(event) ||
   event.type === 'PaymentProviderOpened' ||
+  event.type === 'PaymentAuthenticationRequested' ||
   event.type === 'PaymentResolutionRequested' ||
   event.type === 'PaymentOutcomeContradicted' ||
   (event.type !== 'PaymentOutcomeConfirmed' && 'resolution' in event.data);

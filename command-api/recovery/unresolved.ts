@@ -68,15 +68,21 @@ const knownOf = (
   ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
 });
 
-/** Leaves out operations that may be in flight. `providers`: the names of the one that is set. */
+/**
+ * Leaves out operations that may be in flight, or wait for the shopper. `providers`: the names of the
+ * one that is set.
+ */
 export const knownOperations = (
   payment: LoadedPayment,
-  { mayRun }: Pick<InFlight, 'mayRun'>,
+  { mayRun, isWaiting }: Pick<InFlight, 'mayRun' | 'isWaiting'>,
   providers: readonly string[],
 ): KnownOperation[] =>
   [...unresolvedOperations(payment.state), ...unconfirmedOperations(payment.state)]
-    .filter((one) => one.ended !== undefined || !mayRun(payment, one))
+    .filter((one) => one.ended !== undefined || !(mayRun(payment, one) || isWaiting(one)))
     .map((one) => knownOf(payment, one, providers));
+
+/** How often the provider is asked whether the shopper was there (gaps §21). */
+const LOOK_MS = 60_000;
 
 const isDone = (state: PaymentState | undefined): boolean =>
   unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
@@ -163,12 +169,15 @@ export const createUnresolved = (
     onlyParked.delete(paymentId);
     if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
     index.put(payment);
+    const { waitsUntil } = unresolvedOperations(payment.state).find(inFlight.isWaiting) ?? {};
+    if (waitsUntil !== undefined)
+      return { kind: 'too early', leftMs: Math.min(LOOK_MS, Date.parse(waitsUntil) - nowMs()) };
     payment = await confirmByAsking(deps, payment, goOn);
     update(paymentId, payment);
     if (isDone(payment.state)) return { kind: 'resolved' };
     const leftMs = inFlight.leftMs(payment);
     return leftMs > 0 && !index.byPayment.has(paymentId)
-      ? { kind: 'in flight', leftMs }
+      ? { kind: 'too early', leftMs }
       : { kind: 'unresolved' };
   };
 

@@ -28,7 +28,15 @@ import { CARD_TOKEN, type CardInput, type TokenInput } from '../../shared/paymen
 import { CARD_NUMBER } from '../../shared/payment/card-digits.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
+import {
+  CRYPTOGRAM,
+  ECI,
+  EXEMPTIONS,
+  THREE_D_SECURE_VERSIONS,
+  UUID,
+} from '../../shared/payment/three-d-secure.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { Authentication } from './authentication.ts';
 import { searchTexts } from './card-search.ts';
 import {
   BODY_NOT_OBJECT,
@@ -46,6 +54,15 @@ import { metadataFaults, metadataKept } from './metadata.ts';
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
 
+/** Results of 3-D Secure that the merchant brings along (gaps §21). */
+export const ThreeDSecure = object({
+  version: requiredChoice(THREE_D_SECURE_VERSIONS),
+  eci: requiredPattern(ECI, 'two digits'),
+  cryptogram: requiredPattern(CRYPTOGRAM, '28 or 32 characters of base64'),
+  transactionId: requiredPattern(UUID, 'a UUID'),
+  exemption: optionalChoice(EXEMPTIONS),
+}).meta({ id: 'ThreeDSecure' });
+
 export const Card = requiredObject({
   number: requiredPattern(CARD_NUMBER, '12 to 19 digits'),
   holderName: requiredText(),
@@ -53,6 +70,8 @@ export const Card = requiredObject({
   expiryMonth: requiredPattern(/^(0[1-9]|1[0-2])$/, 'MM (01-12)'),
   expiryYear: requiredPattern(/^[0-9]{4}$/, 'YYYY'),
   brand: optionalText(),
+  threeDSecure: ThreeDSecure.optional(),
+  authentication: Authentication.optional(),
 }).meta({ id: 'Card' });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
@@ -60,6 +79,8 @@ export const CardByToken = requiredObject({
   token: requiredPattern(CARD_TOKEN, '1 to 255 of A-Z a-z 0-9 _ -'),
   holderName: requiredText(),
   brand: optionalText(),
+  threeDSecure: ThreeDSecure.optional(),
+  authentication: Authentication.optional(),
 }).meta({ id: 'CardByToken' });
 
 const CARD_TYPE = { type: requiredChoice(['CARD']) };
@@ -108,6 +129,7 @@ export type CreateRequest = {
   currency: string;
   captureNow: boolean;
   card: CardInput | TokenInput;
+  authentication?: { returnUrl: string } | undefined;
   details: PaymentDetails;
 };
 
@@ -132,6 +154,8 @@ const isGiven = (card: JsonObject, field: string): boolean =>
 
 const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 const BOTH = 'paymentMethod.card must hold either number or token';
+const NO_SHOPPER = 'paymentMethod.card.authentication needs a shopper who is there';
+const BOTH_WAYS = 'paymentMethod.card must hold either threeDSecure or authentication';
 
 type AddressInput = z.infer<typeof Address>;
 
@@ -157,13 +181,17 @@ type DetailsInput = Omit<
 >;
 
 /** An empty CVV or brand counts as absent. */
-const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
+const cardOf = ({ cvv, brand, authentication: _, ...card }: z.infer<typeof Card>): CardInput => ({
   ...card,
   ...(cvv && { cvv }),
   ...(brand && { brand }),
 });
 
-const tokenOf = ({ brand, ...card }: z.infer<typeof CardByToken>): TokenInput => ({
+const tokenOf = ({
+  brand,
+  authentication: _,
+  ...card
+}: z.infer<typeof CardByToken>): TokenInput => ({
   ...card,
   ...(brand && { brand }),
 });
@@ -174,6 +202,8 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
     PaymentMethod,
     Card,
     CardByToken,
+    ThreeDSecure,
+    Authentication,
     ProductItem,
     Consumer,
     Billing,
@@ -225,11 +255,14 @@ const parseBody = (
   const given = cardIn(body);
   const isByToken = given !== undefined && isGiven(given, 'token');
   if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
+  if (given && isGiven(given, 'threeDSecure') && isGiven(given, 'authentication'))
+    return invalid(BOTH_WAYS);
   const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
   const faults = [...detailsOf(read.error?.issues ?? []), ...metadataFaults(body.metadata)];
   if (!read.success || faults.length > 0) return invalid(...faults.slice(0, DETAILS_MAX));
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
+  if (card.authentication && rest.source?.initiatedBy === 'MERCHANT') return invalid(NO_SHOPPER);
   // By a token there is no number to search for, but those that the body spells as one.
   const [number, key] = 'token' in card ? [] : [card.number, idempotencyKey];
   const { holders, holdsOtherCard } = searchTexts(body, number, text, key, KNOWN_KEYS);
@@ -240,6 +273,7 @@ const parseBody = (
     currency,
     captureNow,
     card: 'token' in card ? tokenOf(card) : cardOf(card),
+    ...(card.authentication && { authentication: card.authentication }),
     details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
   };
   return { ok: true, holdsOtherCard, request };

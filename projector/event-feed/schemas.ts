@@ -1,7 +1,8 @@
 /**
  * The fields of each message that leaves the service. A field that is not listed here is never sent, also
  * when an event gains one. No name, e-mail, phone, postal or network address of a person is listed, and no
- * free text that a person typed; of a card only bin, last4 and brand.
+ * free text that a person typed; of a card only bin, last4, brand and the
+ * results of 3-D Secure.
  *
  * New optional fields may be added at any time. Anything else is a new version of the message: an
  * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
@@ -29,6 +30,7 @@ const cardSeen = z.object({
   bin: created.card.shape.bin.describe('The first six or eight digits'),
   last4: created.card.shape.last4,
   brand: created.card.shape.brand,
+  threeDSecure: created.card.shape.threeDSecure.describe('Without the cryptogram'),
 });
 
 /** An item without its name, which is free text. */
@@ -87,6 +89,7 @@ export const publicEventData = {
     ...orderSeen,
   }),
   PaymentProviderOpened: paymentSchemas.PaymentProviderOpened,
+  PaymentAuthenticationRequested: paymentSchemas.PaymentAuthenticationRequested,
   PaymentAuthorized: z.object({ ...approved.shape, authorizationExpiresAt }),
   PaymentCaptured: z.object({
     ...approved.shape,

@@ -131,6 +131,8 @@ const atOnce = (name: string): Step[] => [
   ...OTHERS.map((target): Step => [target, name, { key }]),
 ];
 
+const AUTHENTICATION = { authentication: { returnUrl: 'https://shop.example/orders/7' } };
+
 /** The provider holds its responses back: first requests end unknown, repeats find them in flight. */
 const HELD: Step[] = [
   ...CHANGEABLE,
@@ -138,6 +140,8 @@ const HELD: Step[] = [
   { atOnce: atOnce('Outcome not known yet') },
   { atOnce: atOnce('The first one still runs') },
   () => held.resolve({ outcome: 'UNKNOWN', reason: 'timeout' }),
+  { faults: {} },
+  [CREATE, 'The shopper is needed', { body: smallest('4000000000003220', AUTHENTICATION) }],
 ];
 
 const BUDGET_MS = '400';

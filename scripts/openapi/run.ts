@@ -80,12 +80,12 @@ export const example = (name: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(EXAMPLES, `${name}.json`), 'utf8'));
 
 /** The smallest create; `number` is a card of gaps §13, by default one that is approved. */
-export const smallest = (number = '4242424242424242'): object => ({
+export const smallest = (number = '4242424242424242', more: object = {}): object => ({
   amount: 2500,
   currency: 'USD',
   paymentMethod: {
     type: 'CARD',
-    card: { number, holderName: 'Ada Lovelace', expiryMonth: '12', expiryYear: '2030' },
+    card: { number, holderName: 'Ada Lovelace', expiryMonth: '12', expiryYear: '2030', ...more },
   },
 });
 

@@ -16,6 +16,10 @@ const EVERY_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 /** A signing secret depends on the endpoint's id; this one is of the specification. */
 const EVERY_SIGNING_SECRET = /whsec_[A-Za-z0-9+/=]+/g;
 const SIGNING_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+/** Its address has a secret of the simulator's. */
+const EVERY_PAGE = /http:\/\/localhost:\d+\/simulator\/authentications\/[\w-]+/g;
+const PAGE = 'https://pay.example/authentications/mVkq0Zb2';
+const WAITS_SECONDS = 900;
 const MOMENTS = ['timestamp', 'createdAt', 'oldSecretExpiresAt'];
 /** The beginning of a numbered id, by its length: of a ULID it is the time. */
 const BEGINNINGS: Record<number, string> = { 26: '01KDX3CP00', 36: '00000000-0000-4000-8000-' };
@@ -44,6 +48,7 @@ export const stabilizer = (isForMerchants: boolean): ((body: unknown) => unknown
   };
   const timed = (key: string, value: unknown): unknown => {
     if (MOMENTS.includes(key)) return at(0);
+    if (key === 'expiresAt') return at(WAITS_SECONDS);
     if (key === 'nextCursor') return cursorOf(String(value));
     if (key === 'transactions')
       return (value as object[]).map((one, index) => ({ ...one, createdAt: at(index + 1) }));
@@ -54,6 +59,7 @@ export const stabilizer = (isForMerchants: boolean): ((body: unknown) => unknown
     const text = JSON.stringify(body)
       .replace(EVERY_SIGNING_SECRET, SIGNING_SECRET)
       .replace(EXPIRY, EXPIRES_AT)
+      .replace(EVERY_PAGE, PAGE)
       .replace(EVERY_ID, idOf);
     if (isForMerchants) return JSON.parse(text, timed);
     let seconds = 0;

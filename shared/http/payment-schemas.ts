@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
 import { ADVICES, FAILURE_CODES, metadata, networkCode } from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
+import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from '../payment/three-d-secure.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
 import {
@@ -70,6 +71,16 @@ const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
 const paymentId = () => z.string().regex(PAYMENT_ID);
 const currency = () => z.string().regex(/^[A-Z]{3}$/);
 
+/** As the request gave them; the cryptogram is kept nowhere (gaps §21). */
+export const ThreeDSecureResponse = z
+  .object({
+    version: z.enum(THREE_D_SECURE_VERSIONS),
+    eci: z.string().regex(ECI),
+    transactionId: z.string().regex(UUID),
+    exemption: z.enum(EXEMPTIONS).optional(),
+  })
+  .meta({ id: 'ThreeDSecureResponse' });
+
 const cardFields = {
   bin: z
     .string()
@@ -83,6 +94,7 @@ const cardFields = {
   expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
   expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text().optional(),
+  threeDSecure: ThreeDSecureResponse.optional(),
 };
 
 export const CardResponse = z
@@ -142,6 +154,10 @@ export const Dispute = z
 
 export const PaymentStatus = choice(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
 
+export const NextAction = z
+  .object({ type: z.enum(['REDIRECT']), url: z.url().optional(), expiresAt: time() })
+  .meta({ id: 'NextAction' });
+
 export const PaymentResponse = z
   .object({
     paymentId: paymentId(),
@@ -176,6 +192,7 @@ export const PaymentResponse = z
       .describe(
         'An addition: when the authorization ends, while it is AUTHORIZED and where the provider tells it.',
       ),
+    nextAction: NextAction.optional(),
     source: Source.optional(),
   })
   .meta({ id: 'PaymentResponse' });

@@ -5,6 +5,7 @@
 import { inspect } from 'node:util';
 import cardValidator from 'card-validator';
 import type { MaskedCard } from './payment-events.ts';
+import type { ThreeDSecure } from './three-d-secure.ts';
 
 /** The brands a merchant can accept (gaps §3). */
 export const CARD_BRANDS = [
@@ -30,8 +31,11 @@ const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
   maestro: 'MAESTRO',
 };
 
+/** Of the results of 3-D Secure the cryptogram is not kept (gaps §21). */
+type Authenticated = { threeDSecure?: ThreeDSecure | undefined };
+
 /** A card of a request, its shape checked already. */
-export type CardInput = {
+export type CardInput = Authenticated & {
   number: string;
   holderName: string;
   expiryMonth: string;
@@ -43,7 +47,11 @@ export type CardInput = {
 /** A token of the provider's own in place of number, expiry and CVV (gaps §14). */
 export const CARD_TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
 
-export type TokenInput = { token: string; holderName: string; brand?: string | undefined };
+export type TokenInput = Authenticated & {
+  token: string;
+  holderName: string;
+  brand?: string | undefined;
+};
 
 /** The provider's description of a token's card; `bin` has 6 or 8 digits. */
 export type TokenCard = {
@@ -100,6 +108,12 @@ export const brandOf = (number: string): CardBrand | undefined => {
 /** Whether prefix, length and check digit are those of a card number. */
 export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
 
+const withoutCryptogram = ({ threeDSecure }: Authenticated): Pick<MaskedCard, 'threeDSecure'> => {
+  if (threeDSecure === undefined) return {};
+  const { cryptogram: _, ...kept } = threeDSecure;
+  return { threeDSecure: kept };
+};
+
 /** The one masked form of a card (gaps §4). The number's brand wins over that of the request. */
 export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): MaskedCard => {
   const longBin =
@@ -113,14 +127,16 @@ export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): M
     expiryMonth: card.expiryMonth,
     expiryYear: card.expiryYear,
     ...(brand === undefined ? {} : { brand }),
+    ...withoutCryptogram(card),
   };
 };
 
 /** The masked form of a token's card, as its provider described it; the merchant names the holder. */
 export const maskToken = (
   { bin, last4, expiryMonth, expiryYear, brand: described }: TokenCard,
-  { holderName, brand: given }: TokenInput,
+  card: TokenInput,
 ): MaskedCard => {
+  const { holderName, brand: given } = card;
   const brand = described ?? given;
   return {
     ...(bin === undefined ? {} : { bin }),
@@ -130,5 +146,6 @@ export const maskToken = (
     expiryMonth,
     expiryYear,
     ...(brand === undefined ? {} : { brand }),
+    ...withoutCryptogram(card),
   };
 };

@@ -54,6 +54,9 @@ export type ChangeCommand = ToProvider & {
 /** Keeps what the provider opened for a create without an outcome, before it is told to move money. */
 export type OpenCommand = { kind: 'open'; operationId: string; reference: string };
 
+/** Keeps that the provider waits for the shopper of a create, until `expiresAt` (gaps §21). */
+export type AuthenticateCommand = { kind: 'authenticate'; operationId: string; expiresAt: string };
+
 /** Records a later result once. `operationId` is a new one, for a refund made elsewhere. */
 export type LaterCommand = { kind: 'later'; operationId: string; result: LaterResult };
 
@@ -82,4 +85,9 @@ export type ConfirmCommand = { kind: 'confirm'; operationId: string } & FinalOut
 
 export type ResolutionCommand = ResolveCommand | ConfirmCommand;
 
-export type Command = CreateCommand | ChangeCommand | OpenCommand | RecordCommand;
+export type Command =
+  | CreateCommand
+  | ChangeCommand
+  | OpenCommand
+  | AuthenticateCommand
+  | RecordCommand;

@@ -4,6 +4,7 @@
  * events, so every command is safe to repeat.
  */
 import type {
+  AuthenticateCommand,
   ChangeCommand,
   Command,
   CreateCommand,
@@ -65,6 +66,7 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   if (command.kind === 'create') return create(state, command);
   if (state === undefined) throw new Error(`${command.kind} on a payment that does not exist`);
   if (command.kind === 'open') return open(state, command);
+  if (command.kind === 'authenticate') return authenticate(state, command);
   if (command.kind === 'record') return record(state, command);
   if (state.operations.some((o) => o.operationId === command.operationId)) return eventsOf();
   // An earlier look-up may have read an older revision; the append expects exactly this one.
@@ -138,9 +140,14 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   });
 };
 
-/** An unresolved create, capture or void excludes every other command on the payment. */
+/**
+ * An unresolved create, capture or void excludes every other command on the payment. One that waits
+ * for the shopper is none (gaps §21): the status refuses the command.
+ */
 const unresolvedExclusive = (state: PaymentState): Unresolved | undefined => {
-  const operation = unresolvedOperations(state).find((o) => o.kind !== 'refund');
+  const operation = unresolvedOperations(state).find(
+    (o) => o.kind !== 'refund' && o.waitsUntil === undefined,
+  );
   return operation === undefined ? undefined : { kind: 'unresolved', operation };
 };
 
@@ -220,6 +227,18 @@ const open = (state: PaymentState, { operationId, reference }: OpenCommand): Dec
     type: 'PaymentProviderOpened',
     data: { ...data, providerReference: reference },
   });
+};
+
+/** The shopper has the time that was said first. */
+const authenticate = (
+  state: PaymentState,
+  { operationId, expiresAt }: AuthenticateCommand,
+): Decision => {
+  const { kind, ended, amountMinor, waitsUntil } = begunOperation(state, operationId);
+  if (kind !== 'create') throw new Error(`no shopper is needed for a ${kind}`);
+  if (ended !== undefined || waitsUntil !== undefined) return eventsOf();
+  const data = { operationId, amount: amountMinor, currency: state.currency, expiresAt };
+  return eventsOf({ type: 'PaymentAuthenticationRequested', data });
 };
 
 const record = (state: PaymentState, command: RecordCommand): Decision => {

@@ -63,19 +63,19 @@ const DECLINED_EVENTS = {
 
 const declined = (
   state: PaymentState,
-  { kind, operationId, amountMinor }: Operation,
+  { kind, operationId, amountMinor, waitsUntil }: Operation,
   command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent => {
   const { resolution } = command;
+  // A fence ends the time of a shopper who did not come (gaps §21).
+  const failureCode = waitsUntil === undefined ? 'PROVIDER_UNAVAILABLE' : 'AUTHENTICATION_REQUIRED';
   return {
     type: DECLINED_EVENTS[kind],
     data: {
       operationId,
       amount: amountMinor,
       currency: state.currency,
-      ...givenFailure(
-        command.outcome === 'DECLINED' ? command : { failureCode: 'PROVIDER_UNAVAILABLE' },
-      ),
+      ...givenFailure(command.outcome === 'DECLINED' ? command : { failureCode }),
       outcome: command.outcome,
       ...(resolution === undefined ? {} : { resolution }),
     },

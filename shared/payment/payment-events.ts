@@ -13,8 +13,11 @@ import {
   paymentId,
   text,
 } from './event-fields.ts';
+import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from './three-d-secure.ts';
 
 const optionalText = z.string().max(255).optional();
+/** A moment in the form of the events' times. */
+const UTC = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$/;
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -133,6 +136,14 @@ export const paymentDetails = z.strictObject({
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
+/** The results of a 3-D Secure authentication (gaps §21), without the cryptogram: it is kept nowhere. */
+const threeDSecure = z.strictObject({
+  version: z.enum(THREE_D_SECURE_VERSIONS),
+  eci: z.string().regex(ECI),
+  transactionId: z.string().regex(UUID),
+  exemption: z.enum(EXEMPTIONS).optional(),
+});
+
 /** The one masked form of a card (gaps §4); `bin` is absent where a token's provider tells none. */
 export const maskedCard = z.strictObject({
   bin: z
@@ -145,6 +156,7 @@ export const maskedCard = z.strictObject({
   expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
   expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text.optional(),
+  threeDSecure: threeDSecure.optional(),
 });
 export type MaskedCard = z.infer<typeof maskedCard>;
 
@@ -195,6 +207,14 @@ export const paymentSchemas = {
    * before the provider is told to move money, so an operation without this event never moved any.
    */
   PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
+  /**
+   * The provider wants the shopper of a create, and waits until `expiresAt` (gaps §21); no money has
+   * moved. The address of its page holds a secret, and is in no event.
+   */
+  PaymentAuthenticationRequested: z.strictObject({
+    ...operation,
+    expiresAt: z.string().regex(UTC),
+  }),
   /** `authorizationExpiresAt` where the provider tells it; UTC, with milliseconds. */
   PaymentAuthorized: z.strictObject({
     ...approval,

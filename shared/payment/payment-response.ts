@@ -58,6 +58,8 @@ export type PaymentResponse = {
   disputes?: Dispute[];
   /** While it is AUTHORIZED, where the provider tells it. */
   authorizationExpiresAt?: string;
+  /** While the provider waits for the shopper (gaps §21); `url` is in the response to a create alone. */
+  nextAction?: { type: 'REDIRECT'; url?: string; expiresAt: string };
   source?: PaymentDetails['source'];
 };
 
@@ -82,6 +84,8 @@ export type PaymentReadModel = {
     amount: number;
     since: string;
     confirmation?: Confirmation;
+    /** The provider waits for the shopper until then (gaps §21). */
+    waitsUntil?: string;
   }[];
   response: PaymentResponse;
 };
@@ -154,8 +158,9 @@ export const attempt = (
   createdAt,
 });
 
+/** An intent that waits for the shopper is not unresolved (gaps §21). */
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
-  unresolved.filter((o) => o.confirmation === undefined);
+  unresolved.filter((o) => o.confirmation === undefined && o.waitsUntil === undefined);
 
 /** Whether the operation, or any where none is given, has an intent and no outcome. */
 export const hasUnresolvedIntent = (unresolved: UnresolvedIntents, operationId?: string): boolean =>

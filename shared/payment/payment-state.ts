@@ -21,6 +21,8 @@ export type Operation = {
   provider?: string;
   /** The provider's name for it: of a create, as soon as the provider has opened or approved it. */
   reference?: string;
+  /** The provider waits, or waited, for the shopper until then: a time, UTC (gaps §21). */
+  waitsUntil?: string;
   /** `revision` is that of the outcome's last event: the response is the fold up to it. */
   ended?: { outcome: FinalOutcome; revision: number };
   /** A refund that was approved, and bounced later. */
@@ -78,9 +80,12 @@ export const refundOf = (
   return isMade && !refund?.failedLater ? refund?.amountMinor : undefined;
 };
 
-/** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
-export const isFree = ({ ended }: Operation): boolean =>
-  ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
+/**
+ * Proven never carried out, so that its idempotency key is free again (gaps §7, §8). A fence after the
+ * shopper's time is a decline, and frees nothing (gaps §21).
+ */
+export const isFree = ({ ended, waitsUntil }: Operation): boolean =>
+  waitsUntil === undefined && (ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED');
 
 /** A request's identity under the current secret, and under the older one. */
 export type Recognised = {

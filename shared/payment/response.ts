@@ -33,7 +33,7 @@ import {
 } from './transitions.ts';
 
 /** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
-export const READ_MODEL_VERSION = 6;
+export const READ_MODEL_VERSION = 7;
 
 const created = (
   data: EventData<'PaymentCreated'>,
@@ -208,11 +208,22 @@ const unresolvedAfter = (
   return [...left, { operationId, amount, since, confirmation }];
 };
 
+const withoutNextAction = (response: PaymentResponse): PaymentResponse => {
+  if (response.nextAction === undefined) return response;
+  const { nextAction: _, ...rest } = response;
+  return rest;
+};
+
 const unresolvedAfterNote = (
   unresolved: UnresolvedIntents,
-  { type, data: { operationId, amount } }: NoteEvent,
+  { type, data }: NoteEvent,
   since: string,
 ): UnresolvedIntents => {
+  const { operationId, amount } = data;
+  if (type === 'PaymentAuthenticationRequested')
+    return unresolved.map((o) =>
+      o.operationId === operationId ? { ...o, waitsUntil: data.expiresAt } : o,
+    );
   if (type === 'PaymentOutcomeConfirmed')
     return unresolved.filter((o) => o.operationId !== operationId);
   if (type !== 'PaymentOutcomeContradicted') return unresolved;
@@ -229,6 +240,17 @@ const knownOf = (unresolved: UnresolvedIntents, operationId: string) => {
   return { isUnresolved: known !== undefined && confirmation === undefined, confirmation };
 };
 
+const responseAfterNote = (
+  { response }: PaymentReadModel,
+  { type, data }: NoteEvent,
+  time: string,
+): PaymentResponse => {
+  if (type !== 'PaymentAuthenticationRequested') return response;
+  if (response.status !== 'PENDING') throw new Error(`${type} of a payment with an outcome`);
+  const nextAction = { type: 'REDIRECT' as const, expiresAt: data.expiresAt };
+  return inOrder({ ...response, updatedAt: time, nextAction });
+};
+
 const afterNote = (
   before: PaymentReadModel,
   note: NoteEvent,
@@ -239,7 +261,8 @@ const afterNote = (
     ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
   );
   checkNote(note, { ...knownOf(before.unresolved, operationId), hasFailed });
-  return { ...before, revision, unresolved: unresolvedAfterNote(before.unresolved, note, time) };
+  const unresolved = unresolvedAfterNote(before.unresolved, note, time);
+  return { ...before, revision, unresolved, response: responseAfterNote(before, note, time) };
 };
 
 /**
@@ -259,7 +282,8 @@ export const project = (
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
   if (isNote(event)) return afterNote(readModel, event, { revision, time });
-  const { merchantId, response: before } = readModel;
+  const { merchantId } = readModel;
+  const before = withoutNextAction(readModel.response);
   checkStatus(event, before.status);
   let { unresolved } = readModel;
   if (!isLater(event)) {
@@ -283,6 +307,14 @@ export const foldReadModel = (events: Iterable<PlacedEvent>): PaymentReadModel |
 
 /** The JSON text of the response; no other code serializes it. */
 export const bodyOf = (readModel: PaymentReadModel): string => JSON.stringify(readModel.response);
+
+/** The body of the 202, with the address that the shopper has to be sent to (gaps §21). */
+export const actionBodyOf = ({ response }: PaymentReadModel, url: string): string => {
+  const { nextAction, ...rest } = response;
+  if (nextAction === undefined) throw new Error('the payment waits for no shopper');
+  const { type, expiresAt } = nextAction;
+  return JSON.stringify(inOrder({ ...rest, nextAction: { type, url, expiresAt } }));
+};
 
 /** The body of the 402 for a payment whose create failed; undefined for any other payment. */
 export const failureBodyOf = (readModel: PaymentReadModel): PaymentFailureResponse | undefined => {

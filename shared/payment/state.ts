@@ -112,6 +112,8 @@ const noted = (operation: Operation, { type, data }: NoteEvent, time: string): O
   switch (type) {
     case 'PaymentProviderOpened':
       return { ...operation, reference: data.providerReference };
+    case 'PaymentAuthenticationRequested':
+      return { ...operation, waitsUntil: data.expiresAt };
     case 'PaymentResolutionRequested': {
       const { outcome, evidence, withoutFence, requestedBy } = data;
       const request = { outcome, evidence, requestedBy, requestedAt: time };

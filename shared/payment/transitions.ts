@@ -15,6 +15,7 @@ export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 /** Notes of one operation beside its intent and its outcome: they follow any status and change none. */
 const NOTES = [
   'PaymentProviderOpened',
+  'PaymentAuthenticationRequested',
   'PaymentResolutionRequested',
   'PaymentOutcomeConfirmed',
   'PaymentOutcomeContradicted',
@@ -104,7 +105,7 @@ type Known = { isUnresolved: boolean; confirmation: Confirmation | undefined };
 
 /**
  * Throws Error where a note does not fit its operation: a provider opens something for one without an
- * outcome, a resolution is requested of such a one or of a contradicted one, only an unconfirmed one is
+ * outcome, or wants its shopper, a resolution is requested of such a one or of a contradicted one, only an unconfirmed one is
  * confirmed, and that or a failed attempt is contradicted.
  */
 export const checkNote = (
@@ -113,6 +114,7 @@ export const checkNote = (
 ): void => {
   const fits = {
     PaymentProviderOpened: isUnresolved,
+    PaymentAuthenticationRequested: isUnresolved,
     PaymentResolutionRequested: isUnresolved || confirmation === 'CONTRADICTED',
     PaymentOutcomeConfirmed: confirmation !== undefined,
     PaymentOutcomeContradicted:

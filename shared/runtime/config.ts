@@ -107,6 +107,7 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       names: providerNamesOf(parsed),
       url: parsed.PROVIDER_URL,
       token: parsed.PROVIDER_TOKEN,
+      authenticationTimeoutMs: parsed.AUTHENTICATION_TIMEOUT_MS,
       ...providerTimes,
     },
     stripe: stripeOf(parsed, files.accounts),

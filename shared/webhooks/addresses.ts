@@ -81,7 +81,8 @@ export const literalOf = ({ hostname }: URL): string | undefined => {
 /** Always the machine itself (RFC 6761). */
 const LOCALHOST = /(^|\.)localhost\.?$/;
 
-const isAllowed = (text: string, kindOf: AddressKindOf): boolean => {
+/** Whether a page or an endpoint may be there. A name's addresses are not looked up. */
+export const isPublicHttps = (text: string, kindOf: AddressKindOf): boolean => {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text) || text.includes('#')) return false;
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return false;
@@ -100,5 +101,5 @@ const isAllowed = (text: string, kindOf: AddressKindOf): boolean => {
  */
 export const urlProblem = (text: string, kindOf: AddressKindOf): string | undefined => {
   if (text.length > URL_CHARACTERS_MAX) return `must be at most ${URL_CHARACTERS_MAX} characters`;
-  return isAllowed(text, kindOf) ? undefined : 'must be a public https address';
+  return isPublicHttps(text, kindOf) ? undefined : 'must be a public https address';
 };

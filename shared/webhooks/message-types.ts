@@ -20,6 +20,7 @@ const TYPE_OF = {
   PaymentDisputed: 'payment.disputed',
   PaymentDisputeClosed: 'payment.dispute_closed',
   PaymentProviderOpened: undefined,
+  PaymentAuthenticationRequested: undefined,
   PaymentCaptureRequested: undefined,
   PaymentVoidRequested: undefined,
   PaymentRefundRequested: undefined,

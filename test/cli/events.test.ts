@@ -67,6 +67,11 @@ test.each<[PaymentEventType, AuditEvent['data'], string]>([
     { providerReference: 'pi_1' },
     'opened at the provider as pi_1; no money has moved by it',
   ],
+  [
+    'PaymentAuthenticationRequested',
+    { expiresAt: '2026-01-15T10:15:00.000Z' },
+    'the provider waits for the shopper until 2026-01-15T10:15:00.000Z; no money has moved',
+  ],
   ['PaymentAuthorizationExpired', {}, 'the provider let the authorization run out'],
   [
     'PaymentRefundFailed',

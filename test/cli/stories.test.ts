@@ -58,6 +58,7 @@ describe('payments trigger', () => {
 
   test.each([
     ['authorization-expired', ['PaymentAuthorizationExpired'], [200, 200, 422]],
+    ['authentication', ['PaymentAuthenticationRequested', 'PaymentAuthorized'], [202, 303, 200]],
     ['refund-failed', ['PaymentRefunded', 'PaymentRefundFailed'], [200, 200, 200]],
     ['refund-observed', ['PaymentRefundObserved'], [200, 200]],
     ['capture-observed', ['PaymentCaptureObserved'], [200, 200, 422]],

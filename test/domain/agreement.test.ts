@@ -26,8 +26,17 @@ import {
 } from '../../shared/payment/payment-state.ts';
 import { bodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
 import { evolve, foldState } from '../../shared/payment/state.ts';
-import { capture, create, open, record, refund, voidIt } from '../support/commands.ts';
 import {
+  authenticate,
+  capture,
+  create,
+  open,
+  record,
+  refund,
+  voidIt,
+} from '../support/commands.ts';
+import {
+  authenticationRequested,
   authorizationExpired,
   authorized,
   captureDeclined,
@@ -102,6 +111,7 @@ const steps = fc.array(
     kind: fc.constantFrom(
       'create',
       'open',
+      'authenticate',
       'capture',
       'capture',
       'void',
@@ -169,6 +179,8 @@ const commandFor = (state: PaymentState | undefined, step: Step, n: number): Com
       return create({ operationId: id });
     case 'open':
       return open(operationsOf(state)[0]?.operationId ?? operationId(0));
+    case 'authenticate':
+      return authenticate(operationsOf(state)[0]?.operationId ?? operationId(0));
     case 'record':
       return record(pick(state, which), outcome);
     case 'capture':
@@ -203,6 +215,7 @@ const append = ({ events, state, readModel }: Payment, decided: readonly Payment
 
 const BUILDERS = {
   PaymentProviderOpened: providerOpened,
+  PaymentAuthenticationRequested: authenticationRequested,
   PaymentAuthorized: authorized,
   PaymentFailed: failed,
   PaymentCaptureRequested: captureRequested,

@@ -13,6 +13,7 @@ import {
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
 import {
+  authenticate,
   capture,
   create,
   identity,
@@ -23,6 +24,7 @@ import {
   voidIt,
 } from '../support/commands.ts';
 import {
+  authenticationRequested,
   authorized,
   captured,
   captureRequested,
@@ -40,6 +42,7 @@ import type { CommandResponse } from '../support/scenario.ts';
 export const SUB_STATES = [
   'no payment',
   'PENDING, create open',
+  'PENDING, create waiting',
   'FAILED',
   'AUTHORIZED',
   'AUTHORIZED, capture open',
@@ -53,7 +56,11 @@ export type SubState = (typeof SUB_STATES)[number];
 
 /** Where a state belongs in the table; several open refunds are as one. */
 export const subStateOf = (state: PaymentState | undefined): string => {
-  const open = new Set(unresolvedOperations(state).map(({ kind }) => `${kind} open`));
+  const open = new Set(
+    unresolvedOperations(state).map(
+      ({ kind, waitsUntil }) => `${kind} ${waitsUntil === undefined ? 'open' : 'waiting'}`,
+    ),
+  );
   return [state?.status ?? 'no payment', ...[...open].sort()].join(', ');
 };
 
@@ -67,6 +74,7 @@ export const COMMANDS: Record<Command['kind'], (given: PaymentEvent[]) => Comman
   void: () => voidIt(),
   refund: () => refund(),
   open: (given) => open(given.at(-1)?.data.operationId ?? NEW_OPERATION),
+  authenticate: (given) => authenticate(given.at(-1)?.data.operationId ?? NEW_OPERATION),
   record: (given) => record(given.at(-1)?.data.operationId ?? NEW_OPERATION),
 };
 
@@ -83,6 +91,10 @@ const unresolved = (kind: OperationKind, operation: string, requestedAt: number)
 
 const opensNothing = (kind: OperationKind): CommandResponse => ({
   throws: `a provider opens nothing for a ${kind}`,
+});
+
+const needsNoShopper = (kind: OperationKind): CommandResponse => ({
+  throws: `no shopper is needed for a ${kind}`,
 });
 
 const noCapture = (status: string): Refused =>
@@ -110,6 +122,7 @@ export const TABLE: Record<SubState, Row> = {
       void: unknownPayment('void'),
       refund: unknownPayment('refund'),
       open: unknownPayment('open'),
+      authenticate: unknownPayment('authenticate'),
       record: unknownPayment('record'),
     },
   },
@@ -121,6 +134,19 @@ export const TABLE: Record<SubState, Row> = {
       void: unresolved('create', CREATE, 0),
       refund: unresolved('create', CREATE, 0),
       open: [providerOpened()],
+      authenticate: [authenticationRequested()],
+      record: [authorized()],
+    },
+  },
+  'PENDING, create waiting': {
+    given: [created(), authenticationRequested()],
+    responses: {
+      create: exists,
+      capture: noCapture('PENDING'),
+      void: noVoid('PENDING'),
+      refund: notCaptured('PENDING'),
+      open: [providerOpened()],
+      authenticate: known,
       record: [authorized()],
     },
   },
@@ -132,6 +158,7 @@ export const TABLE: Record<SubState, Row> = {
       void: noVoid('FAILED'),
       refund: notCaptured('FAILED'),
       open: known,
+      authenticate: known,
       record: known,
     },
   },
@@ -143,6 +170,7 @@ export const TABLE: Record<SubState, Row> = {
       void: [voidRequested({ operationId: NEW_OPERATION })],
       refund: notCaptured('AUTHORIZED'),
       open: known,
+      authenticate: known,
       record: known,
     },
   },
@@ -154,6 +182,7 @@ export const TABLE: Record<SubState, Row> = {
       void: unresolved('capture', FIRST, 2),
       refund: unresolved('capture', FIRST, 2),
       open: opensNothing('capture'),
+      authenticate: needsNoShopper('capture'),
       record: [captured({ operationId: FIRST })],
     },
   },
@@ -165,6 +194,7 @@ export const TABLE: Record<SubState, Row> = {
       void: unresolved('void', FIRST, 2),
       refund: unresolved('void', FIRST, 2),
       open: opensNothing('void'),
+      authenticate: needsNoShopper('void'),
       record: [voided()],
     },
   },
@@ -176,6 +206,7 @@ export const TABLE: Record<SubState, Row> = {
       void: noVoid('CAPTURED'),
       refund: [refundRequested({ operationId: NEW_OPERATION })],
       open: opensNothing('capture'),
+      authenticate: needsNoShopper('capture'),
       record: known,
     },
   },
@@ -187,6 +218,7 @@ export const TABLE: Record<SubState, Row> = {
       void: noVoid('CAPTURED'),
       refund: [refundRequested({ operationId: NEW_OPERATION, amount: 1700 })],
       open: opensNothing('refund'),
+      authenticate: needsNoShopper('refund'),
       record: [refunded({ amount: 800 })],
     },
   },
@@ -198,6 +230,7 @@ export const TABLE: Record<SubState, Row> = {
       void: noVoid('REFUNDED'),
       refund: noRefund('the payment is already fully refunded'),
       open: opensNothing('refund'),
+      authenticate: needsNoShopper('refund'),
       record: known,
     },
   },
@@ -209,6 +242,7 @@ export const TABLE: Record<SubState, Row> = {
       void: noVoid('VOIDED'),
       refund: notCaptured('VOIDED'),
       open: opensNothing('void'),
+      authenticate: needsNoShopper('void'),
       record: known,
     },
   },

@@ -51,6 +51,7 @@ const forms: Form[] = [
   { type: 'PaymentCreated', version: 1, variant: '.with-metadata' },
   { type: 'PaymentAuthorized', version: 1, variant: '.with-expiry' },
   { type: 'PaymentCreated', version: 1, variant: '.with-provider' },
+  { type: 'PaymentCreated', version: 1, variant: '.with-3-d-secure' },
   { type: 'PaymentCaptureRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentRefundRequested', version: 1, variant: '.with-provider' },

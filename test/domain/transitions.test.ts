@@ -12,6 +12,7 @@ import { foldReadModel, project } from '../../shared/payment/response.ts';
 import { evolve, foldState } from '../../shared/payment/state.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/transitions.ts';
 import {
+  authenticationRequested,
   authorizationExpired,
   authorized,
   captureDeclined,
@@ -60,6 +61,9 @@ const intend = { capture: captureRequested(), void: voidRequested(), refund: ref
 const TABLE: Record<PaymentStatus, Followed[]> = {
   PENDING: [
     [[providerOpened()], 'PENDING'],
+    [[authenticationRequested()], 'PENDING'],
+    [[authenticationRequested(), authorized()], 'AUTHORIZED'],
+    [[authenticationRequested(), failed()], 'FAILED'],
     [[resolutionRequested()], 'PENDING'],
     [[authorized()], 'AUTHORIZED'],
     [[failed()], 'FAILED'],
@@ -98,6 +102,7 @@ const TABLE: Record<PaymentStatus, Followed[]> = {
 const EVENTS: Record<PaymentEventType, PaymentEvent> = {
   PaymentCreated: created(),
   PaymentProviderOpened: providerOpened(),
+  PaymentAuthenticationRequested: authenticationRequested(),
   PaymentAuthorized: authorized(),
   PaymentFailed: failed(),
   PaymentCaptureRequested: captureRequested(),
@@ -124,6 +129,7 @@ const EVENTS: Record<PaymentEventType, PaymentEvent> = {
 /** What may follow any status, where its operation is as it has to be. */
 const NOTES: readonly PaymentEventType[] = [
   'PaymentProviderOpened',
+  'PaymentAuthenticationRequested',
   'PaymentResolutionRequested',
   'PaymentOutcomeConfirmed',
   'PaymentOutcomeContradicted',

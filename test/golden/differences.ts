@@ -121,4 +121,16 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A comparison with the provider shows its advice too (gaps §23).',
   },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /^ {10}"202": \{\n(?:(?! {10}\}).*\n)*?.*"theShopperIsNeeded"(?:.*\n)*? {10}\},\n|,\s*"(?:threeDSecure|authentication|nextAction)": \{[^}]*\}|^ {6}"(?:ThreeDSecure(?:Response)?|Authentication|NextAction)": \{\n(?: {8}.*\n)* {6}\},\n/gm,
+    to: '',
+    reason: 'A card may have the results of 3-D Secure, or the wish for an authentication.',
+  },
+  {
+    names: /^docs\/asyncapi\.yaml$/,
+    from: /^ {6}PaymentAuthenticationRequested:\n {8}.*\n|^ {4}PaymentAuthenticationRequested:\n(?: {6}.*\n)*/gm,
+    to: '',
+    reason: 'A payment may wait for its shopper.',
+  },
 ];

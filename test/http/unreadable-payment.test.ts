@@ -118,7 +118,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
       cachedPaymentsMax: 10,
       cachedBytesMax: 1_000_000,
     });
-    const inFlight = { mayRun: () => false };
+    const inFlight = { mayRun: () => false, isWaiting: () => false };
     const unresolved = { list: () => [] };
     const deps = { paymentLog, inFlight, unresolved, providers: ['simulator'] };
     const listed = await listUnresolved(deps, readModels, '*');

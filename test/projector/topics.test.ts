@@ -74,11 +74,13 @@ describe('a message', () => {
     expect(new Set(PRIVATE_VALUES).size).toBe(PRIVATE_VALUES.length);
   });
 
-  test('of a card has bin, last4 and brand', () => {
+  test('of a card has bin, last4 and brand, and the results of 3-D Secure where there are any', () => {
     const cards = events.filter(({ data }) => 'card' in data).map(({ data }) => data.card);
     expect(cards.length).toBeGreaterThan(0);
-    for (const card of cards)
-      expect(Object.keys(card as Json).sort()).toEqual(['bin', 'brand', 'last4']);
+    const fields = cards.map((card) => Object.keys(card as Json).sort());
+    const plain = ['bin', 'brand', 'last4'];
+    expect(fields.filter((one) => !one.includes('threeDSecure'))).toContainEqual(plain);
+    for (const one of fields) expect([plain, [...plain, 'threeDSecure']]).toContainEqual(one);
   });
 
   test('of an order shows what looks like a card number by its last four digits alone', async () => {

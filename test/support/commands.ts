@@ -1,5 +1,6 @@
 /** Valid commands: each builder fills what a test does not care about. */
 import type {
+  AuthenticateCommand,
   ChangeCommand,
   CreateCommand,
   OpenCommand,
@@ -53,6 +54,12 @@ export const open = (operationId: string, reference = 'prov_1'): OpenCommand => 
   kind: 'open',
   operationId,
   reference,
+});
+/** The provider waits for the shopper of the operation. */
+export const authenticate = (operationId: string): AuthenticateCommand => ({
+  kind: 'authenticate',
+  operationId,
+  expiresAt: '2026-01-15T10:15:00.000Z',
 });
 export const record = (
   operation: string,

@@ -44,6 +44,12 @@ export const providerOpened = (data: Data<'PaymentProviderOpened'> = {}): Paymen
   type: 'PaymentProviderOpened',
   data: { operationId: CREATE, ...money, providerReference: 'prov_1', ...data },
 });
+export const authenticationRequested = (
+  data: Data<'PaymentAuthenticationRequested'> = {},
+): PaymentEvent => ({
+  type: 'PaymentAuthenticationRequested',
+  data: { operationId: CREATE, ...money, expiresAt: '2026-01-15T10:15:00.000Z', ...data },
+});
 export const authorized = (data: Data<'PaymentAuthorized'> = {}): PaymentEvent => ({
   type: 'PaymentAuthorized',
   data: { operationId: CREATE, ...money, ...data },

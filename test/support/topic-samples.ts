@@ -12,6 +12,7 @@ import type { SealEvent } from '../../shared/payment/seal-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { memoryEventStore } from './memory-event-store.ts';
 import {
+  authenticationRequested,
   authorizationExpired,
   authorized,
   captureDeclined,
@@ -87,18 +88,26 @@ const identity = { fingerprint, keyHash };
 const resolution = { evidence };
 const providerReference = 'prov_1';
 
-/** A payment with every optional field there is. */
+const threeDSecure = {
+  version: '2.2.0' as const,
+  eci: '05',
+  transactionId: '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70',
+};
+
+const card = {
+  bin: '42424242',
+  last4: '4242',
+  holderName: holder,
+  cvvPresentDuringAttempt: true,
+  expiryMonth: '12',
+  expiryYear: '2030',
+  brand: 'VISA',
+};
+
+/** A payment with every optional field there is, but for those of `laterLives`. */
 const full = created({
   merchantId: 'm_é 1',
-  card: {
-    bin: '42424242',
-    last4: '4242',
-    holderName: holder,
-    cvvPresentDuringAttempt: true,
-    expiryMonth: '12',
-    expiryYear: '2030',
-    brand: 'VISA',
-  },
+  card,
   identity,
   details: {
     merchantReference: 'order-1',
@@ -178,6 +187,8 @@ const laterLives: PaymentEvent[][] = [
     created({ paymentId: 'pay_12' }),
     authorized({ authorizationExpiresAt: '2026-01-08T00:00:00.000Z' }),
   ],
+  [created({ paymentId: 'pay_13', card: { ...card, threeDSecure } })],
+  [created({ paymentId: 'pay_14' }), authenticationRequested(), authorized()],
 ];
 
 const seal: SealEvent = {

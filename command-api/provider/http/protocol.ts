@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
 import { ADVICES, networkCode } from '../../../shared/payment/payment-events.ts';
+import {
+  CRYPTOGRAM,
+  ECI,
+  EXEMPTIONS,
+  THREE_D_SECURE_VERSIONS,
+  UUID,
+} from '../../../shared/payment/three-d-secure.ts';
 
 /** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
@@ -20,8 +27,19 @@ const cardOperation = {
     expiryMonth: text,
     expiryYear: text,
     cvv: z.string().max(255).optional(),
+    threeDSecure: z
+      .object({
+        version: z.enum(THREE_D_SECURE_VERSIONS),
+        eci: z.string().regex(ECI),
+        cryptogram: z.string().regex(CRYPTOGRAM),
+        transactionId: z.string().regex(UUID),
+        exemption: z.enum(EXEMPTIONS).optional(),
+      })
+      .optional(),
   }),
   descriptor: z.string().max(255).optional(),
+  authentication: z.object({ returnUrl: text }).optional(),
+  initiatedBy: z.enum(['CONSUMER', 'MERCHANT']).optional(),
 };
 const followUp = { ...everyOperation, authorizationId: operationIdShape };
 
@@ -60,6 +78,16 @@ const outcome = {
 
 export const outcomeBody = z.object(outcome);
 export type OutcomeBody = z.infer<typeof outcomeBody>;
+
+/** The shopper is needed; only for AUTHORIZE and SALE. */
+export const actionBody = z.object({
+  operationId: operationIdShape,
+  outcome: z.literal('ACTION_REQUIRED'),
+  amount,
+  currency,
+  nextAction: z.object({ type: z.literal('REDIRECT'), url: z.url({ protocol: /^https?$/ }) }),
+  expiresAt: z.iso.datetime(),
+});
 
 export const fencedBody = z.object({
   operationId: operationIdShape,

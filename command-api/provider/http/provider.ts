@@ -1,6 +1,7 @@
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
+  type ActionRequired,
   type Approved,
   AT_WORK,
   type Declined,
@@ -15,10 +16,11 @@ import {
   type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
-import { cleanCode } from '../provider-code.ts';
+import { cleanCode, type SentCard } from '../provider-code.ts';
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
 import {
+  actionBody,
   BODY_BYTES_MAX,
   fencedBody,
   ledgerBody,
@@ -36,10 +38,11 @@ type HttpProviderOptions = {
 /** Card schemes keep an authorization for so long. */
 const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
-const numberIn = (operation: ProviderOperation): string | undefined => {
-  const revealed = 'card' in operation ? operation.card.reveal() : undefined;
-  return revealed !== undefined && 'number' in revealed ? revealed.number : undefined;
-};
+const cardIn = (operation: ProviderOperation): SentCard | undefined =>
+  'card' in operation ? operation.card.reveal() : undefined;
+
+const isAsking = (operation: ProviderOperation): boolean =>
+  'card' in operation && operation.authentication !== undefined;
 
 /** Undefined for a token: the protocol has none. */
 const putBody = (operation: ProviderOperation): string | undefined => {
@@ -50,10 +53,11 @@ const putBody = (operation: ProviderOperation): string | undefined => {
   }
   const revealed = operation.card.reveal();
   if ('token' in revealed) return undefined;
-  const { number, holderName, expiryMonth, expiryYear, cvv } = revealed;
-  const card = { number, holderName, expiryMonth, expiryYear, cvv };
-  const { descriptor, merchantReference, metadata } = operation;
-  return JSON.stringify({ ...common, card, descriptor, merchantReference, metadata });
+  const { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure } = revealed;
+  const card = { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure };
+  const { descriptor, merchantReference, metadata, authentication, initiatedBy } = operation;
+  const given = { descriptor, merchantReference, metadata, authentication, initiatedBy };
+  return JSON.stringify({ ...common, card, ...given });
 };
 
 export const httpProvider = (options: HttpProviderOptions): Provider => {
@@ -110,7 +114,11 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       const response = await call('PUT', pathOf(operation), body);
       if ('sent' in response)
         return response.sent ? unknown(response.reason) : { outcome: 'NOT_SENT' };
-      return readExecute(response, operation, numberIn(operation));
+      const said = readExecute(response, operation, cardIn(operation));
+      // A merchant who did not ask cannot send the shopper anywhere.
+      return said.outcome === 'ACTION_REQUIRED' && !isAsking(operation)
+        ? unknown('malformed')
+        : said;
     },
     lookUp: async (question) => {
       const response = await call('GET', pathOf(question));
@@ -141,40 +149,54 @@ const goingOn = (after: string | null, page: LedgerPage): LedgerPage => {
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
-type Sent = Pick<OperationQuestion, 'operationId' | 'amount' | 'currency'>;
+type Sent = Pick<OperationQuestion, 'operationId' | 'kind' | 'amount' | 'currency'>;
 
 const isFailureCode = (code: string): code is FailureCode =>
   (FAILURE_CODES as readonly string[]).includes(code);
 
-const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined => {
+const declinedFrom = (body: OutcomeBody, card: SentCard | undefined): Declined => {
   const { advice, networkDeclineCode, networkAdviceCode } = body;
-  const own = cleanCode(body.providerFailureCode, number);
+  const own = cleanCode(body.providerFailureCode, card);
   const code = body.failureCode ?? '';
   const codes = isFailureCode(code)
     ? { failureCode: code, providerFailureCode: own }
     : {
         failureCode: 'UNKNOWN_DECLINE' as const,
-        providerFailureCode: own ?? cleanCode(code, number),
+        providerFailureCode: own ?? cleanCode(code, card),
       };
   return { outcome: 'DECLINED', ...codes, advice, networkDeclineCode, networkAdviceCode };
+};
+
+type Money = Pick<Sent, 'operationId' | 'amount' | 'currency'>;
+
+const isAbout = (said: Money, { operationId, amount, currency }: Sent): boolean =>
+  said.operationId === operationId && said.amount === amount && said.currency === currency;
+
+/** An outcome, or that the shopper is needed for it. */
+const readOrWait = (
+  body: unknown,
+  question: Sent,
+  card?: SentCard,
+): Approved | Declined | ActionRequired | Unknown => {
+  const read = actionBody.safeParse(body);
+  const isCreate = question.kind === 'AUTHORIZE' || question.kind === 'SALE';
+  if (!read.success || !isCreate) return readOutcome(body, question, card);
+  if (!isAbout(read.data, question)) return unknown(MISMATCH);
+  const expiresAt = new Date(read.data.expiresAt).toISOString();
+  return { outcome: 'ACTION_REQUIRED', url: read.data.nextAction.url, expiresAt };
 };
 
 /** Anything but an outcome of this very operation is Unknown; only codes are passed on. */
 const readOutcome = (
   body: unknown,
   question: Sent,
-  number?: string,
+  card?: SentCard,
 ): Approved | Declined | Unknown => {
   const read = outcomeBody.safeParse(body);
   if (!read.success) return unknown('malformed');
-  const { operationId, amount, currency } = read.data;
-  const isAboutIt =
-    operationId === question.operationId &&
-    amount === question.amount &&
-    currency === question.currency;
-  if (!isAboutIt) return unknown(MISMATCH);
-  if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, number);
-  const providerReference = cleanCode(read.data.providerReference, number);
+  if (!isAbout(read.data, question)) return unknown(MISMATCH);
+  if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, card);
+  const providerReference = cleanCode(read.data.providerReference, card);
   const { authorizationExpiresAt } = read.data;
   return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
 };
@@ -187,9 +209,9 @@ const isFenced = (body: unknown, question: Sent): boolean => {
 const readExecute = (
   { status, body }: RawResponse,
   question: Sent,
-  number?: string,
+  card?: SentCard,
 ): ProviderOutcome => {
-  if (status === 200) return readOutcome(body, question, number);
+  if (status === 200) return readOrWait(body, question, card);
   if (status === 409 && isFenced(body, question))
     return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
   return unknown('status');
@@ -198,8 +220,8 @@ const readExecute = (
 const readLookUp = (
   { status, body }: RawResponse,
   question: Sent,
-): Approved | Declined | NotFound | Unknown => {
-  if (status === 200) return readOutcome(body, question);
+): Approved | Declined | ActionRequired | NotFound | Unknown => {
+  if (status === 200) return readOrWait(body, question);
   if (status === 404) return { outcome: 'NOT_FOUND' };
   return unknown(status === 202 ? AT_WORK : 'status');
 };

@@ -2,7 +2,6 @@
  * Each request goes once. Only a create's confirm moves money: a failure before it is NOT_SENT, a
  * card or amount that Stripe rejects is DECLINED.
  */
-import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
 import { within } from '../../../shared/runtime/back-off.ts';
 import {
   AT_WORK,
@@ -11,6 +10,7 @@ import {
   type ProviderOperation,
   type ProviderOutcome,
 } from '../port.ts';
+import type { SentCard } from '../provider-code.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
@@ -56,12 +56,12 @@ export type Execution = {
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
-const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
+const endOfStep = (response: StripeResponse, card?: SentCard): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
   const error = errorOf(response);
   if (!isRejected(response) || error === undefined) return notSent(response);
-  return isDecline(response) ? declinedBy(error, number) : MISCONFIGURED;
+  return isDecline(response) ? declinedBy(error, card) : MISCONFIGURED;
 };
 
 /** By the card's bank (402) or by a code that says so: Stripe gives faults of the account codes too. */
@@ -85,16 +85,13 @@ const open = async (execution: Execution, operation: Create): Promise<Step<strin
   return isOurs ? { value: intent.id } : { end: NOT_SENT };
 };
 
-const paymentMethodFor = async (
-  execution: Execution,
-  card: CardInput | TokenInput,
-): Promise<Step<string>> => {
+const paymentMethodFor = async (execution: Execution, card: SentCard): Promise<Step<string>> => {
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
   const response = await execution.call.send(makePaymentMethod(card));
   const made = paymentMethod.safeParse(bodyOf(response)).data;
-  return made === undefined ? { end: endOfStep(response, card.number) } : { value: made.id };
+  return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };
 
 const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuestion => {
@@ -126,7 +123,7 @@ const afterRejection = async (
   { call }: Execution,
   response: StripeResponse,
   question: OperationQuestion,
-  number?: string,
+  card?: SentCard,
 ): Promise<ProviderOutcome> => {
   const found = await find(call, question);
   const isNowhere = found === MISSING && isMissing(response);
@@ -138,7 +135,7 @@ const afterRejection = async (
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
   return (isFollowUp(question) && isMissing(response)) || isDecline(response)
-    ? declinedBy(errorOf(response) ?? {}, number)
+    ? declinedBy(errorOf(response) ?? {}, card)
     : MISCONFIGURED;
 };
 
@@ -146,19 +143,19 @@ const readRejection = async (
   execution: Execution,
   response: StripeResponse,
   question: OperationQuestion,
-  number?: string,
+  card?: SentCard,
 ): Promise<ProviderOutcome> => {
   if ('sent' in response) return response.sent ? undecided(response) : notSent(response);
   const error = errorOf(response);
   if (isKeyTaken(response)) return afterKeyTaken(execution, question);
   switch (response.status) {
     case 402:
-      return error === undefined ? unknown('malformed') : declinedBy(error, number);
+      return error === undefined ? unknown('malformed') : declinedBy(error, card);
     case 400:
     case 404:
       return error === undefined
         ? unknown('malformed')
-        : afterRejection(execution, response, question, number);
+        : afterRejection(execution, response, question, card);
     // Not executed: the key and its permissions are checked first.
     case 401:
     case 403:
@@ -185,7 +182,10 @@ const confirm = async (
   method: string,
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
-  const response = await call.send(confirmIntent(operation.operationId, reference, method));
+  const card = operation.card.reveal();
+  const response = await call.send(
+    confirmIntent(operation.operationId, reference, method, card.threeDSecure),
+  );
   const question = { ...questionOf(operation, nowMs), reference };
   const intent = intentOf(response);
   if (intent !== undefined && intent.id === reference) {
@@ -193,9 +193,7 @@ const confirm = async (
     return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN' ? reading : mismatch;
   }
   if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
-  const card = operation.card.reveal();
-  const number = 'token' in card ? undefined : card.number;
-  return readRejection(execution, response, question, number);
+  return readRejection(execution, response, question, card);
 };
 
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {

@@ -9,7 +9,7 @@ import {
   type OperationQuestion,
   type Unknown,
 } from '../port.ts';
-import { cleanCode } from '../provider-code.ts';
+import { cleanCode, type SentCard } from '../provider-code.ts';
 import type { StripeResponse } from './client.ts';
 import { adviceOf, failureCodeOf, refundFailureOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
@@ -33,13 +33,13 @@ export const mismatch = unknown(MISMATCH);
 
 type Codes = Omit<StripeError, 'payment_intent'>;
 
-export const declinedBy = (codes: Codes, number?: string): Declined => {
+export const declinedBy = (codes: Codes, card?: SentCard): Declined => {
   const { code, decline_code, advice_code } = codes;
   const own = decline_code ?? code ?? '';
   return {
     outcome: 'DECLINED',
     failureCode: failureCodeOf(own) ?? failureCodeOf(code ?? '') ?? 'UNKNOWN_DECLINE',
-    providerFailureCode: cleanCode(own, number),
+    providerFailureCode: cleanCode(own, card),
     advice: adviceOf(advice_code ?? ''),
     networkDeclineCode: codes.network_decline_code,
     networkAdviceCode: codes.network_advice_code,

@@ -1,5 +1,6 @@
 /** A key works at one endpoint only, hence the suffixes; the money request has the bare id. */
 import type { CardInput } from '../../../shared/payment/card.ts';
+import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import type { OperationQuestion, ProviderOperation } from '../port.ts';
 
 export type StripeRequest = {
@@ -82,13 +83,24 @@ export const confirmIntent = (
   operationId: string,
   reference: string,
   paymentMethod: string,
+  threeDSecure: ThreeDSecure | undefined,
 ): StripeRequest =>
   post(`${intentPath(reference)}/confirm`, operationId, {
     payment_method: paymentMethod,
     // Server to server no shopper can authenticate: without it the intent would wait for one.
     error_on_requires_action: 'true',
     'expand[0]': 'latest_charge',
+    ...(threeDSecure && authenticated(threeDSecure)),
   });
+
+const OF_3DS = 'payment_method_options[card][three_d_secure]';
+const authenticated = ({ version, eci, cryptogram, transactionId, exemption }: ThreeDSecure) => ({
+  [`${OF_3DS}[version]`]: version,
+  [`${OF_3DS}[electronic_commerce_indicator]`]: eci,
+  [`${OF_3DS}[cryptogram]`]: cryptogram,
+  [`${OF_3DS}[transaction_id]`]: transactionId,
+  [`${OF_3DS}[exemption_indicator]`]: exemption?.toLowerCase(),
+});
 
 /** A cancel takes no metadata: the ledger finds the void by this name. */
 export const nameVoid = (operationId: string, reference: string): StripeRequest =>

@@ -134,6 +134,7 @@ export const settings = {
   PROVIDER_ALLOW_HTTP: setting('false', flag),
   PROVIDER_CONNECT_TIMEOUT_MS: setting('1000', wholeNumber(1, 600_000, 'milliseconds')),
   PROVIDER_TIMEOUT_MS: optional(wholeNumber(1, 600_000, 'milliseconds')),
+  AUTHENTICATION_TIMEOUT_MS: setting('900000', wholeNumber(1, 86_400_000, 'milliseconds')),
   STRIPE_SECRET_KEY: secret(
     matching(
       /^(sk|rk)_(test|live)_[A-Za-z0-9_]{1,250}$/,

@@ -245,6 +245,48 @@ describe('provider.md: everything else is Unknown, in time', () => {
   });
 });
 
+describe('provider.md: the shopper is needed', () => {
+  const asking = authorize(undefined, { authentication: { returnUrl: 'https://shop.example' } });
+  const url = 'https://pay.example/page';
+  const wanted = {
+    ...outcome,
+    operationId: asking.operationId,
+    outcome: 'ACTION_REQUIRED',
+    nextAction: { type: 'REDIRECT', url },
+    expiresAt: '2026-01-15T10:15:00Z',
+  };
+
+  test('to a PUT and to a GET; a DELETE decides', async () => {
+    const client = await answering(200, wanted);
+    const required = { outcome: 'ACTION_REQUIRED', url, expiresAt: '2026-01-15T10:15:00.000Z' };
+    expect(await client.execute(asking)).toEqual(required);
+    expect(await client.lookUp(asking)).toEqual(required);
+    expect(await client.fence(asking)).toEqual(unknown);
+  });
+
+  test.each<[string, object]>([
+    ['another amount', { amount: 1 }],
+    ['another operation', { operationId: 'OP_other' }],
+    ['no time', { expiresAt: undefined }],
+    ['a time that is none', { expiresAt: 'soon' }],
+    ['no address', { nextAction: { type: 'REDIRECT' } }],
+    ['an address that is a script', { nextAction: { type: 'REDIRECT', url: 'javascript:1' } }],
+    ['another action', { nextAction: { type: 'POST', url } }],
+  ])('with %s it is Unknown', async (_name, change) => {
+    const client = await answering(200, { ...wanted, ...change });
+    expect(await client.execute(asking)).toEqual(unknown);
+    expect(await client.lookUp(asking)).toEqual(unknown);
+  });
+
+  test('where the merchant did not ask, or of a capture, it is Unknown', async () => {
+    const unasked = { ...operation, operationId: asking.operationId };
+    const capture = followUp('CAPTURE', asking, { operationId: asking.operationId });
+    const client = await answering(200, wanted);
+    expect(await client.execute(unasked)).toEqual(unknown);
+    expect(await client.lookUp(capture)).toEqual(unknown);
+  });
+});
+
 describe('provider.md: fences and look-ups', () => {
   const fenced = { operationId: operation.operationId, outcome: 'FENCED' };
 

@@ -5,7 +5,8 @@ import {
   type OperationQuestion,
   type Provider,
 } from '../../../command-api/provider/port.ts';
-import { suffixOf } from '../../../command-api/provider/stripe/requests.ts';
+import { confirmIntent, suffixOf } from '../../../command-api/provider/stripe/requests.ts';
+import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
 import { askOnce, driverOver } from '../../support/stripe-fault-rounds.ts';
@@ -72,6 +73,28 @@ const questionOf = (
   operation: ReturnType<typeof authorize> | ReturnType<typeof followUp>,
   reference?: string,
 ): OperationQuestion => ({ ...operation, reference, requestedAt: new Date(nowMs).toISOString() });
+
+test('gaps §21: a confirm alone carries the results of 3-D Secure, in the names of Stripe', () => {
+  const cryptogram = `${'A'.repeat(27)}=`;
+  const transactionId = '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70';
+  const results = { version: '2.2.0', eci: '05', cryptogram, transactionId } as const;
+  const given = (threeDSecure?: ThreeDSecure) =>
+    Object.entries(confirmIntent('op_1', 'pi_1', 'pm_1', threeDSecure).params)
+      .filter(([name]) => name.startsWith('payment_method_options'))
+      .map(([name, value]) => [name.split(/[[\]]+/).at(-2), value]);
+  const sent = [
+    ['version', '2.2.0'],
+    ['electronic_commerce_indicator', '05'],
+    ['cryptogram', cryptogram],
+    ['transaction_id', transactionId],
+  ];
+  expect(given(results)).toEqual(sent);
+  expect(given({ ...results, exemption: 'LOW_RISK' })).toEqual([
+    ...sent,
+    ['exemption_indicator', 'low_risk'],
+  ]);
+  expect(given()).toEqual([]);
+});
 
 describe('a create', () => {
   test('keeps the PaymentIntent before it sends the card, and sends the confirm once', async () => {

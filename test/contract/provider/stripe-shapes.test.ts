@@ -18,6 +18,7 @@ import {
   refund,
   refundWithIntent,
 } from '../../../command-api/provider/stripe/shapes.ts';
+import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings/table.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
@@ -47,6 +48,13 @@ const CARD = {
   expiryYear: '2030',
   cvv: CVV,
 };
+const THREE_D_SECURE: ThreeDSecure = {
+  version: '2.2.0',
+  eci: '05',
+  cryptogram: `${'A'.repeat(27)}=`,
+  transactionId: '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70',
+  exemption: 'LOW_RISK',
+};
 const DAY = { from: 1_790_000_000, to: 1_790_086_400 };
 
 const intents = listOf(paymentIntent);
@@ -58,7 +66,14 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   ],
   makePaymentMethod: [{ request: requests.makePaymentMethod(CARD), readAs: paymentMethod }],
   confirmIntent: [
-    { request: requests.confirmIntent(operationId, PI, 'pm_card_visa'), readAs: paymentIntent },
+    {
+      request: requests.confirmIntent(operationId, PI, 'pm_card_visa', undefined),
+      readAs: paymentIntent,
+    },
+    {
+      request: requests.confirmIntent(operationId, PI, 'pm_card_visa', THREE_D_SECURE),
+      readAs: paymentIntent,
+    },
   ],
   nameVoid: [{ request: requests.nameVoid(operationId, PI), readAs: paymentIntent }],
   followUpRequest: [

@@ -1,0 +1,352 @@
+/** gaps §21: the shopper authenticates through the provider. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { simulatorServer } from '../../provider-simulator/server.ts';
+import { openSimulation } from '../../provider-simulator/simulator.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
+import {
+  type CommandResponse,
+  expectError,
+  type InProcess,
+  idOf,
+  openInProcess,
+  PAYMENTS,
+  payment,
+  token,
+} from '../support/in-process.ts';
+import { authorize } from '../support/provider-operations.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const RETURN_URL = 'https://shop.example/back?order=7';
+const NEEDS_SHOPPER = '4000000000003220';
+const DETAIL = 'paymentMethod.card.authentication';
+
+const service = await openInProcess();
+await service.listen();
+const short = await openInProcess({ AUTHENTICATION_TIMEOUT_MS: '400' });
+await short.listen();
+afterEach(() => {
+  short.faults.respondsToLookUps = true;
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await short[Symbol.asyncDispose]();
+});
+
+const BY_NUMBER = {
+  number: NEEDS_SHOPPER,
+  holderName: 'Jane Doe',
+  expiryMonth: '12',
+  expiryYear: '2030',
+};
+const BY_TOKEN = { token: 'tok_authenticate', holderName: 'Jane Doe' };
+const bodyOf = (card: object = {}, fields: object = {}) =>
+  payment({
+    ...fields,
+    paymentMethod: {
+      type: 'CARD',
+      card: { ...BY_NUMBER, authentication: { returnUrl: RETURN_URL }, ...card },
+    },
+  });
+const create = (at: InProcess, key?: string, body = bodyOf()) =>
+  at.ask('POST', PAYMENTS, body, key === undefined ? {} : { key });
+
+type NextAction = { type: string; url?: string; expiresAt: string };
+const nextOf = ({ json }: CommandResponse) => json.nextAction as NextAction | undefined;
+const press = (url: string | undefined, action: 'authenticate' | 'fail') =>
+  fetch(`${url}/${action}`, { method: 'POST', redirect: 'manual' });
+const statusAt = async (at: InProcess, id: string) => (await at.get(id)).json.status;
+const ended = async (at: InProcess, id: string): Promise<CommandResponse> => {
+  await until('it has its outcome', async () => (await statusAt(at, id)) !== 'PENDING');
+  return at.get(id);
+};
+const failureIn = ({ json }: CommandResponse) =>
+  (json.transactions as { failure?: object }[] | undefined)?.[0]?.failure;
+const NOT_AUTHENTICATED = { failureCode: 'AUTHENTICATION_REQUIRED', advice: 'AUTHENTICATE' };
+
+describe('the provider wants the shopper', () => {
+  test.each([
+    ['a number', {}],
+    ['a token', { ...BY_TOKEN, number: null, expiryMonth: null, expiryYear: null, cvv: null }],
+  ])('by %s: 202 with the address, which GET does not show', async (_name, card) => {
+    const response = await create(service, undefined, bodyOf(card));
+    expect([response.status, response.json.status]).toEqual([202, 'PENDING']);
+    const { url, ...shown } = nextOf(response) as NextAction;
+    expect(url).toMatch(/^http:\/\/localhost:\d+\/simulator\/authentications\/[\w-]{32}$/);
+    expect(shown).toEqual({ type: 'REDIRECT', expiresAt: expect.stringMatching(/Z$/) });
+    const got = await service.get(idOf(response));
+    expect([got.json.status, got.json.nextAction]).toEqual(['PENDING', shown]);
+    expect(got.text).not.toContain(String(url));
+  });
+
+  test.each([
+    [false, 'AUTHORIZED', 'AUTH'],
+    [true, 'CAPTURED', 'SALE'],
+  ])(
+    'captureNow %s: who authenticates is led back, and the payment is %s',
+    async (captureNow, status, type) => {
+      const response = await create(service, undefined, bodyOf({}, { captureNow }));
+      const page = await fetch(String(nextOf(response)?.url));
+      expect([page.status, await page.text()]).toEqual([
+        200,
+        expect.stringContaining('Authenticate'),
+      ]);
+      const led = await press(nextOf(response)?.url, 'authenticate');
+      expect([led.status, led.headers.get('location')]).toEqual([303, RETURN_URL]);
+      const { json } = await ended(service, idOf(response));
+      expect([json.status, json.nextAction]).toEqual([status, undefined]);
+      expect(json.transactions).toMatchObject([{ type, result: 'SUCCEEDED' }]);
+    },
+  );
+
+  test('who fails is led back, and the payment is declined', async () => {
+    const response = await create(service);
+    expect((await press(nextOf(response)?.url, 'fail')).status).toBe(303);
+    const got = await ended(service, idOf(response));
+    expect([got.json.status, failureIn(got)]).toMatchObject(['FAILED', NOT_AUTHENTICATED]);
+    expect((await press(nextOf(response)?.url, 'authenticate')).status).toBe(409);
+    expect(await service.ledger(idOf(response))).toMatchObject([{ outcome: 'DECLINED' }]);
+  });
+
+  test('a card that needs no shopper is approved as ever, and no page is made up', async () => {
+    const response = await create(service, undefined, bodyOf({ number: '4242424242424242' }));
+    expect([response.status, nextOf(response)]).toEqual([200, undefined]);
+    const unknown = await fetch(`${await pageOf(service)}x`);
+    expect(unknown.status).toBe(404);
+  });
+
+  test('without authentication: 402, AUTHENTICATION_REQUIRED', async () => {
+    const { status, json } = await create(service, undefined, bodyOf({ authentication: null }));
+    expect([status, json.failure]).toMatchObject([402, NOT_AUTHENTICATED]);
+  });
+
+  test('with results brought along it is approved', async () => {
+    const threeDSecure = {
+      version: '2.2.0',
+      eci: '05',
+      cryptogram: 'A'.repeat(32),
+      transactionId: '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70',
+    };
+    const body = bodyOf({ authentication: null, threeDSecure });
+    expect((await create(service, undefined, body)).status).toBe(200);
+  });
+});
+
+const at = (returnUrl: string) => ({ authentication: { returnUrl } });
+
+const pageOf = async (at: InProcess) => String(nextOf(await create(at))?.url);
+
+describe('400', () => {
+  test.each<[string, object, object, string]>([
+    ['no address', { authentication: {} }, {}, `${DETAIL}.returnUrl is required`],
+    [
+      'plain http',
+      at('http://shop.example'),
+      {},
+      `${DETAIL}.returnUrl must be a public https address`,
+    ],
+    [
+      'a private host',
+      at('https://10.0.0.1/x'),
+      {},
+      `${DETAIL}.returnUrl must be a public https address`,
+    ],
+    ['no address at all', at('shop'), {}, `${DETAIL}.returnUrl must be a public https address`],
+    [
+      'too long',
+      at(`https://shop.example/${'x'.repeat(255)}`),
+      {},
+      `${DETAIL}.returnUrl must be at most 255 characters`,
+    ],
+    [
+      'a payment without a shopper',
+      {},
+      { source: { storeId: 's', initiatedBy: 'MERCHANT' } },
+      `${DETAIL} needs a shopper who is there`,
+    ],
+  ])('%s', async (_name, card, fields, detail) => {
+    const before = service.faults.calls.length;
+    const response = await create(service, undefined, bodyOf(card, fields));
+    expectError(response, 400, 'INVALID_REQUEST', [detail]);
+    expect(service.faults.calls).toHaveLength(before);
+  });
+
+  test('an address of the same machine is taken with the simulator alone', async () => {
+    const body = bodyOf(at('http://localhost:3000/back'));
+    expect((await create(service, undefined, body)).status).toBe(202);
+    await using other = await openInProcess({ PROVIDER_URL: 'https://pay.example' });
+    expectError(await create(other, undefined, body), 400, 'INVALID_REQUEST', [
+      `${DETAIL}.returnUrl must be a public https address`,
+    ]);
+  });
+});
+describe('while the shopper is waited for', () => {
+  test('a repeat under the key gives the address again, and sends nothing', async () => {
+    const first = await create(service, 'waiting');
+    const calls = service.faults.calls.length;
+    const again = await create(service, 'waiting');
+    expect([again.status, again.text]).toEqual([202, first.text]);
+    expect(service.faults.calls).toHaveLength(calls);
+    await press(nextOf(first)?.url, 'authenticate');
+    await ended(service, idOf(first));
+    const { status, json } = await create(service, 'waiting');
+    expect([status, json.status, json.nextAction]).toEqual([200, 'AUTHORIZED', undefined]);
+  });
+
+  test.each([
+    ['capture', 'CAPTURE_NOT_ALLOWED', 'an AUTHORIZED payment can be captured'],
+    ['void', 'VOID_NOT_ALLOWED', 'an AUTHORIZED payment can be voided'],
+    ['refund', 'REFUND_NOT_ALLOWED', 'a CAPTURED payment can be refunded'],
+  ] as const)('%s is 422, and nobody is called to it', async (change, code, only) => {
+    const looks = service.faults.questions;
+    const id = idOf(await create(service));
+    await until('it was looked at once', async () => service.faults.questions > looks);
+    const { questions, calls } = service.faults;
+    const before = [questions, calls.length];
+    expectError(await service.change(change, id), 422, code, [`only ${only}; this one is PENDING`]);
+    expect([service.faults.questions, service.faults.calls.length]).toEqual(before);
+  });
+
+  test('nothing is unresolved: not in the list, the metrics, the state topic or by hand', async () => {
+    await using own = await openInProcess();
+    const id = idOf(await create(own));
+    const admin = { token: await token('*', 'ops:admin audit:read') };
+    const { json } = await own.ask('GET', '/ops/v1/unresolved', undefined, admin);
+    expect(json).toMatchObject({ unresolved: [] });
+    const metrics = await own.ask('GET', '/metrics', undefined, { token: null });
+    expect(metrics.text).toMatch(/^payments_unresolved 0$/m);
+    const path = `/audit/v1/payments/${id}/explain?command=capture`;
+    const explained = await own.ask('GET', path, undefined, admin);
+    expect(explained.json).toMatchObject({ allowed: false, code: 'CAPTURE_NOT_ALLOWED' });
+  });
+
+  test('its address is in no file but the provider’s, and in no log line', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder.path, 'log');
+    const { log, flush } = createLogger({ level: 'trace', destination: { file } });
+    const own = await openInProcess({}, log);
+    try {
+      const secret = String(nextOf(await create(own, 'secret'))?.url)
+        .split('/')
+        .at(-1) as string;
+      await own.listen();
+      expect(nextOf(await create(own, 'secret'))?.url).toContain(secret);
+      flush();
+      const texts = filesOf(own.dataDir).map((one) => readFileSync(one, 'latin1'));
+      expect(texts.join('')).toContain('PaymentAuthenticationRequested');
+      expect(
+        [...texts, readFileSync(file, 'utf8')].filter((text) => text.includes(secret)),
+      ).toEqual([]);
+    } finally {
+      await own[Symbol.asyncDispose]();
+      folder.remove();
+    }
+  });
+});
+
+const filesOf = (dataDir: string): string[] =>
+  readdirSync(dataDir, { recursive: true })
+    .map((name) => join(dataDir, String(name)))
+    .filter((file) => statSync(file).isFile() && !file.includes('provider-ledger'));
+
+describe('a shopper who does not come in time', () => {
+  test('the payment is FAILED by the fence, and a repeat under the key is told so', async () => {
+    const response = await create(short, 'late');
+    const got = await ended(short, idOf(response));
+    expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
+    const late = await press(nextOf(response)?.url, 'authenticate');
+    expect(late.status).toBe(409);
+    const again = await create(short, 'late');
+    expect([again.status, again.json.failure]).toEqual([402, NOT_AUTHENTICATED]);
+    expect(await short.ledger(idOf(response))).toEqual([]);
+  });
+
+  test('in time is in time, whenever the provider is asked: the fence finds it', async () => {
+    short.faults.respondsToLookUps = false;
+    const response = await create(short);
+    expect((await press(nextOf(response)?.url, 'authenticate')).status).toBe(303);
+    const over = Date.parse(String(nextOf(response)?.expiresAt));
+    await until('the time is over', () => Date.now() > over);
+    short.faults.respondsToLookUps = true;
+    expect((await ended(short, idOf(response))).json.status).toBe('AUTHORIZED');
+    expect(await short.ledger(idOf(response))).toMatchObject([{ outcome: 'APPROVED' }]);
+  });
+
+  test('a restart of the service meanwhile loses nothing', async () => {
+    const id = idOf(await create(short));
+    await short.restart();
+    expect(failureIn(await ended(short, id))).toEqual(NOT_AUTHENTICATED);
+    await short.listen();
+  });
+});
+
+type Order = { order: string; fenceComesFirst: boolean; expected: unknown[]; carriedOut: number };
+test.each<Order>([
+  {
+    order: 'the shopper first',
+    fenceComesFirst: false,
+    expected: ['RECORDED', true],
+    carriedOut: 1,
+  },
+  { order: 'the fence first', fenceComesFirst: true, expected: ['FENCED', false], carriedOut: 0 },
+])(
+  'shopper and fence never both win: $order',
+  async ({ fenceComesFirst, expected, carriedOut }) => {
+    const folder = temporaryFolder();
+    const simulation = openSimulation(join(folder.path, 'ledger.sqlite'));
+    try {
+      const operation = authorize(NEEDS_SHOPPER, { authentication: { returnUrl: RETURN_URL } });
+      const carried = await simulation.operate(operation);
+      if (carried.outcome !== 'ACTION_REQUIRED') throw new Error(carried.outcome);
+      const fence = async () => (await simulation.fence(operation.operationId)).outcome;
+      const early = fenceComesFirst ? await fence() : undefined;
+      const seen = simulation.press(carried.secret, true)?.seen;
+      expect([early ?? (await fence()), seen]).toEqual(expected);
+      expect(simulation.list(0, 9).entries).toHaveLength(carriedOut);
+    } finally {
+      simulation.close();
+      folder.remove();
+    }
+  },
+);
+
+test('gaps §8: a unique reference of a payment that waits is taken, and gives the address again', async () => {
+  await using unique = await openInProcess({ MERCHANT_REFERENCE: 'unique' });
+  const body = bodyOf({}, { merchantReference: 'order-7' });
+  const first = await create(unique, undefined, body);
+  const equal = await create(unique, undefined, body);
+  expect([equal.status, equal.text]).toEqual([202, first.text]);
+  const other = bodyOf({}, { merchantReference: 'order-7', amount: 1 });
+  expectError(await create(unique, undefined, other), 422, 'BUSINESS_RULE_VIOLATION', [
+    `merchantReference names another payment already, ${idOf(first)}`,
+  ]);
+});
+
+test('the simulator in another process: the same, seen when the provider is asked', async () => {
+  const folder = temporaryFolder();
+  const simulation = openSimulation(join(folder.path, 'ledger.sqlite'));
+  const server = simulatorServer({ simulation, token: 'the-token' });
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
+  const own = await openInProcess({ PROVIDER_URL: url, PROVIDER_TOKEN: 'the-token' });
+  try {
+    const first = await create(own, 'over-http');
+    expect([first.status, nextOf(first)?.url]).toEqual([
+      202,
+      expect.stringContaining(`${url}/simulator/authentications/`),
+    ]);
+    expect((await create(own, 'over-http')).text).toBe(first.text);
+    const led = await press(nextOf(first)?.url, 'authenticate');
+    expect([led.status, led.headers.get('location')]).toEqual([303, RETURN_URL]);
+    const again = await create(own, 'over-http');
+    expect([again.status, again.json.status]).toEqual([200, 'AUTHORIZED']);
+  } finally {
+    await own[Symbol.asyncDispose]();
+    await server.close();
+    simulation.close();
+    folder.remove();
+  }
+});
