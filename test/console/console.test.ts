@@ -207,10 +207,14 @@ describeConsole('the console', (world) => {
       'My webhooks',
       'API',
     ]);
-    const paymentId = idOf(await world.service.create({ captureNow: true }));
+    const metadata = { shop: 'north' };
+    const paymentId = idOf(await world.service.create({ captureNow: true, metadata }));
     await page.click(`a:has-text("${paymentId}")`);
     await page.waitForSelector('li:has-text("SALE")');
+    await page.waitForSelector('li:has-text("shop: north")');
     await look(opened, 'merchant');
+    const other = await world.visit(`/console/merchant/${declined}`, merchant);
+    await other.page.waitForSelector('li.failed:has-text("advice: retry later")');
   });
 
   testOfLongRun(

@@ -398,17 +398,35 @@ describe('gaps §7: an approval that a person records', () => {
   ]);
 });
 
+describe('gaps §24: the end that the provider tells is kept of an authorization', () => {
+  const authorizationExpiresAt = '2026-01-08T00:00:00.000Z';
+  const when = record(operationId(0), { outcome: 'APPROVED', authorizationExpiresAt });
+  scenarios([
+    {
+      title: 'PaymentAuthorized',
+      given: [created()],
+      when,
+      response: [authorized({ authorizationExpiresAt })],
+    },
+    {
+      title: 'not of a sale, which has nothing to capture',
+      given: [created({ captureNow: true })],
+      when,
+      response: [authorized(), captured()],
+    },
+  ]);
+});
+
 describe('gaps §7: outcomes that are no approval', () => {
-  const declined: FinalOutcomeDetails = {
-    outcome: 'DECLINED',
-    failureCode: 'INSUFFICIENT_FUNDS',
-    providerFailureCode: '51',
-  };
   const asDeclined = {
     outcome: 'DECLINED',
     failureCode: 'INSUFFICIENT_FUNDS',
     providerFailureCode: '51',
+    advice: 'USE_ANOTHER_CARD',
+    networkDeclineCode: '51',
+    networkAdviceCode: '02',
   } as const;
+  const declined: FinalOutcomeDetails = asDeclined;
   const intents = [
     { given: [created()], operation: operationId(0), ended: failed },
     { given: [...asAuthorized, captureRequested()], operation: FIRST, ended: captureDeclined },
@@ -427,7 +445,7 @@ describe('gaps §7: outcomes that are no approval', () => {
       const { type } = ended();
       return [
         {
-          title: `${type} by the provider's decline, with both codes`,
+          title: `${type} by the provider's decline, with its codes and advice (gaps §23)`,
           given,
           when: record(operation, declined),
           response: [ended(asDeclined)],

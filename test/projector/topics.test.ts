@@ -89,12 +89,14 @@ describe('a message', () => {
       merchantReference: `order ${number}`,
       productItems: [{ id: number, name: 'x', quantity: 1, unitPrice: 1, goodsType: 'DIGITAL' }],
       source: { storeId: number, externalMerchantId: `m-${number}` },
+      metadata: { till: `no ${number}`, shop: 'north' },
     });
     const readModel = project(undefined, event);
     const seen = {
       merchantReference: 'order ...4444',
       productItems: [{ id: '...4444', quantity: 1, unitPrice: 1 }],
       source: { storeId: '...4444', externalMerchantId: 'm-...4444' },
+      metadata: { till: 'no ...4444', shop: 'north' },
     };
     const inEvent = eventMessage(event, readModel, { partition: 0, number: 0 }).value;
     const inState = stateMessage(event, readModel, { partition: 0 }).value;
