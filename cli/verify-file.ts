@@ -114,7 +114,8 @@ const scan = async (file: string, manifest: Manifest, publicKey: string | undefi
 
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
   const isSigned = manifest.signature === undefined || hasGoodSignature(manifest, seen.keys);
-  const reason = isSigned ? wholeReason(seen, manifest) : NOT_GOOD;
+  if (!isSigned) return { position: '', stream: '', revision: 0, reason: NOT_GOOD };
+  const reason = wholeReason(seen, manifest);
   if (reason !== undefined) return breakAtLine(seen.lines, seen.last, reason);
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
