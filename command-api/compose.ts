@@ -128,10 +128,10 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const { config, store, readModels, metrics, log } = options;
   const recorded = recordMetrics(metrics);
   const { onCall, onRejection, onCommand, onCardLikeText } = recorded;
-  const onReason = noteRejections({ onRejection, logger: log, nowMs: () => performance.now() });
+  const rejections = noteRejections({ onRejection, logger: log, nowMs: () => performance.now() });
   const url = config.stripe?.url ?? config.provider.url;
   const address = url === undefined ? undefined : new URL(url).hostname;
-  const own = resilient(options.provider, { address, onCall, onReason });
+  const own = resilient(options.provider, { address, onCall, onResponse: rejections.note });
   const { names: providers } = config.provider;
   const provider = forOwnOperations(own, providers);
   const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
@@ -151,7 +151,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
   });
   const attention = attentionSources({
     commands: deps,
-    ...{ store, readModels, providerAhead, documents: options.documents },
+    ...{ store, readModels, providerAhead, rejections, documents: options.documents },
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });

@@ -20,6 +20,7 @@ export const ATTENTION_REASONS = [
   'LOG_UNVERIFIED',
   'LEDGER_DIFFERS',
   'PROVIDER_AHEAD',
+  'PROVIDER_MISCONFIGURED',
   'WEBHOOK_DISABLED',
 ] as const;
 export type AttentionReason = (typeof ATTENTION_REASONS)[number];

@@ -18,6 +18,7 @@ import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/end
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import type { CommandDeps } from '../deps.ts';
 import { listUnresolved } from '../operator/list-unresolved.ts';
+import type { Misconfigured } from '../provider/resilience.ts';
 import type { ProviderAhead } from '../provider-ahead/provider-ahead.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
 import type { AttentionItem, AttentionReason } from './contract.ts';
@@ -34,6 +35,7 @@ type AttentionDeps = {
   store: Pick<EventStore, 'readStream' | 'readAll'>;
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
+  rejections: { misconfigured(): Misconfigured[] };
   documents: Record<'relay' | 'verification' | 'reconciliation', Pick<KeyDocument, 'load'>>;
   verifyEveryMs: number;
   unresolvedAfterMs: number;
@@ -223,6 +225,27 @@ const aheadItems = ({ providerAhead }: AttentionDeps): Found[] => {
   return [{ reason: 'PROVIDER_AHEAD', subject: 'provider', since, what, next }];
 };
 
+const MISCONFIGURED: Partial<Record<Misconfigured['reason'], string>> = {
+  unauthorized: 'rejects the key',
+  forbidden: 'rejects the key for an operation: it lacks the permission',
+};
+
+const misconfiguredItems = ({ rejections }: AttentionDeps): Found[] =>
+  rejections.misconfigured().map(({ reason, account, since }) => {
+    const why = MISCONFIGURED[reason] ?? 'is not set up for an operation';
+    const of = account === undefined ? '' : `, account ${account},`;
+    const what = `The provider${of} ${why}; nothing was charged.`;
+    const next = 'payments doctor';
+    const item = {
+      reason: 'PROVIDER_MISCONFIGURED',
+      subject: 'provider',
+      since,
+      what,
+      next,
+    } as const;
+    return account === undefined ? item : { ...item, time: account };
+  });
+
 /** A merchant's id, or `*`. Throws what its stores throw. */
 type AttentionSource = {
   reasons: readonly AttentionReason[];
@@ -248,7 +271,9 @@ export const attentionSources = (deps: AttentionDeps): AttentionSource[] => {
     source(['UNRESOLVED', 'RESOLUTION_REQUESTED', 'CONTRADICTED'], (merchantId) =>
       operationItems(deps, merchantId),
     ),
-    source(['PROVIDER_AHEAD'], async (merchantId) => ofAll(merchantId, () => aheadItems(deps))),
+    source(['PROVIDER_AHEAD', 'PROVIDER_MISCONFIGURED'], async (merchantId) =>
+      ofAll(merchantId, () => [...aheadItems(deps), ...misconfiguredItems(deps)]),
+    ),
     source(
       ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],
       async (merchantId) => [

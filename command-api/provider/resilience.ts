@@ -26,7 +26,7 @@ import {
 type ResilienceOptions = {
   address?: string | undefined;
   onCall?: (operation: string, outcome: string, seconds: number) => void;
-  onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
+  onResponse?: (operation: string, response: Said) => void;
   halfOpenAfterMs?: number;
   callsMax?: number;
   queueMax?: number;
@@ -45,7 +45,7 @@ const FAILURES_TO_OPEN = 5;
 
 const SPANS: Readonly<Record<string, string>> = { LOOK_UP: 'look up', LATER: 'later results' };
 
-type Said = { outcome: string; reason?: string; account?: string };
+export type Said = { outcome: string; reason?: string; account?: string };
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
@@ -77,7 +77,7 @@ export const resilient = (
 ): ResilientProvider => {
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
-  const { onCall = () => undefined, onReason = () => undefined } = options;
+  const { onCall = () => undefined, onResponse = () => undefined } = options;
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
     halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
@@ -91,7 +91,7 @@ export const resilient = (
     const startedAt = performance.now();
     const response = await call();
     onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
-    onReason(operation, response.reason, response.account);
+    onResponse(operation, response);
     return response;
   };
 
@@ -170,6 +170,14 @@ export const REJECTIONS = Object.keys(LINES) as readonly Rejection[];
 
 const LOGGED_EVERY_MS = 60_000;
 const ACCOUNTS_MAX = 10_000;
+const NAMED_MAX = 100;
+const NAMED_MS = 3_600_000;
+const OWN = '';
+const CARRIED_OUT: ReadonlySet<string> = new Set(['APPROVED', 'DECLINED']);
+const MONEY: ReadonlySet<string> = new Set(['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND']);
+
+/** An account that rejects what it is sent for a cause that a person has to mend; `since` is RFC 3339. */
+export type Misconfigured = { reason: Rejection; account: string | undefined; since: string };
 
 /** Counts each rejection, and logs it for each account at most once a minute. */
 export const noteRejections = (options: {
@@ -179,15 +187,33 @@ export const noteRejections = (options: {
 }) => {
   const { onRejection, logger, nowMs } = options;
   const loggedAtMs = createBoundedMap<number>(ACCOUNTS_MAX);
-  return (operation: string, said: string | undefined, account?: string): void => {
+  const misconfigured = new Map<string, Misconfigured & { lastMs: number }>();
+
+  const note = (operation: string, { outcome, reason: said, account }: Said): void => {
     const reason = REJECTIONS.find((known) => known === said);
+    // A success does not say which account carried it out.
+    if (CARRIED_OUT.has(outcome) && MONEY.has(operation)) misconfigured.delete(OWN);
     if (reason === undefined) return;
     onRejection(reason);
+    const known = misconfigured.get(account ?? OWN);
+    if (reason !== 'rate_limited' && (known !== undefined || misconfigured.size < NAMED_MAX)) {
+      const { since = new Date().toISOString() } = known ?? {};
+      misconfigured.set(account ?? OWN, { reason, account, since, lastMs: nowMs() });
+    }
     const about = `${reason} ${account ?? ''}`;
     const last = loggedAtMs.peek(about);
     if (last !== undefined && nowMs() - last < LOGGED_EVERY_MS) return;
     loggedAtMs.set(about, nowMs());
     logger.error({ operation, reason, ...(account !== undefined && { account }) }, LINES[reason]);
+  };
+
+  return {
+    note,
+    /** Until an operation is carried out again; a merchant's own account for an hour. */
+    misconfigured: (): Misconfigured[] =>
+      [...misconfigured.values()].filter(
+        ({ account, lastMs }) => account === undefined || nowMs() - lastMs < NAMED_MS,
+      ),
   };
 };
 

@@ -69,23 +69,48 @@ describe('the breaker counts only what says that the provider is away', () => {
   test.each(REASONS)('%s: never opens it, is counted each time and logged once', async (reason) => {
     const rejections: string[] = [];
     const lines: object[] = [];
-    const onReason = noteRejections({
+    const noted = noteRejections({
       onRejection: (one) => void rejections.push(one),
       logger: { error: (fields) => void lines.push(fields) },
       nowMs: () => 0,
     });
     const { provider } = inTurn(Array(10).fill({ outcome: 'NOT_SENT', reason }));
-    const behind = resilient(provider, { onReason });
+    const behind = resilient(provider, { onResponse: noted.note });
     for (let call = 0; call < 10; call += 1) await behind.execute(authorize(), nothingOpened);
     expect(behind.breakerOpen()).toBe(false);
     expect(rejections).toEqual(Array(10).fill(reason));
     expect(lines).toEqual([{ operation: 'AUTHORIZE', reason }]);
     // One merchant's own account does not hide what another one says.
-    for (const account of ['acct_1', 'acct_2', 'acct_1']) onReason('AUTHORIZE', reason, account);
+    for (const account of ['acct_1', 'acct_2', 'acct_1'])
+      noted.note('AUTHORIZE', { outcome: 'NOT_SENT', reason, account });
     expect(lines.slice(1)).toEqual([
       { operation: 'AUTHORIZE', reason, account: 'acct_1' },
       { operation: 'AUTHORIZE', reason, account: 'acct_2' },
     ]);
+  });
+
+  test('a key or an account that is not set up needs a person until an operation is carried out again', () => {
+    let nowMs = 0;
+    const noted = noteRejections({
+      onRejection: () => undefined,
+      logger: { error: () => undefined },
+      nowMs: () => nowMs,
+    });
+    const named = () => noted.misconfigured().map(({ reason, account }) => [reason, account]);
+    noted.note('SALE', { outcome: 'NOT_SENT', reason: 'rate_limited' });
+    expect(named()).toEqual([]);
+    noted.note('SALE', { outcome: 'NOT_SENT', reason: 'forbidden' });
+    noted.note('SALE', { outcome: 'NOT_SENT', reason: 'unauthorized', account: 'acct_1' });
+    noted.note('LOOK_UP', { outcome: 'APPROVED' });
+    const all = [
+      ['forbidden', undefined],
+      ['unauthorized', 'acct_1'],
+    ];
+    expect(named()).toEqual(all);
+    noted.note('SALE', { outcome: 'DECLINED' });
+    expect(named()).toEqual(all.slice(1));
+    nowMs = 3_600_000;
+    expect(named()).toEqual([]);
   });
 
   test.each([
