@@ -274,6 +274,21 @@ describe('the log', () => {
   });
 });
 
+test('PROVIDER_MISCONFIGURED names why the provider rejects the key, until an operation is carried out', async () => {
+  await open();
+  service.faults.next({ outcome: 'NOT_SENT', reason: 'forbidden' });
+  expect((await service.create()).status).toBe(503);
+  const item = await only('PROVIDER_MISCONFIGURED');
+  expect(item).toMatchObject({
+    subject: 'provider',
+    what: 'The provider rejects the key for an operation: it lacks the permission; nothing was charged.',
+  });
+  await runNext(item);
+  expect(await of('PROVIDER_MISCONFIGURED', 'm_test')).toEqual([]);
+  expect((await service.create()).status).toBe(200);
+  await untilGone('PROVIDER_MISCONFIGURED');
+});
+
 test('LEDGER_DIFFERS stays over a restart until acknowledged or compared again; PROVIDER_AHEAD until opened', async () => {
   await open();
   await service.create();
