@@ -80,7 +80,7 @@ export type PaymentLog = {
   ): Promise<LoadedPayment>;
 };
 
-export type PaymentLogOptions = {
+type PaymentLogOptions = {
   store: EventStore;
   /** Wall clock; only ever stored as an event's time. */
   nowMs: () => number;

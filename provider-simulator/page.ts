@@ -7,7 +7,7 @@ import { WITH_HEAD } from '../shared/http/server/health.ts';
 import type { Authentication } from './ledger.ts';
 
 /** `seen`: what the shopper did counts; else it came too late. */
-export type Pressed = Authentication & { seen: boolean };
+type Pressed = Authentication & { seen: boolean };
 
 export type Pages = {
   authentication(secret: string): Authentication | undefined;

@@ -21,12 +21,7 @@ import { type KnownDispute, OTHER_PROVIDER, type PaymentQuestion } from '../prov
 import { startBudget } from '../request-budget.ts';
 
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
-export type AfterAsking =
-  | 'recorded'
-  | 'nothing new'
-  | 'unknown payment'
-  | 'unknown'
-  | 'at other provider';
+type AfterAsking = 'recorded' | 'nothing new' | 'unknown payment' | 'unknown' | 'at other provider';
 
 const isApprovedRefund = ({ kind, ended, failedLater }: PaymentState['operations'][number]) =>
   kind === 'refund' && ended?.outcome === 'APPROVED' && !failedLater;

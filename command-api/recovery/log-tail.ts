@@ -7,7 +7,7 @@ import { backOffMs, pause } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { InFlight } from '../in-flight.ts';
 
-export type LogTailOptions = {
+type LogTailOptions = {
   store: Pick<EventStore, 'end' | 'subscribe'>;
   inFlight: Pick<InFlight, 'sawIntent'>;
   nowMs: () => number;

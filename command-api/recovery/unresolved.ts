@@ -22,7 +22,7 @@ import { type Attempted, createRetrySchedules, type FailedAttempt } from './retr
 /** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
 export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
 
-export type KnownOperation = {
+type KnownOperation = {
   paymentId: string;
   merchantId: string;
   state: (typeof OPERATION_STATES)[number];

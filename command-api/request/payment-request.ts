@@ -75,7 +75,7 @@ export const Card = requiredObject({
 }).meta({ id: 'Card' });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
-export const CardByToken = requiredObject({
+const CardByToken = requiredObject({
   token: requiredPattern(CARD_TOKEN, '1 to 255 of A-Z a-z 0-9 _ -'),
   holderName: requiredText(),
   brand: optionalText(),

@@ -91,7 +91,7 @@ export const parseRefund = parserOf(RefundRequest, 'refundAmount');
 
 type Keyed = { key: string | undefined };
 /** `holdsOtherCard`: a text that is kept looks like the number of another card (gaps §4). */
-export type CreateContent = Keyed & { request: CreateRequest; holdsOtherCard: boolean };
+type CreateContent = Keyed & { request: CreateRequest; holdsOtherCard: boolean };
 /** `texts` are searched for the card number (gaps §4). */
 export type ChangeContent = Keyed & { request: ChangeRequest; texts: string[] };
 

@@ -26,7 +26,7 @@ const UNREACHABLE = {
 };
 
 /** @type {(status: number, body: { error?: string, message?: string, details?: readonly string[] }) => Problem} */
-export const problemBy = (status, body) => {
+const problemBy = (status, body) => {
   const { error = 'UNKNOWN', message = `The service responded ${status}.`, details = [] } = body;
   return { status, code: error, sentence: message, details, next: NEXT.get(status) ?? '' };
 };

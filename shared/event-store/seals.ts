@@ -7,14 +7,14 @@ import type { SealEvent } from '../payment/seal-events.ts';
 
 export type SealedHead = { log: string; position: string; logHash: string };
 /** For the file beside the key: no event of the log says it. */
-export type SignedHead = SealedHead & { signature: string };
+type SignedHead = SealedHead & { signature: string };
 /** The head of the last seal, and a later one that no seal covers yet. */
 export type HeadFile = { sealed?: SealedHead | undefined; last?: SignedHead | undefined };
 type DataOf<T extends SealEvent['type']> = Extract<SealEvent, { type: T }>['data'];
 export const isSameHead = (one: SealedHead, other: SealedHead): boolean =>
   one.log === other.log && one.position === other.position && one.logHash === other.logHash;
 
-export type Seal = DataOf<'LogSealed'>;
+type Seal = DataOf<'LogSealed'>;
 type Rotation = DataOf<'SealingKeyRotated'>;
 
 type Signed = SealedHead & Pick<Seal, 'eventsMax'>;

@@ -72,7 +72,7 @@ const paymentId = () => z.string().regex(PAYMENT_ID);
 const currency = () => z.string().regex(/^[A-Z]{3}$/);
 
 /** As the request gave them; the cryptogram is kept nowhere (gaps §21). */
-export const ThreeDSecureResponse = z
+const ThreeDSecureResponse = z
   .object({
     version: z.enum(THREE_D_SECURE_VERSIONS),
     eci: z.string().regex(ECI),

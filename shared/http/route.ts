@@ -42,7 +42,7 @@ export type Input<F extends RequestForm> = {
   content: F extends { read: (request: FastifyRequest) => Read<infer T> } ? T : undefined;
 };
 
-export type ResponseHeader =
+type ResponseHeader =
   | 'ETag'
   | 'Idempotent-Replayed'
   | 'Location'

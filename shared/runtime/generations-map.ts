@@ -1,5 +1,5 @@
 /** Drops the older of two generations at once: evicting one by one costs several times the GC. */
-export type GenerationsMap<V> = {
+type GenerationsMap<V> = {
   get(key: string): V | undefined;
   set(key: string, value: V): void;
 };

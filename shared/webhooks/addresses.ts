@@ -47,7 +47,7 @@ const globalIpv6 = listOf(GLOBAL_IPV6);
 const specialIpv6 = listOf(SPECIAL_IPV6);
 
 /** `allowed`: by the operator, also over http. */
-export type AddressKind = 'public' | 'allowed' | 'refused';
+type AddressKind = 'public' | 'allowed' | 'refused';
 
 /** A text that is no IP address, or has a zone, is refused. */
 export type AddressKindOf = (address: string) => AddressKind;

@@ -15,7 +15,7 @@ import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './
 
 type Store = Pick<EventStore, 'readStream' | 'append'>;
 
-export type MerchantEndpoints = {
+type MerchantEndpoints = {
   merchantId: string;
   endpoints: Endpoint[];
   events: readonly RecordedEvent[];

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 
 /** 32 bytes. */
-export type SigningKey = Buffer;
+type SigningKey = Buffer;
 
 /** The form that a receiver is shown: the specification's prefix and the key in base64. */
 export const secretTextOf = (key: SigningKey): string => `whsec_${key.toString('base64')}`;

@@ -45,7 +45,7 @@ const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
 type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<ProviderOperation, Create>;
 
-export type Execution = {
+type Execution = {
   call: StripeCall;
   nowMs: number;
   timeoutMs: number;

@@ -35,7 +35,7 @@ import {
 } from './read.ts';
 import { cancelAsFence, followUpRequest, getIntent, takeKey } from './requests.ts';
 
-export type FenceOutcome = Approved | Declined | Fenced | Unknown;
+type FenceOutcome = Approved | Declined | Fenced | Unknown;
 
 const FENCED: Fenced = { outcome: 'FENCED' };
 const HOUR_MS = 3_600_000;

@@ -42,7 +42,7 @@ const allAccounts = ({ installation, merchants }: StripeAccounts): StripeAccount
   return [...new Map(all.map((one) => [nameOf(one), one])).values()];
 };
 
-export type StripeProviderOptions = {
+type StripeProviderOptions = {
   url: string;
   version: string;
   connectTimeoutMs: number;

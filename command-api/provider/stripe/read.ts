@@ -23,7 +23,7 @@ import {
 } from './shapes.ts';
 
 /** It can never be carried out, as the object is now. */
-export type Impossible = { outcome: 'IMPOSSIBLE' };
+type Impossible = { outcome: 'IMPOSSIBLE' };
 export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
 
 export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });

@@ -13,9 +13,9 @@ import { callOutcomeOf } from './call-outcome.ts';
 import { addressOf, type Client, firstClient } from './client.ts';
 import { overdueAfter, swallow } from './connection.ts';
 
-export type ClusterMember = { address: string; state: string; isAlive: boolean };
+type ClusterMember = { address: string; state: string; isAlive: boolean };
 
-export type Right = 'allowed' | 'refused' | 'unknown';
+type Right = 'allowed' | 'refused' | 'unknown';
 
 /** `version` is null, and `members` empty, where the server does not say. */
 export type ServerFacts = {

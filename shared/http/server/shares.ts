@@ -6,7 +6,7 @@ const OF_A_MERCHANT = 2;
 const OF_UNAUTHENTICATED = 4;
 
 /** `merchantId` is undefined for a request without a token. */
-export type Shares = {
+type Shares = {
   isFull(merchantId: string | undefined): boolean;
   /** A negative amount gives it back. */
   take(merchantId: string | undefined, amount: number): void;

@@ -14,7 +14,7 @@ import type { Attempt } from '../delivery-row.ts';
 export const ATTEMPTS_MAX = 1_000;
 
 /** At most `limit`, with numbers below `before`. */
-export type AttemptSearch = {
+type AttemptSearch = {
   limit: number;
   eventId?: string | undefined;
   before?: number | undefined;
