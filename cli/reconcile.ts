@@ -49,7 +49,9 @@ const show = (result: Reconciliation): void => {
   if (atOtherProviders > 0)
     print(`not compared: ${count(atOtherProviders, 'operation')} that other providers were sent`);
   for (const { paymentId, position, revision, reason } of unreadableEvents)
-    print(`not readable: ${paymentId}, revision ${revision}, position ${position}: ${reason}`);
+    print(
+      `not readable: ${paymentId}, revision ${revision}${position === '' ? '' : `, position ${position}`}: ${reason}`,
+    );
   if (differences.length > 0) print(...differencesTable(differences));
   print(...reasonsOf(differences));
   if (more > 0) print(`and ${count(more, 'more difference')}`);

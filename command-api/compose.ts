@@ -144,6 +144,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     everyMs: config.reconcileIntervalMs,
     metrics,
     logger: log,
+    readModels,
     record: openCheckRecord(options.documents.reconciliation, nowMs),
     untoldDisputes: () => untoldDisputes(deps),
     askAboutUntold: (paymentIds) => askAboutUntold(deps, paymentIds),

@@ -20,7 +20,7 @@ import {
   mayHaveBounced,
 } from './differences.ts';
 
-const LISTED_MAX = 1000;
+export const LISTED_MAX = 1000;
 
 const createFindings = () => {
   const differences: Difference[] = [];

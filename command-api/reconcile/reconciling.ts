@@ -1,6 +1,7 @@
 /** One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). */
 import type { CheckResult, openCheckRecord } from '../../shared/check-record.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import type { ParkedPayment, ReadModelsReader } from '../../shared/read-models/port.ts';
 import {
   jittered,
   NARROW_JITTER,
@@ -11,6 +12,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import type { KnownDispute } from '../provider/port.ts';
+import { LISTED_MAX } from './books.ts';
 import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 import { LedgerUnavailable, type ReconcileOptions, reconcileBeside } from './reconcile.ts';
@@ -23,6 +25,7 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
   record: Pick<ReturnType<typeof openCheckRecord>, 'note'>;
   /** Never throws. */
   onNeverSent: (difference: Difference) => Promise<void>;
+  readModels: Pick<ReadModelsReader, 'parked'>;
   /** Disputes that the log has otherwise. */
   untoldDisputes: () => Promise<KnownDispute[]>;
   /** True where something is recorded now. */
@@ -96,9 +99,33 @@ const withDisputes = (result: Reconciliation, disputes: KnownDispute[]): Reconci
   return { ...result, ok: false, differences: [...result.differences, ...untold], byKind };
 };
 
+/** A removed stream leaves no event to compare, and the read models still know its payment. */
+const withParked = (result: Reconciliation, parked: ParkedPayment[]): Reconciliation => {
+  const known = new Set(result.unreadableEvents.map(({ paymentId }) => paymentId));
+  const others = parked
+    .filter(({ paymentId }) => !known.has(paymentId))
+    .map(({ paymentId, revision, reason }) => ({ paymentId, position: '', revision, reason }));
+  if (others.length === 0) return result;
+  return {
+    ...result,
+    ok: false,
+    unreadable: result.unreadable + others.length,
+    unreadableEvents: [...result.unreadableEvents, ...others].slice(0, LISTED_MAX),
+  };
+};
+
 export const openReconciling = (options: ReconcilingOptions) => {
   const { startTimer = startBackgroundTimer, everyMs, ...known } = options;
-  const { metrics, logger, record, onNeverSent, untoldDisputes, askAboutUntold, ...sides } = known;
+  const {
+    metrics,
+    logger,
+    record,
+    onNeverSent,
+    untoldDisputes,
+    askAboutUntold,
+    readModels,
+    ...sides
+  } = known;
   const stopping = new AbortController();
   let cancel = (): void => undefined;
 
@@ -107,7 +134,9 @@ export const openReconciling = (options: ReconcilingOptions) => {
     const disputes = await untoldDisputes().catch((error: Error) => {
       throw new LedgerUnavailable(error.message, { cause: error });
     });
-    return withDisputes(result, disputes);
+    // Without the read models log and ledger are compared all the same.
+    const parked = await readModels.parked(LISTED_MAX).catch(() => []);
+    return withParked(withDisputes(result, disputes), parked);
   };
 
   /** What no notice told is recorded, and then compared again (gaps §15). */

@@ -12,6 +12,7 @@ import {
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import type { ParkedPayment } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -60,6 +61,7 @@ const scheduled = async (
     }),
   };
   const clock = manualClock();
+  const parked: ParkedPayment[] = [];
   const metrics = createMetrics();
   const reconciling = openReconciling({
     store,
@@ -69,13 +71,14 @@ const scheduled = async (
     logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
     record: openCheckRecord(memoryDocument()),
     onNeverSent: async () => undefined,
+    readModels: { parked: async () => parked },
     untoldDisputes: async () => [],
     askAboutUntold: async () => false,
     startTimer: clock.startTimer,
   });
   const metric = async (name: string): Promise<string | undefined> =>
     (await metrics.text()).split('\n').find((line) => line.startsWith(name));
-  return { clock, lines, metric, provider, reconciling };
+  return { clock, lines, metric, provider, reconciling, parked };
 };
 
 describe('the log is compared with the ledger on a schedule', () => {
@@ -114,6 +117,18 @@ describe('the log is compared with the ledger on a schedule', () => {
     provider.respond = () => Promise.reject(new Error('connection refused'));
     await expect(reconciling.once()).rejects.toThrow('connection refused');
     expect(await metric(gauge)).toMatch(/ 1$/);
+  });
+
+  test('a parked payment is not agreed on: its stream may be gone, and then no event is left to compare', async () => {
+    const { reconciling, parked } = await scheduled([created(), authorized()]);
+    expect(await reconciling.once()).toMatchObject({ ok: true });
+    const reason = 'deleted at the server of the event store';
+    parked.push({ paymentId: 'pay_gone', revision: 2, reason, since: '2026-01-01T00:00:00.000Z' });
+    expect(await reconciling.once()).toMatchObject({
+      ok: false,
+      unreadable: 1,
+      unreadableEvents: [{ paymentId: 'pay_gone', position: '', revision: 2, reason }],
+    });
   });
 
   test('an operation that recovery still asks for is counted, and is no error line', async () => {

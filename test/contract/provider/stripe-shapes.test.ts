@@ -3,7 +3,7 @@
  * Stripe's description of the API, and responds with an object of the kind that Stripe would.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
   type StripeClient,
   startDeadline,
@@ -57,6 +57,10 @@ const THREE_D_SECURE: ThreeDSecure = {
 };
 const DAY = { from: 1_790_000_000, to: 1_790_086_400 };
 
+/** Its PaymentIntent is expanded, and has no payment of ours in the mock. */
+const disputeWithIntent = dispute.extend({
+  payment_intent: z.object({ metadata: z.record(z.string(), z.string()) }),
+});
 const intents = listOf(paymentIntent);
 const refunds = listOf(refund);
 const CASES: Readonly<Record<Made, readonly Case[]>> = {
@@ -94,7 +98,7 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   listDisputes: [
     { request: requests.listDisputes({ reference: PI }, undefined), readAs: listOf(dispute) },
     { request: requests.listDisputes({ reference: PI }, 'du_3Shape'), readAs: listOf(dispute) },
-    { request: requests.listDisputes(DAY, undefined), readAs: listOf(dispute) },
+    { request: requests.listDisputes(DAY, undefined), readAs: listOf(disputeWithIntent) },
   ],
   listIntents: [{ request: requests.listIntents(DAY, PI), readAs: intents }],
 };
