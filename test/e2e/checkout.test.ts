@@ -1,0 +1,162 @@
+/** examples/checkout in a browser: an order is charged once at most, and the shopper is told what to do. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { seriousViolations } from '../support/accessibility.ts';
+import { BROWSER_MS, launchBrowser, noBrowser, openPage } from '../support/browser.ts';
+import { freePort } from '../support/free-port.ts';
+import { type InProcess, openInProcess, token } from '../support/in-process.ts';
+import { NODE, ROOT } from '../support/service.ts';
+
+type Shop = { url: string; stop(): Promise<unknown> };
+
+const startShop = async (service: string): Promise<Shop> => {
+  const env = {
+    PAYMENTS_URL: service,
+    PAYMENTS_TOKEN: await token('m_test'),
+    PORT: String(await freePort()),
+  };
+  const child = spawn(NODE, [join(ROOT, 'examples/checkout/server.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  const exited = once(child, 'exit');
+  return {
+    url: `http://127.0.0.1:${env.PORT}`,
+    stop: () => {
+      child.kill();
+      return exited;
+    },
+  };
+};
+
+const missing = noBrowser();
+const describeOrSkip = missing === undefined ? describe : describe.skip;
+describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  let service: InProcess;
+  let shop: Shop;
+  let browser: Browser;
+  beforeAll(async () => {
+    service = await openInProcess();
+    shop = await startShop(await service.listen());
+    browser = await launchBrowser();
+  }, BROWSER_MS);
+  afterAll(async () => {
+    await browser?.close();
+    await shop?.stop();
+    await service?.[Symbol.asyncDispose]();
+  });
+
+  const order = async (): Promise<Page> => {
+    const { page } = await openPage(browser, shop.url, { viewport: { width: 320, height: 640 } });
+    await page.goto(shop.url);
+    return page;
+  };
+  const pay = async (page: Page, card: string) => {
+    await page.getByLabel('Card', { exact: true }).selectOption(card);
+    await page.getByRole('button', { name: 'Pay 19.00 USD' }).click();
+  };
+  const says = (page: Page, words: string) => page.getByText(words).waitFor({ state: 'visible' });
+  const formIsShown = (page: Page) => page.getByRole('button').isVisible();
+  const orderOf = (page: Page) => new URL(page.url()).searchParams.get('order') as string;
+  /** Each payment of an order, the oldest first. */
+  const paymentsOf = async (name: string): Promise<{ status: string; metadata: object }[]> => {
+    const { json } = await service.ask('GET', `/api/v1/payments?merchantReference=${name}`);
+    return (json as unknown as { payments: { status: string; metadata: object }[] }).payments;
+  };
+  const statusesOf = async (name: string) => (await paymentsOf(name)).map(({ status }) => status);
+
+  test(
+    'a payment: paid, under the number of the order',
+    async () => {
+      const page = await order();
+      await pay(page, 'tok_visa');
+      await says(page, 'Paid. Thank you!');
+      expect(await formIsShown(page)).toBe(false);
+      const metadata = { order: orderOf(page) };
+      expect(await paymentsOf(orderOf(page))).toMatchObject([{ status: 'CAPTURED', metadata }]);
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    'a decline: its advice, and another card pays the same order',
+    async () => {
+      const page = await order();
+      await pay(page, 'tok_insufficient_funds');
+      await says(page, 'Please try again later, or with another card.');
+      expect(await page.getByText('Please use another card.').isVisible()).toBe(false);
+      await pay(page, 'tok_visa');
+      await says(page, 'Paid. Thank you!');
+      expect((await statusesOf(orderOf(page))).toSorted()).toEqual(['CAPTURED', 'FAILED']);
+    },
+    BROWSER_MS,
+  );
+
+  test.each([
+    ['Authenticate', 'Paid. Thank you!', 'CAPTURED'],
+    ['Fail', 'Your bank could not confirm that it is you.', 'FAILED'],
+  ])(
+    '3-D Secure, %s: the shopper is led back and reads the outcome',
+    async (press, words, status) => {
+      const page = await order();
+      const name = orderOf(page);
+      await pay(page, 'tok_authenticate');
+      await page.getByRole('button', { name: press }).click();
+      await says(page, words);
+      expect([orderOf(page), await statusesOf(name)]).toEqual([name, [status]]);
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    '3-D Secure, left before its end: the page waits, takes no second payment, and shows the outcome',
+    async () => {
+      const page = await order();
+      const back = page.url();
+      await pay(page, 'tok_authenticate');
+      await page.getByRole('button', { name: 'Authenticate' }).waitFor();
+      const bank = page.url();
+      await page.goto(back);
+      await says(page, 'We wait for your bank to confirm the payment.');
+      expect(await formIsShown(page)).toBe(false);
+      const form = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
+      await fetch(back, { method: 'POST', body: form });
+      expect(await statusesOf(orderOf(page))).toEqual(['PENDING']);
+      await fetch(`${bank}/authenticate`, { method: 'POST', redirect: 'manual' });
+      await says(page, 'Paid. Thank you!');
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    'a double click is one payment, and so are two forms sent at once',
+    async () => {
+      const page = await order();
+      await page.getByRole('button').dblclick();
+      await says(page, 'Paid. Thank you!');
+      expect(await statusesOf(orderOf(page))).toEqual(['CAPTURED']);
+      const other = await order();
+      const body = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
+      const send = () => fetch(other.url(), { method: 'POST', body });
+      await Promise.all([send(), send()]);
+      await other.reload();
+      await says(other, 'Paid. Thank you!');
+      expect(await statusesOf(orderOf(other))).toEqual(['CAPTURED']);
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    'at 320 px nothing is cut off, and axe finds nothing serious',
+    async () => {
+      const page = await order();
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+      expect(await seriousViolations(page)).toEqual([]);
+    },
+    BROWSER_MS,
+  );
+});
