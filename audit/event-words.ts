@@ -38,6 +38,9 @@ const LATER: Partial<Record<PaymentEventType, (data: Data) => string[]>> = {
   PaymentAuthenticationRequested: ({ expiresAt }) => [
     `the provider waits for the shopper until ${expiresAt}; no money has moved`,
   ],
+  PaymentAuthorizationExpiring: ({ expiresAt }) => [
+    `the authorization ends ${expiresAt}; no money has moved`,
+  ],
   PaymentAuthorizationExpired: () => ['the provider let the authorization run out'],
   PaymentCaptureObserved: ({ providerReference }) => [
     `captured elsewhere, on ${providerReference} at the provider`,

@@ -1,12 +1,15 @@
-/** A notice is a reason to ask, never the truth (gaps §15). Old authorizations are polled too. */
-
-import type { LaterResult } from '../../shared/payment/outcome.ts';
+/**
+ * A notice is a reason to ask, never the truth (gaps §15). Old authorizations are polled too, and the
+ * merchant is told once of those that end soon (gaps §24).
+ */
+import type { LaterCommand } from '../../shared/payment/commands.ts';
+import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
 import {
   authorizationOf,
   type PaymentState,
   providerOf,
 } from '../../shared/payment/payment-state.ts';
-import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import type { PaymentDocument, ReadModelsReader } from '../../shared/read-models/port.ts';
 import {
   jittered,
   NARROW_JITTER,
@@ -44,10 +47,11 @@ export const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
 const recordLater = async (
   { paymentLog }: CommandDeps,
   payment: LoadedPayment,
-  result: LaterResult,
+  result: LaterCommand['result'],
+  actor = 'provider',
 ): Promise<LoadedPayment> => {
   const [{ id } = { id: '' }] = payment.events;
-  const context = { actor: 'provider', requestId: id, correlationId: id, causationId: id };
+  const context = { actor, requestId: id, correlationId: id, causationId: id };
   const command = { kind: 'later', operationId: newOperationId(), result } as const;
   const { paymentId } = payment.state;
   const budget = startBudget(RECORD_BUDGET_MS);
@@ -126,8 +130,25 @@ export const untoldDisputes = async ({
   return untold;
 };
 
+const tellExpiring = (deps: CommandDeps, paymentId: string): Promise<unknown> =>
+  deps.queues.run(paymentId, async () => {
+    const payment = await deps.paymentLog.load(paymentId, 'store');
+    const result = { kind: 'AUTHORIZATION_EXPIRING' } as const;
+    if (payment !== undefined) await recordLater(deps, payment, result, 'service');
+  });
+
+const isExpiring = ({ body, damaged }: PaymentDocument, nowMs: number): boolean => {
+  // The projector puts a damaged document right, and it is looked at again.
+  if (damaged) return false;
+  const { authorizationExpiresAt: ends }: PaymentResponse = JSON.parse(body);
+  const leftMs = ends === undefined ? 0 : Date.parse(ends) - nowMs;
+  return leftMs > 0 && leftMs <= NOTICE_MS;
+};
+
 const ELSEWHERE =
   'old authorizations were made at another provider than the one that is set, and are not asked about: they may have run out there';
+const NOT_NOTICED = 'it could not be told yet that an authorization ends soon';
+const NOTICE_MS = 48 * 3_600_000;
 const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 const PAGE = 100;
@@ -144,26 +165,42 @@ export const watchOldAuthorizations = ({
   let stopped = false;
   let cancel = (): void => undefined;
 
-  const askAll = async (): Promise<void> => {
-    const olderThan = deps.nowMs() - deps.provider.authorizationMsMax;
-    const search = { status: 'AUTHORIZED' as const, to: new Date(olderThan).toISOString() };
-    let elsewhere = 0;
+  const authorizedBefore = async function* (toMs: number): AsyncGenerator<PaymentDocument> {
+    const search = { status: 'AUTHORIZED' as const, to: new Date(toMs).toISOString() };
     let page = await readModels.search(search, PAGE);
     for (;;) {
-      for (const { paymentId } of page.documents) {
+      for (const document of page.documents) {
         if (stopped) return;
-        if ((await askAndLog(deps, paymentId)) === 'at other provider') elsewhere += 1;
+        yield document;
       }
-      if (page.searchedTo === undefined) break;
+      if (page.searchedTo === undefined) return;
       page = await readModels.search({ ...search, after: page.searchedTo }, PAGE);
     }
+  };
+
+  const askAll = async (): Promise<void> => {
+    let elsewhere = 0;
+    const old = authorizedBefore(deps.nowMs() - deps.provider.authorizationMsMax);
+    for await (const { paymentId } of old)
+      if ((await askAndLog(deps, paymentId)) === 'at other provider') elsewhere += 1;
     // One line for all: they stay AUTHORIZED as long as another provider is set.
     if (elsewhere > 0) deps.logger.warn({ payments: elsewhere }, ELSEWHERE);
+  };
+  const tellAll = async (): Promise<void> => {
+    const nowMs = deps.nowMs();
+    for await (const document of authorizedBefore(nowMs)) {
+      if (!isExpiring(document, nowMs)) continue;
+      const { paymentId } = document;
+      await tellExpiring(deps, paymentId).catch((error: unknown) =>
+        deps.logger.warn({ paymentId, err: error }, NOT_NOTICED),
+      );
+    }
   };
   const round = async (): Promise<void> => {
     await askAll().catch((error: unknown) =>
       deps.logger.warn({ err: error }, 'old authorizations could not all be asked about'),
     );
+    await tellAll().catch((error: unknown) => deps.logger.warn({ err: error }, NOT_NOTICED));
     if (!stopped) cancel = startTimer(() => void round(), jittered(EVERY_MS, NARROW_JITTER));
   };
   cancel = startTimer(() => void round(), jittered(FIRST_MS, NARROW_JITTER));

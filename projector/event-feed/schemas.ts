@@ -104,6 +104,7 @@ export const publicEventData = {
   PaymentCaptureDeclined: declined,
   PaymentVoidDeclined: declined,
   PaymentRefundDeclined: declined,
+  PaymentAuthorizationExpiring: paymentSchemas.PaymentAuthorizationExpiring,
   PaymentAuthorizationExpired: requested,
   PaymentCaptureObserved: paymentSchemas.PaymentCaptureObserved,
   PaymentVoidObserved: paymentSchemas.PaymentVoidObserved,

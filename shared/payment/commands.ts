@@ -57,8 +57,15 @@ export type OpenCommand = { kind: 'open'; operationId: string; reference: string
 /** Keeps that the provider waits for the shopper of a create, until `expiresAt` (gaps §21). */
 export type AuthenticateCommand = { kind: 'authenticate'; operationId: string; expiresAt: string };
 
-/** Records a later result once. `operationId` is a new one, for a refund made elsewhere. */
-export type LaterCommand = { kind: 'later'; operationId: string; result: LaterResult };
+/**
+ * Records a later result once. `operationId` is a new one, for a refund made elsewhere. The service
+ * says itself what is expiring (gaps §24).
+ */
+export type LaterCommand = {
+  kind: 'later';
+  operationId: string;
+  result: LaterResult | { kind: 'AUTHORIZATION_EXPIRING' };
+};
 
 /** Records the provider's outcome or a proven one; `resolution` where an operator resolved it by hand. */
 export type RecordCommand = {

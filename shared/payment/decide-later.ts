@@ -8,6 +8,7 @@ import type { PaymentEvent } from './payment-events.ts';
 import { givenFailure, leftOfCapture } from './payment-response.ts';
 import {
   authorizationOf,
+  createOf,
   type PaymentState,
   refundOf,
   unresolvedOperations,
@@ -17,6 +18,8 @@ import {
 export const decideLater = (state: PaymentState, command: LaterCommand): PaymentEvent[] => {
   const { result } = command;
   switch (result.kind) {
+    case 'AUTHORIZATION_EXPIRING':
+      return expiring(state);
     case 'AUTHORIZATION_EXPIRED':
       return expired(state);
     case 'CAPTURE_OBSERVED':
@@ -40,6 +43,14 @@ const hasCaptured = ({ status }: PaymentState): boolean =>
 /** An operation without an outcome may have come before what is said: its outcome decides. */
 const isHeld = (state: PaymentState): boolean =>
   state.status === 'AUTHORIZED' && unresolvedOperations(state).length === 0;
+
+const expiring = (state: PaymentState): PaymentEvent[] => {
+  const { operationId, noticedExpiring } = createOf(state);
+  const { authorizationExpiresAt: expiresAt, authorizedAmount: amount, currency } = state;
+  if (!isHeld(state) || noticedExpiring || expiresAt === undefined) return [];
+  const data = { operationId, amount, currency, expiresAt };
+  return [{ type: 'PaymentAuthorizationExpiring', data }];
+};
 
 const expired = (state: PaymentState): PaymentEvent[] => {
   if (!isHeld(state)) return [];

@@ -235,6 +235,11 @@ export const paymentSchemas = {
   PaymentVoidDeclined: z.strictObject(decline),
   /** The reservation is released. */
   PaymentRefundDeclined: z.strictObject(decline),
+  /** Noticed by this service, once, up to 48 h before `expiresAt` (gaps §24); nothing changes by it. */
+  PaymentAuthorizationExpiring: z.strictObject({
+    ...operation,
+    expiresAt: z.string().regex(UTC_TIME),
+  }),
   /** `operationId` is the create's, `amount` all of it. */
   PaymentAuthorizationExpired: z.strictObject(operation),
   /**

@@ -27,6 +27,8 @@ export type Operation = {
   ended?: { outcome: FinalOutcome; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
+  /** A create whose merchant was told that its authorization ends soon (gaps §24). */
+  noticedExpiring?: true;
   /** Until it is confirmed: resolved by hand, or recorded as never sent and yet carried out (ADR-0099). */
   confirmation?: Confirmation;
   /** Two operators have ended a contradiction: it is not noted again. */

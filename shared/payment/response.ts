@@ -126,6 +126,9 @@ const changes = (
     case 'PaymentCaptureObserved':
       requireFit(event, !hasUnresolvedIntent(unresolved));
       return { capturedAmount: event.data.amount, ...adding('CAPTURE') };
+    case 'PaymentAuthorizationExpiring':
+      requireFit(event, !hasUnresolvedIntent(unresolved));
+      return { updatedAt: response.updatedAt };
     case 'PaymentAuthorizationExpired':
     case 'PaymentVoidObserved':
       requireFit(event, !hasUnresolvedIntent(unresolved));
@@ -292,7 +295,7 @@ export const project = (
     unresolved = unresolvedAfter(unresolved, event, time);
   }
   const status = TRANSITIONS[event.type].to ?? before.status;
-  const changed = { ...before, status, ...changes(readModel, event, time), updatedAt: time };
+  const changed = { ...before, status, updatedAt: time, ...changes(readModel, event, time) };
   const response = inOrder(changed);
   response.refundableAmount = refundableAmount(response, unresolved);
   return { merchantId, revision, unresolved, response };

@@ -132,19 +132,25 @@ const noted = (operation: Operation, { type, data }: NoteEvent, time: string): O
   }
 };
 
-const failing =
-  (operationId: string) =>
+const marking =
+  (operationId: string, mark: 'failedLater' | 'noticedExpiring') =>
   <T extends { operationId: string }>(one: T): T =>
-    one.operationId === operationId ? { ...one, failedLater: true } : one;
+    one.operationId === operationId ? { ...one, [mark]: true } : one;
 
-const withLater = (operations: Operation[], { type, data }: LaterEvent): Operation[] =>
-  type === 'PaymentRefundFailed' ? operations.map(failing(data.operationId)) : operations;
+const withLater = (operations: Operation[], { type, data }: LaterEvent): Operation[] => {
+  if (type === 'PaymentAuthorizationExpiring')
+    return operations.map(marking(data.operationId, 'noticedExpiring'));
+  return type === 'PaymentRefundFailed'
+    ? operations.map(marking(data.operationId, 'failedLater'))
+    : operations;
+};
 
 const observedAfter = (
   observed: ObservedRefund[] | undefined,
   { type, data }: PlacedEvent['event'],
 ): ObservedRefund[] | undefined => {
-  if (type === 'PaymentRefundFailed') return observed?.map(failing(data.operationId));
+  if (type === 'PaymentRefundFailed')
+    return observed?.map(marking(data.operationId, 'failedLater'));
   if (type !== 'PaymentRefundObserved') return observed;
   const { operationId, refundId, amount: amountMinor } = data;
   return [...(observed ?? []), { operationId, refundId, amountMinor }];

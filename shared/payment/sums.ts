@@ -98,6 +98,7 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
       return { ...sums, refunded: sums.refunded + amount };
     case 'PaymentRefundFailed':
       return { ...sums, refunded: sums.refunded - amount };
+    case 'PaymentAuthorizationExpiring':
     case 'PaymentAuthorizationExpired':
     case 'PaymentVoidObserved':
     case 'PaymentDisputed':

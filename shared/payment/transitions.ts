@@ -21,8 +21,9 @@ const NOTES = [
   'PaymentOutcomeContradicted',
 ] as const;
 
-/** Said by the provider later, of a payment that has its outcome (gaps §15). */
+/** Said of a payment that has its outcome: by the provider (gaps §15), or that its time ends (gaps §24). */
 const LATER = [
+  'PaymentAuthorizationExpiring',
   'PaymentAuthorizationExpired',
   'PaymentCaptureObserved',
   'PaymentVoidObserved',
@@ -67,6 +68,7 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
   PaymentVoidRequested: { from: ['AUTHORIZED'] },
   PaymentVoided: { from: ['AUTHORIZED'], to: 'VOIDED' },
   PaymentVoidDeclined: { from: ['AUTHORIZED'] },
+  PaymentAuthorizationExpiring: { from: ['AUTHORIZED'] },
   PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED' },
   PaymentCaptureObserved: { from: ['AUTHORIZED'], to: 'CAPTURED' },
   PaymentVoidObserved: { from: ['AUTHORIZED'], to: 'VOIDED' },

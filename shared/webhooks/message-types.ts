@@ -12,6 +12,7 @@ const TYPE_OF = {
   PaymentCaptureDeclined: 'payment.capture_failed',
   PaymentVoidDeclined: 'payment.void_failed',
   PaymentRefundDeclined: 'payment.refund_failed',
+  PaymentAuthorizationExpiring: 'payment.authorization_expiring',
   PaymentAuthorizationExpired: 'payment.authorization_expired',
   PaymentCaptureObserved: 'payment.captured',
   PaymentVoidObserved: 'payment.voided',

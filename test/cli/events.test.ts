@@ -72,6 +72,11 @@ test.each<[PaymentEventType, AuditEvent['data'], string]>([
     { expiresAt: '2026-01-15T10:15:00.000Z' },
     'the provider waits for the shopper until 2026-01-15T10:15:00.000Z; no money has moved',
   ],
+  [
+    'PaymentAuthorizationExpiring',
+    { expiresAt: '2026-01-22T10:00:00.000Z' },
+    'the authorization ends 2026-01-22T10:00:00.000Z; no money has moved',
+  ],
   ['PaymentAuthorizationExpired', {}, 'the provider let the authorization run out'],
   [
     'PaymentRefundFailed',

@@ -38,6 +38,7 @@ import {
 import {
   authenticationRequested,
   authorizationExpired,
+  authorizationExpiring,
   authorized,
   captureDeclined,
   captured,
@@ -227,6 +228,7 @@ const BUILDERS = {
   PaymentRefundRequested: refundRequested,
   PaymentRefunded: refunded,
   PaymentRefundDeclined: refundDeclined,
+  PaymentAuthorizationExpiring: authorizationExpiring,
   PaymentAuthorizationExpired: authorizationExpired,
   PaymentCaptureObserved: captureObserved,
   PaymentVoidObserved: voidObserved,

@@ -1,10 +1,12 @@
 /** gaps §15: what a later result of the provider leads to; it is recorded once, and the payment shows it. */
 import { describe, expect, test } from '@jest/globals';
+import type { LaterCommand } from '../../shared/payment/commands.ts';
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import { type PaymentEvent, paymentSchemas } from '../../shared/payment/payment-events.ts';
 import {
   authorizationExpired,
+  authorizationExpiring,
   authorized,
   captureDeclined,
   captured,
@@ -35,13 +37,13 @@ const marked = { failedLater: true };
 const unmarked = expect.not.objectContaining(marked);
 
 /** The id is new with each notice. */
-const decided = (given: PaymentEvent[], result: LaterResult, id = operationId(7)) => {
+const decided = (given: PaymentEvent[], result: LaterCommand['result'], id = operationId(7)) => {
   const state = stateAfter(given);
   if (state === undefined) throw new Error('a later result is of a payment that is there');
   return decideLater(state, { kind: 'later', operationId: id, result });
 };
 
-type Row = [title: string, given: PaymentEvent[], result: LaterResult];
+type Row = [title: string, given: PaymentEvent[], result: LaterCommand['result']];
 /** `then` is what the payment shows of it afterwards. */
 type Recorded = [...Row, events: PaymentEvent[], then: object];
 
@@ -71,6 +73,24 @@ describe('gaps §15: an authorization runs out', () => {
   recordedNever([
     ['while a capture is open: its outcome decides', capturing, result],
     ['of a captured payment', asSold, result],
+  ]);
+});
+
+describe('gaps §24: an authorization ends soon', () => {
+  const result = { kind: 'AUTHORIZATION_EXPIRING' } as const;
+  const expiresAt = '2026-01-08T00:00:00.000Z';
+  const ending = [created(), authorized({ authorizationExpiresAt: expiresAt })];
+  const capturing = [...ending, captureRequested()];
+  const notice = [authorizationExpiring({ expiresAt })];
+  const then = { status: 'AUTHORIZED', authorizationExpiresAt: expiresAt };
+  recordedOnce([
+    ['its amount and its end', ending, result, notice, then],
+    ['after a declined capture', [...capturing, captureDeclined()], result, notice, then],
+  ]);
+  recordedNever([
+    ['where the provider tells no end', asAuthorized, result],
+    ['while a capture is open', capturing, result],
+    ['of a captured payment', [...capturing, captured({ operationId: operationId(1) })], result],
   ]);
 });
 

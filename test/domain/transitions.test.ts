@@ -14,6 +14,7 @@ import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/trans
 import {
   authenticationRequested,
   authorizationExpired,
+  authorizationExpiring,
   authorized,
   captureDeclined,
   captured,
@@ -75,6 +76,7 @@ const TABLE: Record<PaymentStatus, Followed[]> = {
     [[intend.void], 'AUTHORIZED'],
     [[intend.void, voided()], 'VOIDED'],
     [[intend.void, voidDeclined()], 'AUTHORIZED'],
+    [[authorizationExpiring()], 'AUTHORIZED'],
     [[authorizationExpired()], 'VOIDED'],
     [[captureObserved()], 'CAPTURED'],
     [[voidObserved()], 'VOIDED'],
@@ -114,6 +116,7 @@ const EVENTS: Record<PaymentEventType, PaymentEvent> = {
   PaymentRefundRequested: refundRequested(),
   PaymentRefunded: refunded(),
   PaymentRefundDeclined: refundDeclined(),
+  PaymentAuthorizationExpiring: authorizationExpiring(),
   PaymentAuthorizationExpired: authorizationExpired(),
   PaymentCaptureObserved: captureObserved(),
   PaymentVoidObserved: voidObserved(),

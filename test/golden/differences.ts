@@ -133,4 +133,22 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A payment may wait for its shopper.',
   },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /^ *"payment\.authorization_expiring",\n|payment\.authorization_expiring, /gm,
+    to: '',
+    reason: 'The end of an authorization is told 48 hours before (gaps §24).',
+  },
+  {
+    names: /^docs\/asyncapi\.yaml$/,
+    from: /^ {6}PaymentAuthorizationExpiring:\n {8}.*\n|^ {4}PaymentAuthorizationExpiring:\n(?: {6}.*\n)*/gm,
+    to: '',
+    reason: 'The end of an authorization is told 48 hours before (gaps §24).',
+  },
+  {
+    names: /^(parked\/)?endpoints\//,
+    from: /\\*"payment\.authorization_expiring\\*",/g,
+    to: '',
+    reason: 'An endpoint without a list is told of it too (gaps §24).',
+  },
 ];

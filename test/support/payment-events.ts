@@ -95,6 +95,12 @@ export const refundDeclined = (data: Data<'PaymentRefundDeclined'> = {}): Paymen
   data: { operationId: operationId(2), ...decline, ...data },
 });
 
+export const authorizationExpiring = (
+  data: Data<'PaymentAuthorizationExpiring'> = {},
+): PaymentEvent => ({
+  type: 'PaymentAuthorizationExpiring',
+  data: { operationId: CREATE, ...money, expiresAt: '2026-01-08T00:00:00.000Z', ...data },
+});
 export const authorizationExpired = (
   data: Data<'PaymentAuthorizationExpired'> = {},
 ): PaymentEvent => ({

@@ -14,6 +14,7 @@ import { memoryEventStore } from './memory-event-store.ts';
 import {
   authenticationRequested,
   authorizationExpired,
+  authorizationExpiring,
   authorized,
   captureDeclined,
   captured,
@@ -189,6 +190,11 @@ const laterLives: PaymentEvent[][] = [
   ],
   [created({ paymentId: 'pay_13', card: { ...card, threeDSecure } })],
   [created({ paymentId: 'pay_14' }), authenticationRequested(), authorized()],
+  [
+    created({ paymentId: 'pay_15' }),
+    authorized({ authorizationExpiresAt: '2026-01-08T00:00:00.000Z' }),
+    authorizationExpiring(),
+  ],
 ];
 
 const seal: SealEvent = {
