@@ -57,7 +57,8 @@ describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${mi
   };
   const pay = async (page: Page, card: string) => {
     await page.getByLabel('Card', { exact: true }).selectOption(card);
-    await page.getByRole('button', { name: 'Pay 19.00 USD' }).click();
+    const button = page.getByRole('button', { name: 'Pay 19.00 USD' });
+    await button.click({ noWaitAfter: true });
   };
   const says = (page: Page, words: string) => page.getByText(words).waitFor({ state: 'visible' });
   const formIsShown = (page: Page) => page.getByRole('button').isVisible();
@@ -146,6 +147,36 @@ describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${mi
       await other.reload();
       await says(other, 'Paid. Thank you!');
       expect(await statusesOf(orderOf(other))).toEqual(['CAPTURED']);
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    'a reload while the provider works, and the form sent again: the same payment',
+    async () => {
+      const page = await order();
+      const address = page.url();
+      const held = service.faults.holdNext();
+      await pay(page, 'tok_visa');
+      await held.begun;
+      await page.goto(address);
+      const again = page.waitForRequest((request) => request.method() === 'POST');
+      await pay(page, 'tok_visa');
+      await again;
+      held.release();
+      await says(page, 'Paid. Thank you!');
+      expect(await statusesOf(orderOf(page))).toEqual(['CAPTURED']);
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    'while the form is sent: the page says so, and has no button',
+    async () => {
+      const page = await order();
+      await page.evaluate(`document.querySelector('form').dispatchEvent(new Event('submit'))`);
+      await says(page, 'Paying…');
+      expect(await formIsShown(page)).toBe(false);
     },
     BROWSER_MS,
   );
