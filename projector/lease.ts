@@ -11,6 +11,9 @@ type LeaseOptions = {
   onLost(): void;
 };
 
+/** As long as the deliverer waits after a holder that was lost: until then its requests may be under way. */
+const LOST_MS = 15_000;
+
 export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOptions) => {
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;
@@ -19,11 +22,15 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
   let ownUntil: number | undefined;
   let standingBy = false;
   let handedOver = false;
+  let takenAtMs = 0;
 
   const request = async (): Promise<boolean> => {
     const until = performance.now() + ttlMs;
     const taken = await readModels.lease(holder, ttlMs);
-    if (ownUntil === undefined) handedOver = taken === 'free';
+    if (ownUntil === undefined) {
+      handedOver = taken === 'free';
+      takenAtMs = performance.now();
+    }
     ownUntil = taken === false ? undefined : until;
     return taken !== false;
   };
@@ -69,7 +76,7 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
     standingBy: (): boolean => standingBy,
     /** The holder before has stopped, and released it: nothing that it began is under way. */
     handedOver: (): boolean => handedOver,
-    /** Releases the lease. Never throws. */
+    /** Releases the lease, unless its next holder has to wait for one before. Never throws. */
     stop: async (): Promise<void> => {
       stopping.abort();
       clearInterval(timer);
@@ -77,6 +84,7 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
       await renewing;
       if (ownUntil === undefined) return;
       ownUntil = undefined;
+      if (!handedOver && performance.now() - takenAtMs < LOST_MS) return;
       await readModels.release(holder).catch(() => undefined);
     },
   };

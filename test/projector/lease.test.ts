@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
+import { keepLease } from '../../projector/lease.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
@@ -42,6 +43,25 @@ const mortal = (own: ReadModels) => {
   const bury = (): void => buried.reject(new ReadModelsUnavailable('the process is dead'));
   return { readModels, die, bury };
 };
+
+test.each([
+  ['hands it over at its stop', 'free', 1],
+  ['of a lost holder lets it run out: requests of that one may be under way', 'held', 0],
+] as const)('a projector that has just taken the lease %s', async (_what, taken, releases) => {
+  const released: string[] = [];
+  const lease = keepLease({
+    readModels: {
+      lease: async () => taken,
+      release: async (holder) => void released.push(holder),
+    },
+    logger: silent,
+    onLost: () => undefined,
+  });
+  await lease.take();
+  expect(lease.handedOver()).toBe(taken === 'free');
+  await lease.stop();
+  expect(released).toHaveLength(releases);
+});
 
 for (const driver of readModelDrivers) {
   const why = driver.skip ?? driver.alone;
