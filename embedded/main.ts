@@ -2,6 +2,7 @@
 import { SecretRefused } from '../command-api/idempotency-secret.ts';
 import { LogMisfit } from '../projector/errors.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import { CONSOLE_PATH } from '../shared/http/pages.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/private-files.ts';
@@ -56,7 +57,7 @@ await runProcess({
         addresses: [
           ['API', `${baseUrl}/api/v1/payments`],
           ['Docs', `${baseUrl}/docs`],
-          ['Health', `${baseUrl}/health/ready`],
+          ['Console', `${baseUrl}${CONSOLE_PATH}`],
           ['Metrics', `${baseUrl}/metrics`],
         ],
         waitsFor,
