@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
-import { findingOf } from '../shared/event-store/breaks.ts';
+import { findingOf, sealBefore } from '../shared/event-store/breaks.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import {
   acknowledgeBreaks,
@@ -81,10 +81,11 @@ const WORDS = {
 };
 
 const notChecked = ({ breaks }: Whole): string => {
-  const { unreadable = 0, unsealed = 0 } = breaks ?? {};
+  const { unreadable = 0, named = [] } = breaks ?? {};
+  const seals = named.map(sealBefore).filter((position) => position !== undefined);
   const parts = [
     ...(unreadable > 0 ? [`${count(unreadable, 'event')} cannot be read`] : []),
-    ...(unsealed > 0 ? [`${count(unsealed, 'seal')} missing`] : []),
+    ...seals.map((position) => `no seal after #${position}`),
   ];
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 };
@@ -109,7 +110,7 @@ const show = (verification: Verification, { format }: Options): void => {
     if (isPretty) print(firstLine(word, verification));
     if (isPretty && breaks !== undefined) printBreaks(breaks);
     throw new CommandFailed(
-      `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; keep this copy and compare it with an export: payments export`,
+      `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; ${'completeness' in verification ? 'compare it with another copy, or with the log: payments verify --all' : 'keep this copy and compare it with an export: payments export'}`,
       3,
     );
   }

@@ -44,6 +44,10 @@ export const unreadableReason = (why: string): string => `${UNREADABLE}${why}`;
 export const unsealedReason = (eventsMax: number, position: Position): string =>
   `more than ${eventsMax} events follow the seal of position ${position}${UNSEALED}`;
 
+/** Of the last seal before a missing one. */
+export const sealBefore = ({ reason }: Pick<LogBreak, 'reason'>): string | undefined =>
+  /the seal of position (\S+) without another/.exec(reason)?.[1];
+
 const isUnreadable = ({ reason }: Pick<LogBreak, 'reason'>): boolean =>
   reason.startsWith(UNREADABLE);
 const isUnsealed = ({ reason }: Pick<LogBreak, 'reason'>): boolean => reason.endsWith(UNSEALED);

@@ -1,6 +1,7 @@
 /** A seal is made by one key over one log, position and log hash, and fits nothing else. */
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import { findingOf, judgeBreaks, sealBefore } from '../../shared/event-store/breaks.ts';
 import { encode } from '../../shared/event-store/codec.ts';
 import {
   keyIdOf,
@@ -117,6 +118,19 @@ describe('the seals of a log', () => {
     );
     const next = sealAt(5_000, 4_999, 100);
     expect(firstReason(12 + bound, [...seals, next])).toMatchObject({ seals: 2 });
+  });
+
+  test('one that is missing leaves the log INCOMPLETE, beside a changed event BROKEN', () => {
+    const { reasons } = reasonsOf(12 + bound, [sealAt(11, 10, 100)]);
+    const missing = { position: '1', stream: 's', revision: 0, reason: reasons[0] ?? '' };
+    const changed = { ...missing, reason: 'its text does not have its hash' };
+    const judged = (...kept: (typeof missing)[]) =>
+      judgeBreaks({ count: kept.length, kept, acknowledgements: [] });
+    expect(judged(missing)).toMatchObject({ count: 1, unsealed: 1 });
+    expect(findingOf(judged(missing))).toBe('INCOMPLETE');
+    expect(sealBefore(missing)).toBe('10');
+    expect(findingOf(judged(missing, changed))).toBe('BROKEN');
+    expect(findingOf(judged())).toBe('INTACT');
   });
 
   test('may be missing before the first one, and after one of a version that did not say', () => {
