@@ -138,7 +138,7 @@ describe('a rewritten log whose every hash is right', () => {
     expect(await isBroken()).toBe('0');
   });
 
-  test('is told to the one who compares a manifest without a signature, and to nobody else', async () => {
+  test('is told to the auditor who compares an unsigned manifest, and to no operator', async () => {
     edit({ signature: undefined });
     rewrite(dearer);
     expect((await cli('verify', '--all', '--manifest', `${out}.manifest.json`)).code).toBe(3);
@@ -148,7 +148,7 @@ describe('a rewritten log whose every hash is right', () => {
 });
 
 describe('an event that cannot be read, with its hashes right', () => {
-  test('makes the log, its payment and its export INCOMPLETE with exit code 3, and pages nobody', async () => {
+  test('makes the log, its payment and its export INCOMPLETE with exit code 3, and pages no operator', async () => {
     rewrite(FROM_A_CAPTURE);
     const incomplete = {
       code: 3,

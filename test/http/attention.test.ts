@@ -128,7 +128,7 @@ describe('an operation', () => {
     await untilGone('UNRESOLVED');
   });
 
-  test('one younger than 15 minutes needs nobody', async () => {
+  test('one younger than 15 minutes needs no person', async () => {
     await open(NO_RETRIES);
     await lose();
     await until('recovery has asked', () => service.faults.questions > 0);

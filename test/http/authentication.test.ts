@@ -200,7 +200,7 @@ describe('while the shopper is waited for', () => {
     ['capture', 'CAPTURE_NOT_ALLOWED', 'an AUTHORIZED payment can be captured'],
     ['void', 'VOID_NOT_ALLOWED', 'an AUTHORIZED payment can be voided'],
     ['refund', 'REFUND_NOT_ALLOWED', 'a CAPTURED payment can be refunded'],
-  ] as const)('%s is 422, and nobody is called to it', async (change, code, only) => {
+  ] as const)('%s is 422 without a call to the provider', async (change, code, only) => {
     const looks = service.faults.questions;
     const id = idOf(await create(service));
     await until('it was looked at once', async () => service.faults.questions > looks);

@@ -302,7 +302,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     expect(await differencesOf(paymentId)).toEqual([]);
   });
 
-  test('a capture in the Dashboard that nobody told of is found by the capture that it rejects', async () => {
+  test('a capture in the Dashboard without a notice is found by the capture that it rejects', async () => {
     const { paymentId, intent } = await authorized();
     captureInDashboard(intent, 1000);
     expect((await service.change('capture', paymentId)).status).toBe(422);
