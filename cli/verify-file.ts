@@ -30,6 +30,8 @@ export type FileVerification = {
   events: number;
   head: Manifest['head'];
   completeness: Manifest['completeness'];
+  /** Without a signature an edit of the manifest cannot be seen. */
+  signed: boolean;
   broken?: FileBreak;
   breaks: LogBreaks<FileBreak>;
   sealed?: SealsFound;
@@ -141,6 +143,7 @@ export const verifyFile = async (
     events,
     head,
     completeness,
+    signed: manifest.signature !== undefined,
     breaks,
     ...(completeness === 'log' ? { sealed } : {}),
     ...(broken === undefined ? {} : { broken }),

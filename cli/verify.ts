@@ -127,6 +127,8 @@ const show = (verification: Verification, { format }: Options): void => {
     print(
       `kept head  #${kept.position} found: the log holds it as exported${kept.signature === 'NONE' ? '; the manifest is not signed' : ''}`,
     );
+  if ('signed' in verification && !verification.signed)
+    print('manifest  not signed: an edit of it cannot be seen');
   const sealed = 'sealed' in verification ? verification.sealed : undefined;
   if (sealed !== undefined) print(...sealsLines(sealed));
   if (breaks !== undefined) printAcknowledged(breaks);

@@ -96,7 +96,9 @@ describe('a manifest that was edited', () => {
   );
 
   test('and has no signature any more is still held to its range', async () => {
-    edit({ completeness: 'range', signature: undefined });
+    edit({ signature: undefined });
+    expect((await cli('verify', '--file', out)).stdout).toMatch(/^manifest {2}not signed/m);
+    edit({ completeness: 'range' });
     expect(await cli('verify', '--file', out)).toMatchObject({
       code: 3,
       stderr: expect.stringContaining('the manifest names no range'),
