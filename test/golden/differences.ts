@@ -153,3 +153,20 @@ export const DIFFERENCES: readonly Difference[] = [
     reason: 'An endpoint without a list is told of it too (gaps §24).',
   },
 ];
+
+const replaced = (differences: readonly Difference[], name: string, text: string): string =>
+  differences
+    .filter(({ names }) => names.test(name))
+    .reduce((changed, { from, to }) => changed.replace(from, to), text);
+
+/** A text in which what differs on purpose is replaced. */
+export const comparableText = (name: string, text: string): string =>
+  replaced(DIFFERENCES, name, text);
+
+/** A text without what was added, whose digest is that of the kept one. */
+export const withoutAdditions = (name: string, text: string): string =>
+  replaced(
+    DIFFERENCES.filter(({ to }) => to === ''),
+    name,
+    text,
+  );

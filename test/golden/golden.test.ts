@@ -5,7 +5,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { type Captured, captureAll, captureParked } from './captures.ts';
-import { DIFFERENCES } from './differences.ts';
+import { comparableText } from './differences.ts';
 import { type Kept, makeKept, manyAsNow, readKept } from './kept.ts';
 
 const MINUTES_4 = 240_000;
@@ -16,15 +16,7 @@ if (process.env.MAKE_GOLDEN_FOLDER === '1') test('it is made, once', makeKept, M
 
 /** The texts, without what differs on purpose. */
 const comparable = (texts: Captured): Captured =>
-  new Map(
-    [...texts].map(([name, text]) => [
-      name,
-      DIFFERENCES.filter(({ names }) => names.test(name)).reduce(
-        (changed, { from, to }) => changed.replace(from, to),
-        text,
-      ),
-    ]),
-  );
+  new Map([...texts].map(([name, text]) => [name, comparableText(name, text)]));
 
 const groupOf = (name: string): string => name.split('/')[0] ?? name;
 
