@@ -1,5 +1,4 @@
 import { z } from 'zod';
-
 import type { LogBreaks } from '../shared/event-store/breaks.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { HeadFile } from '../shared/event-store/seals.ts';
