@@ -267,7 +267,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
       expect(refused.headers[REJECTION_HEADER]).toBe('STANDING_BY');
       expect([refused.status, JSON.parse(refused.body).details]).toEqual([
         503,
-        ['this projector stands by; ask the one that follows the log'],
+        ['this projector stands by, or is stopping; ask the one that follows the log'],
       ]);
     }
     expect(await projection()).toMatchObject({ state: 'standing-by', rebuild: null });
