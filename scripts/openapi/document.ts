@@ -53,10 +53,14 @@ const header = (description: string, schema: Part, required = true): Part => {
 };
 const inRequest = (name: string, rest: Part): Part => ({ name, in: 'header', ...rest });
 
-const PARAMETERS: Record<string, Part> = {
+const IN_PATH: Record<string, Part> = {
   PaymentId: inPath('paymentId', '^[A-Za-z0-9_-]{1,32}$'),
   EndpointId: inPath('endpointId', '^we_[0-9A-Z]{26}$'),
   ItemId: inPath('itemId', '^att_[0-9A-Z]{26}$'),
+};
+
+const PARAMETERS: Record<string, Part> = {
+  ...IN_PATH,
   IdempotencyKey: inRequest('Idempotency-Key', {
     required: false,
     description:
@@ -204,8 +208,10 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   const { path, scope } = ROUTES[id];
   const recordings = all.filter((one) => one.id === id);
   const { headers = [] } = BOUND[id].request;
-  const inPath = ['PaymentId', 'EndpointId'].filter((name) => path.includes(`:${camel(name)}`));
-  const named = [...inPath, ...headers];
+  const named = [
+    ...Object.keys(IN_PATH).filter((name) => path.includes(`:${camel(name)}`)),
+    ...headers,
+  ];
   const parameters = [...named.map((name) => refTo('parameters', name)), ...queryParameters(query)];
   return {
     tags: [tag],
