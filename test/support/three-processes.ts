@@ -8,6 +8,7 @@ import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isReady, NODE, type ServiceProcess, spawnService, untilReady } from './service.ts';
 import { standInEventStore } from './stand-in-process.ts';
+import { until } from './until.ts';
 
 export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
 
@@ -76,11 +77,14 @@ const watchReadiness = (upstreams: Record<Kind, ServiceProcess[]>, server: Serve
   return (one: ServiceProcess): boolean => ready.has(one);
 };
 
-/** Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. */
+/**
+ * Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. `serves` says
+ * which it sends requests to.
+ */
 const startGateway = async (
   upstreams: Record<Kind, ServiceProcess[]>,
   asksReadiness: boolean,
-): Promise<Server> => {
+): Promise<{ server: Server; serves(one: ServiceProcess): boolean }> => {
   let turn = 0;
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const server = createServer((incoming, outgoing) => {
@@ -107,7 +111,7 @@ const startGateway = async (
     : (one: ServiceProcess) => one.running();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return server;
+  return { server, serves };
 };
 
 /**
@@ -154,9 +158,10 @@ export const startThreeProcesses = async (
     processes[kind].push(started);
     if (kind === 'provider') env.PROVIDER_URL = started.url;
     await untilReady(started);
+    await until('the gateway knows it', () => serves(started));
     return started;
   };
-  const gateway = await startGateway(processes, asksReadiness);
+  const { server: gateway, serves } = await startGateway(processes, asksReadiness);
   const dispose = async (): Promise<void> => {
     gateway.close();
     gateway.closeAllConnections();
