@@ -10,10 +10,10 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import { makeDataDir, syncPath } from '../shared/runtime/private-files.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
@@ -137,9 +137,8 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
 };
 
 export const backupCommand = (): Command =>
-  new Command('backup')
+  verb('backup', 'payments backup /backups/payments-2026-11-21')
     .description('Copies the data folder of the embedded store while the service runs.')
-    .addHelpText('after', '\nExample:\n  payments backup /backups/payments-2026-11-21')
     .argument('<folder>', 'the folder to write; must not exist yet')
     .addOption(formatOption())
     .action(runBackup);
