@@ -41,33 +41,21 @@ const ALL_PAGES = 2 ** 31 - 1;
 const BUSY_MS = 5_000;
 
 const copyLive = async (from: string, to: string): Promise<void> => {
-  const source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_MS });
-  try {
-    await copyDatabase(source, to, { rate: ALL_PAGES });
-  } finally {
-    source.close();
-  }
+  using source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_MS });
+  await copyDatabase(source, to, { rate: ALL_PAGES });
 };
 
 const checkDatabase = (file: string): void => {
-  const copy = new DatabaseSync(file);
-  try {
-    const [found] = copy.prepare('PRAGMA quick_check(1)').all();
-    if (found?.quick_check !== 'ok') throw new Error(String(found?.quick_check));
-    // Makes the copy one file, without a write-ahead log beside it.
-    copy.exec('PRAGMA journal_mode = DELETE');
-  } finally {
-    copy.close();
-  }
+  using copy = new DatabaseSync(file);
+  const [found] = copy.prepare('PRAGMA quick_check(1)').all();
+  if (found?.quick_check !== 'ok') throw new Error(String(found?.quick_check));
+  // Makes the copy one file, without a write-ahead log beside it.
+  copy.exec('PRAGMA journal_mode = DELETE');
 };
 
 const eventsIn = (file: string): number => {
-  const events = new DatabaseSync(file, { readOnly: true });
-  try {
-    return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
-  } finally {
-    events.close();
-  }
+  using events = new DatabaseSync(file, { readOnly: true });
+  return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
 };
 
 type Copied = { folder: string; events: number; files: { name: string; bytes: number }[] };

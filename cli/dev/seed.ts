@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { type Format, formatOption, verb } from '../options.ts';
 import { CommandFailed, print, printJson } from '../output.ts';
-import { startProgress } from '../progress-bar.ts';
+import { startProgress } from '../progress.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
 /** With more at once each request only waits longer for the disk. */
