@@ -64,7 +64,7 @@ const PAYMENT_ROUTES = {
       // Other requests wait for one list of a merchant at most.
       const page = await deps.lists.run(merchantId, async () =>
         reply.raw.destroyed
-          ? 'nobody waits for it any more'
+          ? 'no request waits for it any more'
           : listPayments(deps, merchantId, query, bodyFor(deps, merchantId)),
       );
       return reply.type(JSON_TYPE).send(page);

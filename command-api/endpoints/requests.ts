@@ -13,8 +13,8 @@ import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
 import {
   type DeliveryRow,
-  isFailing,
   parseDeliveryRow,
+  statusOf,
 } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import {
@@ -164,11 +164,6 @@ export const ownEndpoint = async (
 
 const timeOf = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : new Date(ms).toISOString();
-
-const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
-  if (disabled !== undefined) return 'DISABLED';
-  return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
-};
 
 export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
   const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;

@@ -5,7 +5,6 @@ import type { PaymentStates } from '../event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../event-store/port.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';
-import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { DISABLED_TYPE, type MessageType, messageTypeOf, TEST_TYPE } from './message-types.ts';
 
 /** Both the same at every attempt: the event's `id`, to deduplicate by, and its stored `traceparent`. */
@@ -52,15 +51,12 @@ export const messageAt = async (
   }
 };
 
-/** A request for a test, or the end of another endpoint. */
-export type EndpointNews = RecordedEvent<
-  Extract<WebhookEvent, { type: 'WebhookTestRequested' | 'WebhookEndpointDisabled' }>
->;
-
-export const endpointMessage = (recorded: EndpointNews): Message => {
+/** For a request for a test, and the end of another endpoint; undefined for other events. */
+export const endpointMessage = (recorded: RecordedEvent): Message | undefined => {
   const { type, data } = recorded.event;
-  const endpoint = `"endpointId":"${data.endpointId}"`;
-  return type === 'WebhookTestRequested'
-    ? message(TEST_TYPE, recorded, endpoint)
-    : message(DISABLED_TYPE, recorded, `${endpoint},"reason":"${data.reason}"`);
+  if (type === 'WebhookTestRequested')
+    return message(TEST_TYPE, recorded, `"endpointId":"${data.endpointId}"`);
+  if (type !== 'WebhookEndpointDisabled') return undefined;
+  const { endpointId, reason } = data;
+  return message(DISABLED_TYPE, recorded, `"endpointId":"${endpointId}","reason":"${reason}"`);
 };

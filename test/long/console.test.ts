@@ -1,5 +1,5 @@
 /**
- * The console where it is hard: a payment with a thousand events, a stream that somebody changed, many
+ * The console where it is hard: a payment with a thousand events, a changed stream, many
  * events a second, a service that stops and comes back, a narrow and dark page, and several processes.
  */
 
@@ -157,7 +157,7 @@ describeOrSkip(`the console, long${missing === undefined ? '' : ` (skipped: ${mi
     await made.page.waitForSelector(`.row a:has-text("${json.paymentId}")`);
   });
 
-  test('a stream that somebody changed is marked beyond mistaking', async () => {
+  test('a changed stream is marked beyond mistaking', async () => {
     await using own = await startService();
     const { json } = await own.post('/api/v1/payments', payment({ captureNow: true }));
     const log = new DatabaseSync(join(own.dataDir, 'events.sqlite'), { timeout: 5000 });
