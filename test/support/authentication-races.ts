@@ -105,10 +105,10 @@ export const raceShoppers = async (
     const authentication = { returnUrl: 'https://shop.example/back' };
     const operation = authorize(number, { kind, authentication });
     let reference: string | undefined;
-    const asked = await provider.execute(operation, async (opened) => {
+    const begun = await provider.execute(operation, async (opened) => {
       reference = opened;
     });
-    if (asked.outcome !== 'ACTION_REQUIRED') throw new Error(asked.outcome);
+    if (begun.outcome !== 'ACTION_REQUIRED') throw new Error(begun.outcome);
     const requestedAt = new Date().toISOString();
     const question = { ...operation, reference, requestedAt, waitsUntil: requestedAt };
     const fence = async (): Promise<string> => {
@@ -120,10 +120,10 @@ export const raceShoppers = async (
     const ms = random.between(0, Math.ceil(spanMs * 2));
     const isShopperFirst = random.chance(0.25);
     const [isTaken, fenced] = await Promise.all([
-      after(isShopperFirst ? 0 : ms).then(() => authenticate(asked.url)),
+      after(isShopperFirst ? 0 : ms).then(() => authenticate(begun.url)),
       after(isShopperFirst ? ms : 0).then(fence),
     ]);
-    // One that could not cancel is asked again, as recovery does.
+    // One that could not cancel is begun again, as recovery does.
     const known = fenced === 'UNKNOWN' ? await fence() : fenced;
     races.push({ kind, isTaken, fenced: known, moved: moved(operation) });
   }
