@@ -170,6 +170,12 @@ export const openCommandSide = (options: CommandSideOptions) => {
     if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
     return tail;
   };
+  /** What new requests rest on as well, so it goes on while they are served. */
+  const endAsking = (): void => {
+    tail?.stop();
+    providerAhead.stop();
+    unresolved.stopAsking();
+  };
   const watchAuthorizations = (startTimer?: StartTimer): void => {
     old ??= watchOldAuthorizations({ deps, readModels, startTimer });
   };
@@ -219,12 +225,11 @@ export const openCommandSide = (options: CommandSideOptions) => {
     /** Before the server is closed: begins nothing more that no request waits for, and bounds waits. */
     beginStop: (): void => {
       sweep?.stop();
-      tail?.stop();
       reconciling.stop();
       old?.stop();
-      providerAhead.stop();
       stoppingSinceMs ??= performance.now();
-      unresolved.stopAsking();
+      if (config.drainMs === 0) endAsking();
+      else setTimeout(endAsking, config.drainMs).unref();
       // A provider call may outlast the stop: its request is answered with an unknown outcome.
       setTimeout(() => {
         for (const { spend } of waiting) spend?.();
@@ -232,6 +237,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     },
     /** After the server is closed. The next start finds what takes longer: it has its intent. */
     stop: async (): Promise<void> => {
+      endAsking();
       const passedMs = performance.now() - (stoppingSinceMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
       await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);

@@ -19,6 +19,7 @@ import {
   type CommandResponse,
   rejection,
   responseTo,
+  tokenUsed,
   unknownOutcome,
 } from './responses.ts';
 
@@ -260,7 +261,8 @@ const record = async (
     // It may have been captured or canceled elsewhere. In its turn, after the response.
     if (outcome.outcome === 'DECLINED' && recorded.state.status === 'AUTHORIZED')
       void onNotice(deps)(paymentId);
-    return responseTo(recorded, operation);
+    const isUsed = outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used';
+    return isUsed && isFree(operation) ? tokenUsed(recorded) : responseTo(recorded, operation);
   } catch (error) {
     deps.logger.error(
       { paymentId, err: error },

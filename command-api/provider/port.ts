@@ -12,6 +12,8 @@ export type CallDetails =
       kind: 'AUTHORIZE' | 'SALE';
       /** Number and CVV, or the token, live in memory for this one call. */
       card: CardSecret;
+      /** As the token's description named it. */
+      customer?: string | undefined;
       descriptor?: string | undefined;
       merchantReference?: string | undefined;
       metadata?: Record<string, string> | undefined;
@@ -47,7 +49,7 @@ export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
 /**
  * Of these only `unreachable`, no connection, counts for the circuit breaker, and none is a decline
  * of the card. `not_opened`: the opened id could not be stored. `too_late`: too little of the
- * timeout was left. `fenced`: so no earlier call of this id was carried out either.
+ * timeout was left. `token_used`: once already, or without its customer. `fenced`: so no earlier call of this id was carried out either.
  */
 export type NotSentReason =
   | 'unreachable'
@@ -57,6 +59,7 @@ export type NotSentReason =
   | 'misconfigured'
   | 'not_opened'
   | 'too_late'
+  | 'token_used'
   | 'fenced';
 /**
  * This call moved no money, and never will. `byProvider`: the provider said so. Without a reason
@@ -144,9 +147,9 @@ export type LedgerEntry = {
   providerReference: string;
 };
 
-/** NOT_FOUND where it knows no such token, or no tokens at all. */
+/** NOT_FOUND where it knows no such token, or no tokens at all. `customer`: it is saved to this one there. */
 export type TokenDescription =
-  | ({ outcome: 'DESCRIBED' } & TokenCard)
+  | ({ outcome: 'DESCRIBED'; customer?: string | undefined } & TokenCard)
   | { outcome: 'NOT_FOUND' }
   | Unknown;
 

@@ -49,7 +49,7 @@ const killedAfterSales = async (): Promise<void> => {
   await endedByKill(service);
 };
 
-/** What somebody does who has the folder and not the key. */
+/** Changes by a thief who has the folder and not the key. */
 const change = (how: (rows: Row[]) => Row[]): void => {
   const log = openRows(join(dataDir, 'events.sqlite'));
   log.write(how(log.rows));

@@ -45,7 +45,7 @@ export type ProviderFaults = {
   later: Map<string, LaterResult[]>;
   /** Gives notice of a payment. */
   notice(paymentId: string): void;
-  /** A call that was lost reaches the provider after all, when nobody waits for it any more. */
+  /** A call that was lost reaches the provider after all, when no request waits for it any more. */
   arriveLate(operation: ProviderOperation): Promise<void>;
 };
 

@@ -232,7 +232,7 @@ export const measure = async (original: Original, tampering: Tampering): Promise
 export const lineOf = ({ name, cells }: TableRow): string =>
   `| ${[name, ...COLUMNS.map((column) => cells[column] ?? '–')].join(' | ')} |`;
 
-/** The row of a folder that nobody touched. */
+/** The row of an untouched folder. */
 export const UNTOUCHED: Tampering = {
   name: 'nothing',
   changes: 'nothing',

@@ -87,9 +87,7 @@ export const disputeOfOurs = dispute.extend({
   payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }),
 });
 
-export const paymentMethod = z.object({
-  object: z.literal('payment_method'),
-  id: id('pm'),
+const cardOfCustomer = {
   card: z
     .object({
       brand: z.string().nullish(),
@@ -99,6 +97,18 @@ export const paymentMethod = z.object({
       iin: z.string().nullish(),
     })
     .nullish(),
+  /** Of a card that was saved. */
+  customer: id('cus').nullish().catch(undefined),
+};
+export const paymentMethod = z.object({
+  object: z.literal('payment_method'),
+  id: id('pm'),
+  ...cardOfCustomer,
+});
+
+export const confirmationToken = z.object({
+  object: z.literal('confirmation_token'),
+  payment_method_preview: z.object(cardOfCustomer),
 });
 
 export const listOf = <T extends z.ZodType>(item: T) =>

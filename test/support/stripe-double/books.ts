@@ -26,6 +26,7 @@ export type Intent = {
   status: string;
   cancellation_reason: string | null;
   last_payment_error: StripeDecline | null;
+  customer: string | null;
   latest_charge: {
     object: 'charge';
     status: string;
@@ -57,6 +58,8 @@ export type StripeDispute = {
   status: string;
   payment_intent: string;
 };
+
+type Method = { card: CardBehaviour; name: string | null; customer: string | null };
 
 /** What Stripe lists. */
 export type Listed = 'payment_intents' | 'refunds' | 'disputes';
@@ -123,7 +126,7 @@ const page = <T extends { id: string; created: number }>(
 /** Empty books; `nowMs` is the wall clock of Stripe. */
 export const createBooks = (nowMs: () => number = Date.now) => {
   const intents = new Map<string, Intent>();
-  const methods = new Map<string, { number: string; name: string | null }>();
+  const methods = new Map<string, Method>();
   const refunds: StripeRefund[] = [];
   const disputes: StripeDispute[] = [];
   const seconds = () => Math.floor(nowMs() / 1_000);
@@ -147,6 +150,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       status: 'requires_payment_method',
       cancellation_reason: null,
       last_payment_error: null,
+      customer: params.get('customer') ?? null,
       latest_charge: null,
       metadata: metadataOf(params),
     };
@@ -160,28 +164,48 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       return errorReply(402, { type: 'card_error', code: 'incorrect_number', message: 'wrong' });
     }
     const id = newId('pm');
-    methods.set(id, { number, name: params.get('billing_details[name]') ?? null });
+    const name = params.get('billing_details[name]') ?? null;
+    methods.set(id, { card: cardOfNumber(number), name, customer: null });
     return { status: 200, body: { object: 'payment_method', id } };
   };
 
-  const cardOf = (method: string): CardBehaviour | undefined => {
-    const made = methods.get(method);
-    return made === undefined ? cardOfToken(method) : cardOfNumber(made.number);
+  /** As Stripe.js makes one of a test card; `customer`: it was saved to this one. */
+  const makeToken = (
+    kind: 'pm' | 'ctoken',
+    testToken: string,
+    customer: string | null = null,
+  ): string => {
+    const card = cardOfToken(testToken);
+    if (card === undefined) throw new Error(`${testToken} is no test token`);
+    const id = newId(kind);
+    methods.set(id, { card, name: null, customer });
+    return id;
+  };
+
+  const methodOf = (id: string): Method | undefined => {
+    const card = cardOfToken(id);
+    return card === undefined ? methods.get(id) : { card, name: null, customer: null };
   };
 
   const readMethod = (id: string): Reply => {
-    const card = cardOf(id);
-    if (card === undefined) return missing();
-    const { brand, last4 } = card;
-    return {
-      status: 200,
-      body: {
-        object: 'payment_method',
-        id,
-        billing_details: { name: methods.get(id)?.name ?? null },
-        card: { brand, last4, exp_month: 12, exp_year: 2030 },
-      },
+    const method = methodOf(id);
+    if (method === undefined) return missing();
+    const { name, customer } = method;
+    const { brand, last4 } = method.card;
+    const shownMethod = {
+      type: 'card',
+      billing_details: { name },
+      customer,
+      card: { brand, last4, exp_month: 12, exp_year: 2030, wallet: { type: 'link' } },
     };
+    const body = id.startsWith('ctoken_')
+      ? {
+          object: 'confirmation_token',
+          id,
+          payment_method_preview: shownMethod,
+        }
+      : { object: 'payment_method', id, ...shownMethod };
+    return { status: 200, body };
   };
 
   const fail = (intent: Intent, error: StripeDecline): Reply => {
@@ -198,8 +222,14 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   const confirm = (id: string, params: Params): Reply =>
     withIntent(id, (intent) => {
       if (!CONFIRMABLE.includes(intent.status)) return unexpectedState(intent);
-      const card = cardOf(params.get('payment_method') ?? '');
-      if (card === undefined) return missing();
+      const [token = '', given = ''] = ['confirmation_token', 'payment_method'].map((name) =>
+        params.get(name),
+      );
+      const method = methodOf(token || given);
+      if (method === undefined || given.startsWith('ctoken_')) return missing();
+      if (method.customer !== null && method.customer !== intent.customer)
+        return invalid(undefined, 'belongs to a customer');
+      const { card } = method;
       intent.card = card;
       if (card.declined !== undefined) return fail(intent, card.declined);
       if (card.requiresAction) {
@@ -328,6 +358,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     dispute,
     open,
     makeMethod,
+    makeToken,
     readMethod,
     confirm,
     capture,
