@@ -101,25 +101,25 @@ const createDeps = (
   { onAppended, onConflict }: ReturnType<typeof recordMetrics>,
 ): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
-  const { timeoutMs: providerTimeoutMs, names: providers } = config.provider;
+  const { timeoutMs: providerTimeoutMs, authenticationTimeoutMs, names } = config.provider;
   const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
   const ask = {
     paymentLog: createPaymentLog({ store, nowMs, onConflict, onAppended, ...cache }),
     provider,
     queues: createQueues(),
-    inFlight: createInFlight({ sharedStore, providerTimeoutMs, nowMs }),
+    inFlight: createInFlight({ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs }),
     nowMs,
     logger,
   };
   return {
     ...ask,
-    unresolved: createUnresolved({ ...ask, providers, delaysMs: config.recoveryDelaysMs }),
+    unresolved: createUnresolved({ ...ask, providers: names, delaysMs: config.recoveryDelaysMs }),
     store,
     isLevel,
     identities,
     sharedStore,
     rulesOf: rulesOf(config),
-    providers,
+    providers: names,
     operationsMax: config.maxOperationsPerPayment,
   };
 };
