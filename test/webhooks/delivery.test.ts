@@ -222,6 +222,17 @@ test('the checkpoint stays before what is being sent, though a later one was acc
   expect(accepted(later, first.item, 0, 0).row.checkpoint).toBe('2');
 });
 
+test('no event is tried beside so many that wait that the row could have more than a hundred', () => {
+  const waits = { from: 0, to: 0, n: 1, since: 0, nextAt: HOUR };
+  const ids = Array.from({ length: RETRYING_MAX - 1 }, (_, n) => `pay_waits_${n}`);
+  const retrying = Object.fromEntries(ids.map((id) => [id, waits]));
+  const row = { ...newDeliveryRow(null, 0), window: 4, retrying };
+  const first = sendNext(read(row, logOf([1, 2])), 0);
+  expect(nextStep(first.delivery, 0).send).toBeUndefined();
+  const accepting = accepted(first.delivery, first.item, 0, 0);
+  expect(nextStep(accepting, 0).send).toMatchObject({ paymentId: 'pay_2' });
+});
+
 describe('an endpoint has as many requests at a time as it bears', () => {
   const windowAfter = (window: number, latencyMs: number): number => {
     const row = { ...newDeliveryRow(null, 0), window };
