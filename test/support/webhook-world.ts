@@ -33,7 +33,7 @@ export const registerEndpoint = async (
   return endpointId;
 };
 
-/** Rows and attempts in memory; `saves` counts, `refuse` makes each save that of an overtaken one. */
+/** Rows and attempts in memory. */
 export const memoryDeliveries = () => {
   const rows = new Map<string, { version: number; text: string }>();
   const attempts = new Map<string, Attempt[]>();
