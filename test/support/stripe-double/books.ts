@@ -30,6 +30,7 @@ export type Intent = {
     object: 'charge';
     status: string;
     disputed?: boolean;
+    amount_refunded?: number;
     payment_method_details?: { card: { capture_before?: number } };
   } | null;
   metadata: Record<string, string>;
@@ -209,7 +210,12 @@ export const createBooks = (nowMs: () => number = Date.now) => {
         return shown(intent);
       }
       intent.last_payment_error = null;
-      intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
+      intent.latest_charge = {
+        object: 'charge',
+        status: 'succeeded',
+        disputed: false,
+        amount_refunded: 0,
+      };
       const isManual = intent.capture_method === 'manual';
       if (isManual)
         intent.latest_charge.payment_method_details = {
@@ -268,6 +274,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
         metadata: metadataOf(params),
       };
       refunds.push(made);
+      Object.assign(intent.latest_charge ?? {}, { amount_refunded: refundedOf(intent.id) });
       return { status: 200, body: { ...made } };
     });
 
