@@ -166,7 +166,7 @@ export const AuditVerification = named('AuditVerification', {
   broken,
   breaks: z
     .object({
-      count: z.int().min(0).describe('Breaks that nobody has acknowledged.'),
+      count: z.int().min(0).describe('Breaks without an acknowledgement.'),
       unreadable: z
         .int()
         .optional()

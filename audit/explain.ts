@@ -39,7 +39,7 @@ const whyUnresolved =
   ({ revision, event }) => {
     if (revision !== requestedAt) return undefined;
     const next = isElsewhere(provider, request)
-      ? `it was sent to ${provider}, and nobody asks for its outcome while the provider that is set is ${request.providers[0]}`
+      ? `it was sent to ${provider}, and its outcome is not asked for while the provider that is set is ${request.providers[0]}`
       : 'the provider is asked about it first';
     return `${event.type} has no outcome yet: ${next}`;
   };

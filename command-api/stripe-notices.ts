@@ -99,10 +99,10 @@ const isSignedByStripe = (
 ): boolean => {
   const parts = header.split(',').map((part) => part.split('=', 2));
   const valuesOf = (name: string): string[] =>
-    parts.flatMap(([key, value]) => (key?.trim() === name && value !== undefined ? [value] : []));
+    parts.flatMap(([key, value]) => (key === name && value !== undefined ? [value] : []));
   const [time = '', ...others] = valuesOf('t');
   const ageS = Math.abs(nowMs / 1_000 - Number(time));
-  if (others.length > 0 || !/^[0-9]{1,12}$/.test(time) || ageS > TOLERANCE_S) return false;
+  if (others.length > 0 || !/^[1-9][0-9]{0,11}$/.test(time) || ageS > TOLERANCE_S) return false;
   const given = valuesOf('v1').filter((value) => /^[0-9a-f]{64}$/.test(value));
   const expected = secrets.map((secret) => signatureOf(secret, time, body));
   return given.some((value) =>
@@ -155,7 +155,9 @@ const askAll = async (
   request.paymentId = paymentId;
   const payment = await commands.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) return true;
-  if (unresolvedOperations(payment.state).length > 0) return false;
+  const left = unresolvedOperations(payment.state);
+  // While the shopper is waited for nothing is to be known.
+  if (left.length > 0) return left.every(commands.inFlight.isWaiting);
   if (!mayBeNew(notice, payment.state)) return true;
   const found = await askAbout(commands, paymentId);
   return found !== 'unknown' && found !== 'at other provider';

@@ -7,7 +7,7 @@ import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/private-files.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
-import { WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
+import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { openService } from './compose.ts';
 import { asDataFolderRefused, openDataFolder } from './data-folder.ts';
 

@@ -41,7 +41,7 @@ const listed = z.object({
     .string()
     .optional()
     .describe(
-      'It was sent to this provider, which is not the one that is set: nobody asks about it, nor fences it.',
+      'It was sent to this provider, which is not the one that is set: it is neither asked about nor fenced.',
     ),
   attempts: z.int().min(0).describe('How often the provider was asked in vain.'),
   nextAttemptAt: time().nullable(),

@@ -195,7 +195,7 @@ test('payments console prints its address with a token for the reader it is for'
   expect(await statusOf('/ops/v1/log', '--as', 'auditor')).toBe(403);
   expect(await statusOf('/audit/v1/payments', '--as', 'auditor')).toBe(200);
   expect(await statusOf('/api/v1/payments', '--as', 'merchant', '--merchant', 'm_1')).toBe(200);
-  expect((await cli('console', '--as', 'nobody')).code).toBe(2);
+  expect((await cli('console', '--as', 'stranger')).code).toBe(2);
 });
 
 describe('a token that the service does not take', () => {

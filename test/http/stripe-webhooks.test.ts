@@ -99,7 +99,7 @@ const statusOf = async (paymentId: string) => (await service.get(paymentId)).jso
 describe('what is heard', () => {
   test.each([
     ['no signature', () => undefined],
-    ['a signature of somebody else', (body: string) => signed(body, 'whsec_of_a_forger')],
+    ['a signature by another secret', (body: string) => signed(body, 'whsec_of_a_forger')],
     ['a signature of another body', () => signed('{}')],
     ['one of six minutes ago', (body: string) => signed(body, NEW, Date.now() - 360_000)],
     ['one of six minutes ahead', (body: string) => signed(body, NEW, Date.now() + 360_000)],

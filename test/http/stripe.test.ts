@@ -1,6 +1,8 @@
 /** The service with PROVIDER=stripe over a double of Stripe: the README's story, and lost responses. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { NO_RETRIES, openInProcess, signToken } from '../support/in-process.ts';
+import { NO_RETRIES, openInProcess, PAYMENTS, payment, signToken } from '../support/in-process.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { until } from '../support/until.ts';
 
@@ -44,6 +46,56 @@ describe('PROVIDER=stripe', () => {
     );
     expect(intent).toMatchObject({ status: 'succeeded', amount_received: 500 });
     expect(double.books.refundedOf(intent?.id ?? '')).toBe(200);
+  });
+
+  test('gaps §14: a ConfirmationToken of a checkout in the browser, of a card that Link holds as well', async () => {
+    const token = double.books.makeToken('ctoken', 'pm_card_visa');
+    const sale = await service.create({ captureNow: true, ...byToken(token) });
+    expect(sale).toMatchObject({
+      status: 200,
+      json: { status: 'CAPTURED', paymentMethod: { card: { last4: '4242', brand: 'VISA' } } },
+    });
+    expect(double.received.findLast(({ step }) => step === 'confirm')?.params).toEqual(
+      new Map([
+        ['confirmation_token', token],
+        ['error_on_requires_action', 'true'],
+        ['expand[0]', 'latest_charge'],
+      ]),
+    );
+  });
+
+  test.each(['pm', 'ctoken'] as const)(
+    'gaps §14: a saved card (%s_…) is charged with its customer, who is named in nothing that is kept',
+    async (kind) => {
+      const token = double.books.makeToken(kind, 'pm_card_mastercard', `cus_Saved${kind}`);
+      const { json, text } = await service.create(byToken(token));
+      expect(json.status).toBe('AUTHORIZED');
+      const intent = [...double.books.intents.values()].at(-1);
+      expect(intent).toMatchObject({ status: 'requires_capture', customer: `cus_Saved${kind}` });
+      const kept = readdirSync(service.dataDir, { recursive: true, withFileTypes: true })
+        .filter((file) => file.isFile())
+        .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
+      expect(kept.some((one) => one.includes(json.paymentId))).toBe(true);
+      expect([text, ...kept].filter((one) => /cus_Saved|(pm|ctoken)_/.test(one))).toEqual([]);
+    },
+  );
+
+  test('gaps §14: a token that can pay no more is 422, nothing is charged, and the key takes another', async () => {
+    const pay = (token: string) =>
+      service.ask('POST', PAYMENTS, payment(byToken(token)), { key: 'used' });
+    double.reject('confirm', undefined);
+    const used = await pay('pm_card_visa');
+    const [named, why] = used.json.details as string[];
+    expect([used.status, used.json.error, why]).toEqual([
+      422,
+      'BUSINESS_RULE_VIOLATION',
+      'the token was used already or belongs to a customer',
+    ]);
+    const id = String(named).replace('paymentId ', '');
+    expect((await service.get(id)).json.status).toBe('FAILED');
+    const other = await pay('pm_card_mastercard');
+    expect([other.status, other.json.status]).toEqual([200, 'AUTHORIZED']);
+    expect(await reconcile()).toMatchObject({ ok: true });
   });
 
   test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {

@@ -36,7 +36,7 @@ const newFolder = (): string => {
 const KILLS = 50;
 const WORKERS = 4;
 
-test('kill -9 while it delivers, and while somebody listens: none lost, order kept, no secret left anywhere', async () => {
+test('kill -9 while it delivers, and while a listener is connected: none lost, order kept, no secret left anywhere', async () => {
   const random = randomOf(newSeed());
   const folder = newFolder();
   const port = await freePort();

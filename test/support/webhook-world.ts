@@ -97,6 +97,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     secret: async () => WORLD_SECRET,
     disable: disableIn(store, logger),
     logger,
+    onAttempt: () => undefined,
     turn: options.turn ?? (() => 'own'),
     nowMs,
     startTimer: clock.startTimer,

@@ -229,7 +229,7 @@ test('what a crash would repeat is bounded: outcomes wait for their save in smal
   expect(mostUnsaved).toBeLessThanOrEqual(16 + 16);
 });
 
-test('while nobody has an endpoint, events cost the deliverer nothing', async () => {
+test('while there is no endpoint, events cost the deliverer nothing', async () => {
   const store = memoryEventStore();
   const calls = new Set<string>();
   const counted = new Proxy(store, {

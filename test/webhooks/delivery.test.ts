@@ -6,22 +6,20 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { followCommands } from '../../projector/deliverer/commands.ts';
 import {
-  type Delivery,
-  deliveryOf,
-  type Item,
-  nextStep,
-  RETRYING_MAX,
-  type Wanted,
-} from '../../projector/deliverer/delivery.ts';
-import {
   ATTEMPTS_OF_ONE_MAX,
   accepted,
+  type Delivery,
   DISABLED_AFTER_MS,
+  deliveryOf,
   failed,
+  type Item,
+  nextStep,
   passed,
+  RETRYING_MAX,
   readOn,
   started,
-} from '../../projector/deliverer/outcomes.ts';
+  type Wanted,
+} from '../../projector/deliverer/delivery.ts';
 import {
   type DeliveryRow,
   isFailing,

@@ -39,6 +39,7 @@ import {
 import { paymentMethod } from './shapes.ts';
 
 const MISCONFIGURED: ProviderOutcome = { ...NOT_SENT, reason: 'misconfigured' };
+const TOKEN_USED: ProviderOutcome = { ...NOT_SENT, reason: 'token_used' };
 const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
 const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
 
@@ -134,9 +135,10 @@ const afterRejection = async (
   // An impossible create was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
-  return (isFollowUp(question) && isMissing(response)) || isDecline(response)
-    ? declinedBy(errorOf(response) ?? {}, card)
-    : MISCONFIGURED;
+  if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
+    return declinedBy(errorOf(response) ?? {}, card);
+  // Of a token that cannot pay Stripe gives no code.
+  return card && 'token' in card && errorOf(response)?.code == null ? TOKEN_USED : MISCONFIGURED;
 };
 
 const readRejection = async (
@@ -183,14 +185,19 @@ const confirm = async (
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
   const card = operation.card.reveal();
-  const response = await call.send(
-    confirmIntent(operation.operationId, reference, method, card.threeDSecure),
-  );
+  const response = await call.send(confirmIntent(operation, reference, method));
   const question = { ...questionOf(operation, nowMs), reference };
   const intent = intentOf(response);
   if (intent !== undefined && intent.id === reference) {
     const reading = readCreate(intent, question);
-    return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN' ? reading : mismatch;
+    switch (reading.outcome) {
+      case 'APPROVED':
+      case 'ACTION_REQUIRED':
+      case 'UNKNOWN':
+        return reading;
+      default:
+        return mismatch;
+    }
   }
   if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
   return readRejection(execution, response, question, card);

@@ -62,6 +62,7 @@ export const openIntent = (operation: Create): StripeRequest =>
     // Newer versions of the API default to automatic_async.
     capture_method: operation.kind === 'SALE' ? 'automatic' : 'manual',
     'payment_method_types[0]': 'card',
+    customer: operation.customer,
     ...merchantMetadata(operation),
     'metadata[operationId]': operation.operationId,
     'metadata[paymentId]': operation.paymentId,
@@ -79,19 +80,26 @@ export const makePaymentMethod = (card: CardInput): StripeRequest =>
     'billing_details[name]': card.holderName,
   });
 
+export const isConfirmationToken = (token: string): boolean => token.startsWith('ctoken_');
+
 export const confirmIntent = (
-  operationId: string,
+  { operationId, card, authentication, initiatedBy }: Create,
   reference: string,
-  paymentMethod: string,
-  threeDSecure: ThreeDSecure | undefined,
-): StripeRequest =>
-  post(`${intentPath(reference)}/confirm`, operationId, {
-    payment_method: paymentMethod,
-    // Server to server no shopper can authenticate: without it the intent would wait for one.
-    error_on_requires_action: 'true',
+  method: string,
+): StripeRequest => {
+  const { threeDSecure } = card.reveal();
+  return post(`${intentPath(reference)}/confirm`, operationId, {
+    [isConfirmationToken(method) ? 'confirmation_token' : 'payment_method']: method,
+    ...(authentication
+      ? // Without it a ConfirmationToken would want Stripe.js in place of an address.
+        { return_url: authentication.returnUrl, use_stripe_sdk: 'false' }
+      : // Without it the intent would wait for a shopper who is led nowhere.
+        { error_on_requires_action: 'true' }),
+    off_session: initiatedBy === 'MERCHANT' ? 'true' : undefined,
     'expand[0]': 'latest_charge',
     ...(threeDSecure && authenticated(threeDSecure)),
   });
+};
 
 const OF_3DS = 'payment_method_options[card][three_d_secure]';
 const authenticated = ({ version, eci, cryptogram, transactionId, exemption }: ThreeDSecure) => ({
@@ -169,6 +177,8 @@ export const searchOurs = (): StripeRequest =>
 
 export const getPaymentMethod = (token: string): StripeRequest =>
   get(`/v1/payment_methods/${token}`);
+export const getConfirmationToken = (token: string): StripeRequest =>
+  get(`/v1/confirmation_tokens/${token}`);
 
 export const LIST_PAGE = 100;
 export const listRefunds = (

@@ -35,6 +35,10 @@ export const paymentIntent = z.object({
   status: z.string(),
   cancellation_reason: z.string().nullish(),
   last_payment_error: z.object(declineCodes).nullish(),
+  next_action: z
+    .object({ redirect_to_url: z.object({ url: z.url({ protocol: /^https$/ }) }) })
+    .nullish()
+    .catch(undefined),
   /** Its id alone where it was not expanded. */
   latest_charge: z
     .union([
@@ -88,9 +92,7 @@ export const disputeOfOurs = dispute.extend({
   payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }),
 });
 
-export const paymentMethod = z.object({
-  object: z.literal('payment_method'),
-  id: id('pm'),
+const cardOfCustomer = {
   card: z
     .object({
       brand: z.string().nullish(),
@@ -100,6 +102,18 @@ export const paymentMethod = z.object({
       iin: z.string().nullish(),
     })
     .nullish(),
+  /** Of a card that was saved. */
+  customer: id('cus').nullish().catch(undefined),
+};
+export const paymentMethod = z.object({
+  object: z.literal('payment_method'),
+  id: id('pm'),
+  ...cardOfCustomer,
+});
+
+export const confirmationToken = z.object({
+  object: z.literal('confirmation_token'),
+  payment_method_preview: z.object(cardOfCustomer),
 });
 
 export const listOf = <T extends z.ZodType>(item: T) =>

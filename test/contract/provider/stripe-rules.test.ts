@@ -6,6 +6,7 @@ import {
   type Provider,
 } from '../../../command-api/provider/port.ts';
 import { confirmIntent, suffixOf } from '../../../command-api/provider/stripe/requests.ts';
+import { CardSecret } from '../../../shared/payment/card.ts';
 import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
@@ -74,12 +75,17 @@ const questionOf = (
   reference?: string,
 ): OperationQuestion => ({ ...operation, reference, requestedAt: new Date(nowMs).toISOString() });
 
+const byToken = (token: string, fields: { threeDSecure?: ThreeDSecure | undefined } = {}) => ({
+  ...authorize(),
+  card: new CardSecret({ token, holderName: 'Jane Doe', ...fields }),
+});
+
 test('gaps §21: a confirm alone carries the results of 3-D Secure, in the names of Stripe', () => {
   const cryptogram = `${'A'.repeat(27)}=`;
   const transactionId = '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70';
   const results = { version: '2.2.0', eci: '05', cryptogram, transactionId } as const;
   const given = (threeDSecure?: ThreeDSecure) =>
-    Object.entries(confirmIntent('op_1', 'pi_1', 'pm_1', threeDSecure).params)
+    Object.entries(confirmIntent(byToken('pm_1', { threeDSecure }), 'pi_1', 'pm_1').params)
       .filter(([name]) => name.startsWith('payment_method_options'))
       .map(([name, value]) => [name.split(/[[\]]+/).at(-2), value]);
   const sent = [

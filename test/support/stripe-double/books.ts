@@ -26,6 +26,8 @@ export type Intent = {
   status: string;
   cancellation_reason: string | null;
   last_payment_error: StripeDecline | null;
+  next_action: NextAction | null;
+  customer: string | null;
   latest_charge: {
     object: 'charge';
     status: string;
@@ -58,6 +60,12 @@ export type StripeDispute = {
   status: string;
   payment_intent: string;
 };
+
+type NextAction = {
+  type: 'redirect_to_url' | 'use_stripe_sdk';
+  redirect_to_url?: { url: string; return_url: string };
+};
+type Method = { card: CardBehaviour; name: string | null; customer: string | null };
 
 /** What Stripe lists. */
 export type Listed = 'payment_intents' | 'refunds' | 'disputes';
@@ -94,6 +102,15 @@ const CANCELABLE = [
 ];
 const CONFIRMABLE = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
 
+/** The address holds the PaymentIntent's secret, by which it can be confirmed in a browser. */
+const nextActionOf = ({ id }: Intent, params: Params): NextAction => {
+  const return_url = params.get('return_url');
+  if (return_url === undefined || params.get('use_stripe_sdk') !== 'false')
+    return { type: 'use_stripe_sdk' };
+  const url = `https://hooks.stripe.com/3d_secure_2/hosted?payment_intent_client_secret=${id}_secret_x`;
+  return { type: 'redirect_to_url', redirect_to_url: { url, return_url } };
+};
+
 /** The operation does not fit the status. */
 const unexpectedState = ({ id }: { id: string }): Reply =>
   errorReply(400, {
@@ -124,7 +141,7 @@ const page = <T extends { id: string; created: number }>(
 /** Empty books; `nowMs` is the wall clock of Stripe. */
 export const createBooks = (nowMs: () => number = Date.now) => {
   const intents = new Map<string, Intent>();
-  const methods = new Map<string, { number: string; name: string | null }>();
+  const methods = new Map<string, Method>();
   const refunds: StripeRefund[] = [];
   const disputes: StripeDispute[] = [];
   const seconds = () => Math.floor(nowMs() / 1_000);
@@ -148,6 +165,8 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       status: 'requires_payment_method',
       cancellation_reason: null,
       last_payment_error: null,
+      next_action: null,
+      customer: params.get('customer') ?? null,
       latest_charge: null,
       metadata: metadataOf(params),
     };
@@ -161,28 +180,48 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       return errorReply(402, { type: 'card_error', code: 'incorrect_number', message: 'wrong' });
     }
     const id = newId('pm');
-    methods.set(id, { number, name: params.get('billing_details[name]') ?? null });
+    const name = params.get('billing_details[name]') ?? null;
+    methods.set(id, { card: cardOfNumber(number), name, customer: null });
     return { status: 200, body: { object: 'payment_method', id } };
   };
 
-  const cardOf = (method: string): CardBehaviour | undefined => {
-    const made = methods.get(method);
-    return made === undefined ? cardOfToken(method) : cardOfNumber(made.number);
+  /** As Stripe.js makes one of a test card; `customer`: it was saved to this one. */
+  const makeToken = (
+    kind: 'pm' | 'ctoken',
+    testToken: string,
+    customer: string | null = null,
+  ): string => {
+    const card = cardOfToken(testToken);
+    if (card === undefined) throw new Error(`${testToken} is no test token`);
+    const id = newId(kind);
+    methods.set(id, { card, name: null, customer });
+    return id;
+  };
+
+  const methodOf = (id: string): Method | undefined => {
+    const card = cardOfToken(id);
+    return card === undefined ? methods.get(id) : { card, name: null, customer: null };
   };
 
   const readMethod = (id: string): Reply => {
-    const card = cardOf(id);
-    if (card === undefined) return missing();
-    const { brand, last4 } = card;
-    return {
-      status: 200,
-      body: {
-        object: 'payment_method',
-        id,
-        billing_details: { name: methods.get(id)?.name ?? null },
-        card: { brand, last4, exp_month: 12, exp_year: 2030 },
-      },
+    const method = methodOf(id);
+    if (method === undefined) return missing();
+    const { name, customer } = method;
+    const { brand, last4 } = method.card;
+    const shownMethod = {
+      type: 'card',
+      billing_details: { name },
+      customer,
+      card: { brand, last4, exp_month: 12, exp_year: 2030, wallet: { type: 'link' } },
     };
+    const body = id.startsWith('ctoken_')
+      ? {
+          object: 'confirmation_token',
+          id,
+          payment_method_preview: shownMethod,
+        }
+      : { object: 'payment_method', id, ...shownMethod };
+    return { status: 200, body };
   };
 
   const fail = (intent: Intent, error: StripeDecline): Reply => {
@@ -199,31 +238,54 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   const confirm = (id: string, params: Params): Reply =>
     withIntent(id, (intent) => {
       if (!CONFIRMABLE.includes(intent.status)) return unexpectedState(intent);
-      const card = cardOf(params.get('payment_method') ?? '');
-      if (card === undefined) return missing();
+      const [token = '', given = ''] = ['confirmation_token', 'payment_method'].map((name) =>
+        params.get(name),
+      );
+      const method = methodOf(token || given);
+      if (method === undefined || given.startsWith('ctoken_')) return missing();
+      if (method.customer !== null && method.customer !== intent.customer)
+        return invalid(undefined, 'belongs to a customer');
+      const { card } = method;
       intent.card = card;
       if (card.declined !== undefined) return fail(intent, card.declined);
+      const isOneWay = ['error_on_requires_action', 'off_session'].some(
+        (name) => params.get(name) === 'true',
+      );
+      if (card.requiresAction && isOneWay) return fail(intent, { code: 'authentication_required' });
+      intent.last_payment_error = null;
       if (card.requiresAction) {
-        if (params.get('error_on_requires_action') === 'true')
-          return fail(intent, { code: 'authentication_required' });
         intent.status = 'requires_action';
+        intent.next_action = nextActionOf(intent, params);
         return shown(intent);
       }
-      intent.last_payment_error = null;
-      intent.latest_charge = {
-        object: 'charge',
-        status: 'succeeded',
-        disputed: false,
-        amount_refunded: 0,
+      return charge(intent);
+    });
+
+  const charge = (intent: Intent): Reply => {
+    intent.latest_charge = {
+      object: 'charge',
+      status: 'succeeded',
+      disputed: false,
+      amount_refunded: 0,
+    };
+    const isManual = intent.capture_method === 'manual';
+    if (isManual)
+      intent.latest_charge.payment_method_details = {
+        card: { capture_before: intent.created + CAPTURE_SECONDS },
       };
-      const isManual = intent.capture_method === 'manual';
-      if (isManual)
-        intent.latest_charge.payment_method_details = {
-          card: { capture_before: intent.created + CAPTURE_SECONDS },
-        };
-      intent.status = isManual ? 'requires_capture' : 'succeeded';
-      intent.amount_received = isManual ? 0 : intent.amount;
-      return shown(intent);
+    intent.status = isManual ? 'requires_capture' : 'succeeded';
+    intent.amount_received = isManual ? 0 : intent.amount;
+    return shown(intent);
+  };
+
+  /** The shopper at the address of `next_action`: is who the card says, or is not. */
+  const authenticate = (id: string, isShopper: boolean): Reply =>
+    withIntent(id, (intent) => {
+      if (intent.status !== 'requires_action') return unexpectedState(intent);
+      intent.next_action = null;
+      if (isShopper) return charge(intent);
+      intent.status = 'requires_payment_method';
+      return fail(intent, { code: 'payment_intent_authentication_failure' });
     });
 
   const capture = (id: string, params: Params): Reply =>
@@ -241,6 +303,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     withIntent(id, (intent) => {
       if (!CANCELABLE.includes(intent.status)) return unexpectedState(intent);
       intent.status = 'canceled';
+      intent.next_action = null;
       intent.cancellation_reason = params.get('cancellation_reason') ?? null;
       return shown(intent);
     });
@@ -335,8 +398,10 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     dispute,
     open,
     makeMethod,
+    makeToken,
     readMethod,
     confirm,
+    authenticate,
     capture,
     cancel,
     update,

@@ -3,7 +3,8 @@
  *
  * | it keeps to Stripe's documentation | it is simpler than Stripe |
  * |---|---|
- * | states of a PaymentIntent, cancel as a fence | no customers, wallets, transfers, fees |
+ * | states of a PaymentIntent, cancel as a fence | no wallets, transfers, fees |
+ * | a saved card belongs to a customer | customers are a name alone |
  * | Idempotency-Keys: replay, 400, 409, what is kept (idempotency.ts) | keys live until `prune` |
  * | declines and 3-D Secure by test number and token (cards.ts) | any other number is approved |
  * | one refund never above what was captured | refunds succeed at once, but for one card |
@@ -112,6 +113,7 @@ const routeOf = (method: string, path: string): Route | undefined => {
   const [, v1, kind, id = '', verb] = path.split('/');
   if (v1 !== 'v1') return undefined;
   if (kind === 'payment_methods') return { step: method === 'POST' ? 'method' : 'read', id };
+  if (kind === 'confirmation_tokens') return { step: 'read', id };
   if (kind === 'disputes') return { step: 'list', id };
   if (kind === 'refunds') return { step: method === 'POST' ? 'refund' : 'list', id };
   if (kind !== 'payment_intents') return undefined;
@@ -142,7 +144,7 @@ const act = (books: Books, { step, id }: Route, path: string, params: Params): R
     case 'refund':
       return books.refund(params);
     case 'read':
-      return path.startsWith('/v1/payment_methods') ? books.readMethod(id) : books.read(id);
+      return path.startsWith('/v1/payment_intents') ? books.read(id) : books.readMethod(id);
     case 'list':
       if (id === 'search') return books.search(params);
       return books.list(listOf(path), params);
