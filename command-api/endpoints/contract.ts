@@ -11,8 +11,9 @@ import {
 } from '../../shared/http/fields.ts';
 import { looksLikeCard } from '../../shared/runtime/card-numbers.ts';
 import { type AddressKindOf, literalOf, urlProblem } from '../../shared/webhooks/addresses.ts';
+import { attempt } from '../../shared/webhooks/delivery-row.ts';
 import { ATTEMPTS_MAX } from '../../shared/webhooks/delivery-store/port.ts';
-import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message-types.ts';
+import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
 
 const url = z
   .string({ error: ({ input }) => (input === undefined ? REQUIRED : 'must be a string') })
@@ -158,23 +159,7 @@ export const WebhookTest = z
   .meta({ id: 'WebhookTest' });
 export const WebhookAttemptList = z
   .object({
-    attempts: z.array(
-      z
-        .object({
-          eventId: z.string(),
-          type: z.string(),
-          paymentId: z.string().nullable(),
-          revision: z.int().nullable(),
-          attempt: z.int(),
-          at: time,
-          status: z.int().nullable().describe('The HTTP status of the response.'),
-          error: z.string().nullable().describe('Why there was none.'),
-          latencyMs: z.int(),
-          nextAt: time.nullable(),
-          outcome: z.enum(['ACCEPTED', 'RETRYING', 'GIVEN_UP']),
-        })
-        .meta({ id: 'WebhookAttempt' }),
-    ),
+    attempts: z.array(attempt.meta({ id: 'WebhookAttempt' })),
     next: z.string().nullable().describe('`cursor` of the next page; null where there is none.'),
   })
   .meta({ id: 'WebhookAttemptList' });

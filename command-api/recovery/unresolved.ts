@@ -13,6 +13,7 @@ import {
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
+import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import type { Budget } from '../request-budget.ts';
@@ -131,9 +132,13 @@ const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
 };
 
 export const createUnresolved = (
-  deps: AskDeps & { providers: readonly string[]; delaysMs: readonly number[] },
+  deps: AskDeps & {
+    providers: readonly string[];
+    delaysMs: readonly number[];
+    startTimer?: StartTimer;
+  },
 ) => {
-  const { paymentLog, queues, inFlight, providers, delaysMs, nowMs, logger } = deps;
+  const { paymentLog, queues, inFlight, providers, nowMs, logger } = deps;
   const index = createIndex(inFlight, providers);
   const onlyParked = new Set<string>();
   let stopped = false;
@@ -204,7 +209,7 @@ export const createUnresolved = (
       );
   };
 
-  const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });
+  const schedules = createRetrySchedules({ ...deps, attempt, onFailed });
 
   const isLive = (paymentId: string): boolean => {
     const state = paymentLog.peek(paymentId)?.state;

@@ -7,7 +7,7 @@ import {
   type RecordedWebhookEvent,
   TESTS,
 } from '../../shared/webhooks/endpoints.ts';
-import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message-types.ts';
+import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message.ts';
 import type { Delivery } from './delivery.ts';
 
 const withSingle = (

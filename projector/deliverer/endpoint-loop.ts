@@ -6,7 +6,7 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { newDeliveryRow, parseDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
-import { isWanted } from '../../shared/webhooks/message-types.ts';
+import { isWanted } from '../../shared/webhooks/message.ts';
 import { followCommands } from './commands.ts';
 import { deliveryOf, failed, type Item, isTest, nextStep, readOn, started } from './delivery.ts';
 import { type LogFeed, nextPortion, type Portion } from './log-feed.ts';

@@ -41,9 +41,9 @@ const respond = async ({
   const deps = { webhooks, commands, requestBudgetMs: budgetMs, waiting: new Set<never>() };
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
-    const arrived = { principal, arrivedAtMs: performance.now(), keyed };
-    const stored = await handled(deps, arrived, { kind: 'create', endpoint }, reply);
-    return stored === undefined ? reply : { details: stored.after.endpoints.length };
+    const arrived = { principal, arrivedAtMs: performance.now() };
+    const stored = await handled(deps, arrived, { kind: 'create', endpoint }, reply, keyed);
+    return stored === undefined ? reply : { details: stored.endpoint.endpointId };
   });
   const { statusCode, headers, body } = await app.inject({ method: 'POST', url: '/' });
   const { details } = JSON.parse(body);
@@ -99,6 +99,6 @@ test('ADR-0105: a repeat is recognised by the older secret', async () => {
   const store = memoryEventStore();
   await respond({ store, secrets: ['older'] });
   const repeat = await respond({ store, secrets: ['newer', 'older'] });
-  expect(repeat).toMatchObject({ statusCode: 200, details: 1 });
+  expect(repeat).toMatchObject({ statusCode: 200, details: endpoint.endpointId });
   expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
 });

@@ -9,11 +9,11 @@ import {
   foldEndpoints,
   liveSecretNumbers,
 } from '../../shared/webhooks/endpoints.ts';
-import { messageTypeOf } from '../../shared/webhooks/message-types.ts';
-import { openWebhookSecret } from '../../shared/webhooks/secret-check.ts';
+import { messageTypeOf } from '../../shared/webhooks/message.ts';
 import {
   endpointKey,
   listenKey,
+  openWebhookSecret,
   secretTextOf,
   signedHeaders,
 } from '../../shared/webhooks/signer.ts';
