@@ -83,8 +83,9 @@ describe('PROVIDER=stripe', () => {
   test('gaps §14: a token that can pay no more is 422, nothing is charged, and the key takes another', async () => {
     const pay = (token: string) =>
       service.ask('POST', PAYMENTS, payment(byToken(token)), { key: 'used' });
-    double.reject('confirm', undefined);
-    const used = await pay('pm_card_visa');
+    const token = double.books.makeToken('pm', 'pm_card_visa');
+    expect((await service.create(byToken(token))).json.status).toBe('AUTHORIZED');
+    const used = await pay(token);
     const [named, why] = used.json.details as string[];
     expect([used.status, used.json.error, why]).toEqual([
       422,
@@ -139,7 +140,7 @@ describe('PROVIDER=stripe', () => {
     const send = () => service.change('void', paymentId, undefined, { key: 'k' });
     double.plan('cancel', '429 rate_limit');
     expect((await send()).status).toBe(503);
-    double.books.cancel(intent, new Map([['cancellation_reason', 'duplicate']]));
+    double.books.dashboard.cancel(intent, 'duplicate');
     expect(await send()).toMatchObject({ status: 200, json: { status: 'VOIDED' } });
     expect(await reconcile()).toMatchObject({ ok: true });
   });
