@@ -134,6 +134,17 @@ describe('PROVIDER=stripe', () => {
     });
   });
 
+  test.each([
+    ['parameter_unknown', undefined],
+    [undefined, 'return_url'],
+  ])(
+    'a 400 that is not of the token (%s, %s) is a fault of the account, 503',
+    async (code, param) => {
+      double.reject('confirm', code, param);
+      expect((await service.create(byToken('pm_card_visa'))).status).toBe(503);
+    },
+  );
+
   test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {
     const { paymentId } = (await service.create()).json;
     const intent = [...double.books.intents.values()].at(-1)?.id ?? '';

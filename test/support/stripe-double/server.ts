@@ -84,7 +84,7 @@ export type StripeDouble = {
   /** The next request of this step goes wrong. */
   plan(step: Step, fault: StripeFaultName): void;
   /** The next request of this step is rejected, a 400 with this code or without one. */
-  reject(step: Step, code: string | undefined): void;
+  reject(step: Step, code: string | undefined, param?: string): void;
   /** Forgets all Idempotency-Keys, as Stripe may after a day. */
   prune(): void;
   /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
@@ -200,7 +200,7 @@ export const stripeDouble = async (
   const locked = new Set<string>();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
-  const rejections = new Map<Step, string | undefined>();
+  const rejections = new Map<Step, object>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
   let takesRawCards = true;
@@ -313,12 +313,9 @@ export const stripeDouble = async (
     if (route.id === 'search' && !searches)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'no' }));
     if (rejections.has(route.step)) {
-      const code = rejections.get(route.step);
+      const about = rejections.get(route.step);
       rejections.delete(route.step);
-      return write(
-        outgoing,
-        errorReply(400, { type: 'invalid_request_error', ...(code && { code }) }),
-      );
+      return write(outgoing, errorReply(400, { type: 'invalid_request_error', ...about }));
     }
     const fault = planned.get(route.step)?.shift();
     if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
@@ -340,7 +337,8 @@ export const stripeDouble = async (
     },
     received,
     plan: (step, fault) => void planned.set(step, [...(planned.get(step) ?? []), fault]),
-    reject: (step, code) => void rejections.set(step, code),
+    reject: (step, code, param) =>
+      void rejections.set(step, { ...(code && { code }), ...(param && { param }) }),
     prune: keys.prune,
     rejectRawCards: () => {
       takesRawCards = false;
