@@ -1,5 +1,5 @@
 /** `payments attention`: everything that needs a person, in one list (gaps §25). */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   ATTENTION_REASONS,
   type AttentionAcknowledgement,
@@ -7,7 +7,7 @@ import {
   type AttentionList,
 } from '../command-api/attention/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
 
 const LIST = '/ops/v1/attention';
@@ -57,13 +57,13 @@ const attention = async (options: Options): Promise<void> => {
 };
 
 export const attentionCommand = (): Command =>
-  new Command('attention')
+  verb(
+    'attention',
+    'payments attention --reason UNRESOLVED',
+    'payments attention --acknowledge att_01J… --note "TICKET-17"',
+  )
     .description(
       'Lists everything that needs a person, the oldest first, each with a command to begin with. Exit code 3 where there is anything.',
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments attention --reason UNRESOLVED\n  payments attention --acknowledge att_01J… --note "TICKET-17"',
     )
     .addOption(new Option('--reason <reason>', 'of this reason alone').choices(ATTENTION_REASONS))
     .addOption(

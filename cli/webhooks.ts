@@ -1,6 +1,6 @@
 /** `payments webhooks`: a merchant's endpoints, on the API. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type {
   WebhookEndpoint,
   WebhookEndpointList,
@@ -8,7 +8,7 @@ import type {
 } from '../command-api/endpoints/contract.ts';
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
-import { type Format, formatOption, timeValue } from './options.ts';
+import { type Format, formatOption, timeValue, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, table } from './output.ts';
 
 type Options = { merchant?: string; format: Format };
@@ -136,9 +136,8 @@ const resend = async (endpointId: string, options: ResendOptions): Promise<void>
 };
 
 const part = (name: string, description: string, example: string): Command =>
-  new Command(name)
+  verb(name, `payments webhooks ${name}${example}`)
     .description(description)
-    .addHelpText('after', `\nExample:\n  payments webhooks ${name}${example}`)
     .option('--merchant <id>', 'whose endpoints; m_demo where left out')
     .addOption(formatOption());
 
@@ -159,11 +158,10 @@ const hours = (text: string): number => {
 const EXAMPLE = ' https://shop.example/webhooks --types payment.captured';
 
 export const webhooksCommand = (): Command =>
-  new Command('webhooks')
+  verb('webhooks', `payments webhooks create${EXAMPLE}`)
     .description(
       'Registers addresses that are sent what happens to payments, and looks after them.',
     )
-    .addHelpText('after', `\nExample:\n  payments webhooks create${EXAMPLE}`)
     .addCommand(
       part('create', 'Registers an address and prints its secret, this once.', EXAMPLE)
         .argument('<url>', 'https, on a public address')

@@ -72,7 +72,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     giveUp: () => store.close(),
     stop: async () => {
       commands.beginStop();
-      await closeGracefully(app);
+      await closeGracefully(app, config);
       await commands.stop();
       await store.close();
       await readModels.close();

@@ -125,7 +125,9 @@ const askAll = async (
   request.paymentId = paymentId;
   const payment = await commands.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) return true;
-  if (unresolvedOperations(payment.state).length > 0) return false;
+  const left = unresolvedOperations(payment.state);
+  // While the shopper is waited for nothing is to be known.
+  if (left.length > 0) return left.every(commands.inFlight.isWaiting);
   const found = await askAbout(commands, paymentId);
   return found !== 'unknown' && found !== 'at other provider';
 };

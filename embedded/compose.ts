@@ -197,7 +197,7 @@ export const openService = async (
     },
     stop: async () => {
       commands.beginStop();
-      await closeGracefully(app);
+      await closeGracefully(app, config);
       await commands.stop();
       await projection.stop();
       await store.close();

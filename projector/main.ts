@@ -54,8 +54,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     app,
     giveUp: () => store.close(),
     stop: async () => {
-      await closeGracefully(app);
-      await side.stop();
+      // Another projector takes over while this one still serves.
+      await Promise.all([closeGracefully(app, config), side.stop()]);
       await store.close();
       await readModels.close();
     },

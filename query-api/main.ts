@@ -76,7 +76,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     app,
     giveUp: () => store.close(),
     stop: async () => {
-      await closeGracefully(app);
+      await closeGracefully(app, config);
       await store.close();
       await readModels.close();
       await verification.close();

@@ -83,10 +83,14 @@ export type Fenced = Extract<FinalOutcomeDetails, { outcome: 'FENCED' }>;
 export type NotFound = { outcome: 'NOT_FOUND' };
 
 /**
- * The provider wants the shopper at `url` until `expiresAt`, UTC, and no money has moved (gaps §21).
- * The address holds a secret: it is in no event, log or error.
+ * The provider wants the shopper at `url`, until `expiresAt`, UTC, where it sets an end itself, and no
+ * money has moved (gaps §21). The address holds a secret: it is in no event, log or error.
  */
-export type ActionRequired = { outcome: 'ACTION_REQUIRED'; url: string; expiresAt: string };
+export type ActionRequired = {
+  outcome: 'ACTION_REQUIRED';
+  url: string;
+  expiresAt?: string | undefined;
+};
 
 export type ProviderOutcome = Approved | Declined | NotSent | ActionRequired | Unknown;
 
@@ -108,6 +112,8 @@ export type OperationQuestion = {
    * outcome is recorded at the revision that this was read at.
    */
   reference?: string | undefined;
+  /** Set where a shopper may have the provider's address. */
+  waitsUntil?: string | undefined;
 } & Partial<Authorization> &
   OfMerchant &
   SentTo;

@@ -13,6 +13,7 @@ import {
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
+import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import type { Budget } from '../request-budget.ts';
@@ -145,7 +146,11 @@ const metricsOf = (operations: readonly KnownOperation[], nowMs: number) => {
   };
 };
 
-type UnresolvedDeps = AskDeps & { providers: readonly string[]; delaysMs: readonly number[] };
+type UnresolvedDeps = AskDeps & {
+  providers: readonly string[];
+  delaysMs: readonly number[];
+  startTimer?: StartTimer;
+};
 
 /** `known` are the payment's operations. */
 const logFailed = (
@@ -187,7 +192,7 @@ const isLive = ({ paymentLog, inFlight }: UnresolvedDeps, paymentId: string): bo
 };
 
 export const createUnresolved = (deps: UnresolvedDeps) => {
-  const { paymentLog, queues, inFlight, delaysMs, nowMs } = deps;
+  const { paymentLog, queues, inFlight, nowMs } = deps;
   const index = createIndex(inFlight, deps.providers);
   const onlyParked = new Set<string>();
   let stopped = false;
@@ -238,7 +243,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   const onFailed = (paymentId: string, failed: FailedAttempt): void =>
     logFailed(deps, paymentId, index.of(paymentId), failed);
 
-  const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });
+  const schedules = createRetrySchedules({ ...deps, attempt, onFailed });
 
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */

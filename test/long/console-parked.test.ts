@@ -133,14 +133,18 @@ describeOrSkip(`parked payments${missing === undefined ? '' : ` (skipped: ${miss
     await page.waitForSelector('text=No message of this topic here');
   });
 
-  test('a relay that does not run rejects it in words', async () => {
+  test('a relay that is stopping rejects it in words, once no other has taken it for 12 s', async () => {
     const { page } = opened;
     await page.click('p >> a:has-text("Topics")');
     const card = page.locator('#relay-parked ~ ul > li', { hasText: 'pay_3' });
     await card.waitFor();
     await relay.stop();
     await card.getByRole('button', { name: 'Send again' }).click();
-    await card.getByText('The service is unavailable for the moment. the relay').waitFor();
+    await card
+      .getByText(
+        'The service is unavailable for the moment. this projector stands by, or is stopping',
+      )
+      .waitFor();
     expect(opened.complaints.filter((line) => !/status of 503/.test(line))).toEqual([]);
   });
 });

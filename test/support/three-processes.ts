@@ -4,9 +4,9 @@
  * process of its own and a gateway in front, as in the compose file.
  */
 import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
+import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { NODE, type ServiceProcess, spawnService, untilReady } from './service.ts';
+import { isReady, NODE, type ServiceProcess, spawnService, untilReady } from './service.ts';
 import { standInEventStore } from './stand-in-process.ts';
 
 export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
@@ -58,21 +58,42 @@ const kindFor = (method: string, path: string): Kind => {
   return isRead && !path.startsWith('/health') ? 'query-api' : 'command-api';
 };
 
+const READINESS_MS = 250;
+/** An idle connection ends before its process would close it, as in ops/Caddyfile. */
+const IDLE_MS = 3_000;
+
+/** Which of them were ready a moment ago; all that run where nothing asks. */
+const watchReadiness = (upstreams: Record<Kind, ServiceProcess[]>, server: Server) => {
+  const ready = new Set<ServiceProcess>();
+  const look = async (one: ServiceProcess): Promise<void> => {
+    if (await isReady(one.url)) ready.add(one);
+    else ready.delete(one);
+  };
+  const timer = setInterval(() => {
+    for (const one of Object.values(upstreams).flat()) void look(one);
+  }, READINESS_MS);
+  server.on('close', () => clearInterval(timer));
+  return (one: ServiceProcess): boolean => ready.has(one);
+};
+
 /** Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. */
-const startGateway = async (upstreams: Record<Kind, ServiceProcess[]>): Promise<Server> => {
+const startGateway = async (
+  upstreams: Record<Kind, ServiceProcess[]>,
+  asksReadiness: boolean,
+): Promise<Server> => {
   let turn = 0;
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const server = createServer((incoming, outgoing) => {
-    const candidates = upstreams[kindFor(incoming.method ?? '', incoming.url ?? '')].filter((p) =>
-      p.running(),
-    );
+    const kind = kindFor(incoming.method ?? '', incoming.url ?? '');
+    const candidates = upstreams[kind].filter(serves);
     turn += 1;
     const upstream = candidates[turn % candidates.length];
     if (upstream === undefined) {
       outgoing.writeHead(502).end();
       return;
     }
-    const { method = 'GET', url = '/', rawHeaders } = incoming;
-    const forwarded = request(upstream.url + url, { method, headers: rawHeaders }, (response) => {
+    const { method = 'GET', url = '/', rawHeaders: headers } = incoming;
+    const forwarded = request(upstream.url + url, { method, headers, agent }, (response) => {
       outgoing.writeHead(response.statusCode ?? 502, response.rawHeaders);
       response.pipe(outgoing);
     });
@@ -80,17 +101,23 @@ const startGateway = async (upstreams: Record<Kind, ServiceProcess[]>): Promise<
       outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end(),
     );
     incoming.pipe(forwarded);
-  }).listen(0, '127.0.0.1');
+  });
+  const serves = asksReadiness
+    ? watchReadiness(upstreams, server)
+    : (one: ServiceProcess) => one.running();
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return server;
 };
 
 /**
  * Starts one of each kind and waits until all are ready. `EVENTSTOREDB_URL` and `KAFKA_BROKERS`
- * are used where they are set; without the first a stand-in server takes its place.
+ * are used where they are set; without the first a stand-in server takes its place. The gateway
+ * sends requests to every process that runs or, where it `asksReadiness`, to those that are ready.
  */
 export const startThreeProcesses = async (
   settings: Record<string, string> = {},
+  { asksReadiness = false } = {},
 ): Promise<ThreeProcesses> => {
   const { database, topics } = ownNames();
   const { MONGODB_URL: ownReadStore, ...ownSettings } = settings;
@@ -129,7 +156,7 @@ export const startThreeProcesses = async (
     await untilReady(started);
     return started;
   };
-  const gateway = await startGateway(processes);
+  const gateway = await startGateway(processes, asksReadiness);
   const dispose = async (): Promise<void> => {
     gateway.close();
     gateway.closeAllConnections();

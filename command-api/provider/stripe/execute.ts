@@ -190,7 +190,14 @@ const confirm = async (
   const intent = intentOf(response);
   if (intent !== undefined && intent.id === reference) {
     const reading = readCreate(intent, question);
-    return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN' ? reading : mismatch;
+    switch (reading.outcome) {
+      case 'APPROVED':
+      case 'ACTION_REQUIRED':
+      case 'UNKNOWN':
+        return reading;
+      default:
+        return mismatch;
+    }
   }
   if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
   return readRejection(execution, response, question, card);

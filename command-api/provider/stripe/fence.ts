@@ -45,7 +45,7 @@ const KEY_AGE_MS_MAX = 23 * HOUR_MS;
 const TRACELESS_AGE_MS_MIN = 25 * HOUR_MS;
 
 const definite = (reading: Reading): FenceOutcome | undefined => {
-  if (reading.outcome === 'NOT_FOUND') return undefined;
+  if (reading.outcome === 'NOT_FOUND' || reading.outcome === 'ACTION_REQUIRED') return undefined;
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
@@ -68,7 +68,10 @@ const fenceUnopened = async (
   return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
 };
 
-/** A cancel that fails is no outcome: the PaymentIntent decides. */
+/**
+ * A cancel that fails is no outcome: the PaymentIntent decides. A shopper who was asked for holds its
+ * secret and could confirm it again after a decline, so it is canceled then too.
+ */
 const cancelUnlessDone = async (
   call: StripeCall,
   about: OperationQuestion,
@@ -77,9 +80,12 @@ const cancelUnlessDone = async (
   const question = { ...about, reference };
   // First, so that an approved authorization is not released.
   const before = definite(await find(call, question));
-  if (before !== undefined) return before;
+  const isConfirmable = before?.outcome === 'DECLINED' && question.waitsUntil !== undefined;
+  if (before !== undefined && !isConfirmable) return before;
   await call.send(cancelAsFence(reference));
-  return definite(await find(call, question)) ?? unknown('not_canceled');
+  const after = definite(await find(call, question)) ?? unknown('not_canceled');
+  if (before === undefined || after.outcome === 'APPROVED') return after;
+  return after.outcome === 'FENCED' ? before : unknown('not_canceled');
 };
 
 const fenceCreate = async (

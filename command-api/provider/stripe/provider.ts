@@ -14,7 +14,7 @@ import { fence } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
 import { type LedgerMemory, readDisputes, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
-import { NOT_SENT } from './read.ts';
+import { NOT_FOUND, NOT_SENT } from './read.ts';
 import type { StripeRequest } from './requests.ts';
 
 type StripeAccounts = {
@@ -103,8 +103,11 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
   const lookUp = (question: OperationQuestion) =>
     withinOf(question, async (call) => {
       const found = await find(call, question);
+      const isConfirmable = found.outcome === 'DECLINED' && question.waitsUntil !== undefined;
+      const times = { nowMs: nowMs(), timeoutMs };
+      const said = isConfirmable ? await fence(call, question, times) : found;
       // Only the fence may say that it cannot happen any more.
-      return found.outcome === 'IMPOSSIBLE' ? { outcome: 'NOT_FOUND' as const } : found;
+      return said.outcome === 'IMPOSSIBLE' || said.outcome === 'FENCED' ? NOT_FOUND : said;
     });
 
   const closing = new AbortController();

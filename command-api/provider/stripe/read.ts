@@ -1,5 +1,6 @@
 /** An error's text is never passed on: it can hold a card's digits. */
 import {
+  type ActionRequired,
   type Approved,
   AT_WORK,
   type Declined,
@@ -24,7 +25,7 @@ import {
 
 /** It can never be carried out, as the object is now. */
 type Impossible = { outcome: 'IMPOSSIBLE' };
-export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
+export type Reading = Approved | Declined | ActionRequired | NotFound | Unknown | Impossible;
 
 export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
@@ -147,8 +148,11 @@ export const readCreate = (intent: PaymentIntent, question: OperationQuestion): 
       return readCanceledCreate(intent, approved);
     case 'requires_payment_method':
       return intent.last_payment_error == null ? NOT_FOUND : declinedBy(intent.last_payment_error);
-    case 'requires_confirmation':
     case 'requires_action':
+      return intent.next_action
+        ? { outcome: 'ACTION_REQUIRED', url: intent.next_action.redirect_to_url.url }
+        : NOT_FOUND;
+    case 'requires_confirmation':
       return NOT_FOUND;
     default:
       return unknown(intent.status === 'processing' ? AT_WORK : 'status');

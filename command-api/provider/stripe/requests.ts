@@ -83,15 +83,19 @@ export const makePaymentMethod = (card: CardInput): StripeRequest =>
 export const isConfirmationToken = (token: string): boolean => token.startsWith('ctoken_');
 
 export const confirmIntent = (
-  { operationId, card }: Pick<Create, 'operationId' | 'card'>,
+  { operationId, card, authentication, initiatedBy }: Create,
   reference: string,
   method: string,
 ): StripeRequest => {
   const { threeDSecure } = card.reveal();
   return post(`${intentPath(reference)}/confirm`, operationId, {
     [isConfirmationToken(method) ? 'confirmation_token' : 'payment_method']: method,
-    // Server to server no shopper can authenticate: without it the intent would wait for one.
-    error_on_requires_action: 'true',
+    ...(authentication
+      ? // Without it a ConfirmationToken would want Stripe.js in place of an address.
+        { return_url: authentication.returnUrl, use_stripe_sdk: 'false' }
+      : // Without it the intent would wait for a shopper who is led nowhere.
+        { error_on_requires_action: 'true' }),
+    off_session: initiatedBy === 'MERCHANT' ? 'true' : undefined,
     'expand[0]': 'latest_charge',
     ...(threeDSecure && authenticated(threeDSecure)),
   });

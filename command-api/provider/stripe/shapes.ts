@@ -35,6 +35,10 @@ export const paymentIntent = z.object({
   status: z.string(),
   cancellation_reason: z.string().nullish(),
   last_payment_error: z.object(declineCodes).nullish(),
+  next_action: z
+    .object({ redirect_to_url: z.object({ url: z.url({ protocol: /^https$/ }) }) })
+    .nullish()
+    .catch(undefined),
   /** Its id alone where it was not expanded. */
   latest_charge: z
     .union([

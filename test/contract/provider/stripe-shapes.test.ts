@@ -87,6 +87,18 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
       request: requests.confirmIntent(withResults, PI, 'ctoken_3Shape'),
       readAs: paymentIntent,
     },
+    {
+      request: requests.confirmIntent(
+        { ...create, authentication: { returnUrl: 'https://shop.example/back' } },
+        PI,
+        'pm_card_visa',
+      ),
+      readAs: paymentIntent,
+    },
+    {
+      request: requests.confirmIntent({ ...create, initiatedBy: 'MERCHANT' }, PI, 'pm_card_visa'),
+      readAs: paymentIntent,
+    },
   ],
   nameVoid: [{ request: requests.nameVoid(operationId, PI), readAs: paymentIntent }],
   followUpRequest: [

@@ -26,6 +26,7 @@ export type Intent = {
   status: string;
   cancellation_reason: string | null;
   last_payment_error: StripeDecline | null;
+  next_action: NextAction | null;
   customer: string | null;
   latest_charge: {
     object: 'charge';
@@ -59,6 +60,10 @@ export type StripeDispute = {
   payment_intent: string;
 };
 
+type NextAction = {
+  type: 'redirect_to_url' | 'use_stripe_sdk';
+  redirect_to_url?: { url: string; return_url: string };
+};
 type Method = { card: CardBehaviour; name: string | null; customer: string | null };
 
 /** What Stripe lists. */
@@ -95,6 +100,15 @@ const CANCELABLE = [
   'requires_action',
 ];
 const CONFIRMABLE = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
+
+/** The address holds the PaymentIntent's secret, by which it can be confirmed in a browser. */
+const nextActionOf = ({ id }: Intent, params: Params): NextAction => {
+  const return_url = params.get('return_url');
+  if (return_url === undefined || params.get('use_stripe_sdk') !== 'false')
+    return { type: 'use_stripe_sdk' };
+  const url = `https://hooks.stripe.com/3d_secure_2/hosted?payment_intent_client_secret=${id}_secret_x`;
+  return { type: 'redirect_to_url', redirect_to_url: { url, return_url } };
+};
 
 /** The operation does not fit the status. */
 const unexpectedState = ({ id }: { id: string }): Reply =>
@@ -150,6 +164,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       status: 'requires_payment_method',
       cancellation_reason: null,
       last_payment_error: null,
+      next_action: null,
       customer: params.get('customer') ?? null,
       latest_charge: null,
       metadata: metadataOf(params),
@@ -232,22 +247,39 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       const { card } = method;
       intent.card = card;
       if (card.declined !== undefined) return fail(intent, card.declined);
+      const isOneWay = ['error_on_requires_action', 'off_session'].some(
+        (name) => params.get(name) === 'true',
+      );
+      if (card.requiresAction && isOneWay) return fail(intent, { code: 'authentication_required' });
+      intent.last_payment_error = null;
       if (card.requiresAction) {
-        if (params.get('error_on_requires_action') === 'true')
-          return fail(intent, { code: 'authentication_required' });
         intent.status = 'requires_action';
+        intent.next_action = nextActionOf(intent, params);
         return shown(intent);
       }
-      intent.last_payment_error = null;
-      intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
-      const isManual = intent.capture_method === 'manual';
-      if (isManual)
-        intent.latest_charge.payment_method_details = {
-          card: { capture_before: intent.created + CAPTURE_SECONDS },
-        };
-      intent.status = isManual ? 'requires_capture' : 'succeeded';
-      intent.amount_received = isManual ? 0 : intent.amount;
-      return shown(intent);
+      return charge(intent);
+    });
+
+  const charge = (intent: Intent): Reply => {
+    intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
+    const isManual = intent.capture_method === 'manual';
+    if (isManual)
+      intent.latest_charge.payment_method_details = {
+        card: { capture_before: intent.created + CAPTURE_SECONDS },
+      };
+    intent.status = isManual ? 'requires_capture' : 'succeeded';
+    intent.amount_received = isManual ? 0 : intent.amount;
+    return shown(intent);
+  };
+
+  /** The shopper at the address of `next_action`: is who the card says, or is not. */
+  const authenticate = (id: string, isShopper: boolean): Reply =>
+    withIntent(id, (intent) => {
+      if (intent.status !== 'requires_action') return unexpectedState(intent);
+      intent.next_action = null;
+      if (isShopper) return charge(intent);
+      intent.status = 'requires_payment_method';
+      return fail(intent, { code: 'payment_intent_authentication_failure' });
     });
 
   const capture = (id: string, params: Params): Reply =>
@@ -265,6 +297,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     withIntent(id, (intent) => {
       if (!CANCELABLE.includes(intent.status)) return unexpectedState(intent);
       intent.status = 'canceled';
+      intent.next_action = null;
       intent.cancellation_reason = params.get('cancellation_reason') ?? null;
       return shown(intent);
     });
@@ -361,6 +394,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     makeToken,
     readMethod,
     confirm,
+    authenticate,
     capture,
     cancel,
     update,
