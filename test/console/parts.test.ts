@@ -1,6 +1,4 @@
 /** The parts of the console that need no browser. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JWTPayload } from 'jose';
@@ -25,6 +23,7 @@ import { principalOf, SCOPES } from '../../shared/http/auth/principal.ts';
 import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 import { CLOTHES, SEPARATED } from '../support/card-clothes.ts';
+import { httpServer } from '../support/faulty-server.ts';
 
 describe('amounts and times', () => {
   test.each([
@@ -228,11 +227,9 @@ test.each([
   ['event: result\ndata: {}\n\n', undefined],
   ['event: failed\ndata: {}\n\n', undefined],
 ])('a stream that ends by itself after %j has the problem %s', async (text, code) => {
-  const server = createServer((_request, response) => response.end(text));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await httpServer((_request, response) => response.end(text));
   const { signal } = new AbortController();
   const problem = await followToResult(url, { signal, onEvent: () => undefined });
-  server.close();
+  await close();
   expect(problem?.code).toBe(code);
 });
