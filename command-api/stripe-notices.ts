@@ -69,10 +69,10 @@ const isSignedByStripe = (
 ): boolean => {
   const parts = header.split(',').map((part) => part.split('=', 2));
   const valuesOf = (name: string): string[] =>
-    parts.flatMap(([key, value]) => (key?.trim() === name && value !== undefined ? [value] : []));
+    parts.flatMap(([key, value]) => (key === name && value !== undefined ? [value] : []));
   const [time = '', ...others] = valuesOf('t');
   const ageS = Math.abs(nowMs / 1_000 - Number(time));
-  if (others.length > 0 || !/^[0-9]{1,12}$/.test(time) || ageS > TOLERANCE_S) return false;
+  if (others.length > 0 || !/^[1-9][0-9]{0,11}$/.test(time) || ageS > TOLERANCE_S) return false;
   const given = valuesOf('v1').filter((value) => /^[0-9a-f]{64}$/.test(value));
   const expected = secrets.map((secret) => signatureOf(secret, time, body));
   return given.some((value) =>

@@ -78,11 +78,8 @@ const DOUBTFUL_PLACES = 64;
 const MERCHANT_PART = 1 / 16;
 
 /** A silent endpoint holds no place for longer (gaps §20). */
-export const RESPONSE_MS_MAX: Readonly<Record<Standing, number>> = {
-  well: 15_000,
-  silent: 3_000,
-  doubtful: 15_000,
-};
+export const responseMsMax = (standing: Standing): number =>
+  standing === 'silent' ? 3_000 : 15_000;
 
 /** For so long a response, or its lack, says something about the next one. */
 export const SILENT_AFTER_MS = 600_000;

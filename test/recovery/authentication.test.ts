@@ -56,8 +56,8 @@ const waiting = async (said: () => ActionRequired | Approved) => {
   const created = await paymentLog.execute(paymentId, command, CONTEXT, startBudget(1_000));
   if (created.kind !== 'done') throw new Error(created.kind);
   const expiresAt = inFlight.waitsUntil(WAITING);
-  const asked = { kind: 'authenticate', operationId, expiresAt } as const;
-  unresolved.add(paymentId, operationId, await paymentLog.record(created.payment, asked));
+  const waits = { kind: 'authenticate', operationId, expiresAt } as const;
+  unresolved.add(paymentId, operationId, await paymentLog.record(created.payment, waits));
   const status = async () => (await paymentLog.load(paymentId, 'store'))?.state.status;
   return { clock, looks, fences, status };
 };

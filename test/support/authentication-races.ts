@@ -123,7 +123,7 @@ export const raceShoppers = async (
       after(isShopperFirst ? 0 : ms).then(() => authenticate(begun.url)),
       after(isShopperFirst ? ms : 0).then(fence),
     ]);
-    // One that could not cancel is begun again, as recovery does.
+    // One that could not cancel is asked about again, as recovery does.
     const known = fenced === 'UNKNOWN' ? await fence() : fenced;
     races.push({ kind, isTaken, fenced: known, moved: moved(operation) });
   }
