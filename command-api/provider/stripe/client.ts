@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import manifest from '../../../package.json' with { type: 'json' };
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 
@@ -31,6 +32,7 @@ const headersOf = (
   accept: 'application/json',
   authorization: `Bearer ${secretKey}`,
   'stripe-version': version,
+  'user-agent': `${manifest.name}/${manifest.version}`,
   ...(method === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
   ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
   ...(account === undefined ? {} : { 'stripe-account': account }),
@@ -68,13 +70,18 @@ export const stripeClient = (options: {
 
 export type StripeClient = ReturnType<typeof stripeClient>;
 
-export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => {
+export const startDeadline = (
+  timeoutMs: number,
+  nowMs: () => number = Date.now,
+): Deadline & { end(): void } => {
   const abort = new AbortController();
   const until = performance.now() + timeoutMs;
+  const untilTime = nowMs() + timeoutMs;
   const timer = setTimeout(() => abort.abort(), timeoutMs);
   return {
     signal: abort.signal,
-    leftMs: () => Math.max(0, until - performance.now()),
+    // Only the wall clock goes on while the machine is suspended, and the fence with it.
+    leftMs: () => Math.max(0, Math.min(until - performance.now(), untilTime - nowMs())),
     end: () => clearTimeout(timer),
   };
 };

@@ -9,7 +9,7 @@ import { confirmIntent, suffixOf } from '../../../command-api/provider/stripe/re
 import { CardSecret } from '../../../shared/payment/card.ts';
 import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
-import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
+import { type Step, type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
 import { askOnce, driverOver } from '../../support/stripe-fault-rounds.ts';
 
 const HOUR_MS = 3_600_000;
@@ -100,6 +100,76 @@ test('gaps §21: a confirm alone carries the results of 3-D Secure, in the names
     ['exemption_indicator', 'low_risk'],
   ]);
   expect(given()).toEqual([]);
+});
+
+describe('a machine that was suspended', () => {
+  const DAY_AND_MORE_MS = 26 * HOUR_MS;
+  /** The wall clock is a day ahead once Stripe has received `step`, or once it was looked at. */
+  const wakingAfter = (step?: Step) => {
+    let looks = 0;
+    return driverOver(double.url, {
+      nowMs: () => {
+        looks += 1;
+        const hasSlept = step === undefined ? looks > 1 : steps().includes(step);
+        return nowMs + (hasSlept ? DAY_AND_MORE_MS : 0);
+      },
+    });
+  };
+  const late = { outcome: 'NOT_SENT', byProvider: true, reason: 'too_late' };
+
+  test.each([
+    ['CAPTURE', undefined, 'capture'],
+    ['VOID', 'update', 'cancel'],
+  ] as const)('does not send its %s: the fence of it may have run out', async (...row) => {
+    const [kind, lastStep, neverSent] = row;
+    const { operation, authorizationReference } = await authorized();
+    const waking = wakingAfter(lastStep);
+    const change = followUp(kind, operation, { authorizationReference });
+    expect(await waking.execute(change, keepIt)).toEqual(late);
+    await waking.close();
+    expect(steps()).not.toContain(neverSent);
+  });
+
+  test('does not send its refund, nor the confirm of a payment', async () => {
+    const { operation, authorizationReference } = await sold();
+    const waking = wakingAfter();
+    const refund = followUp('REFUND', operation, { authorizationReference });
+    expect(await waking.execute(refund, keepIt)).toEqual(late);
+    await waking.close();
+    double.received.length = 0;
+    const opening = wakingAfter('open');
+    const { outcome } = await opening.execute(authorize(), keepIt);
+    await opening.close();
+    expect([outcome, steps()]).toEqual(['NOT_SENT', ['open']]);
+    expect(double.books.refunds).toEqual([]);
+  });
+});
+
+test('names itself and its version, and logs the ids that Stripe gave what did not succeed', async () => {
+  const lines: object[] = [];
+  const logger = { info: (fields: object) => void lines.push(fields) };
+  const logging = driverOver(double.url, { logger });
+  await logging.execute(authorize(), keepIt);
+  expect(lines).toEqual([]);
+  const operation = authorize('4000000000000002');
+  await logging.execute(operation, keepIt);
+  double.plan('open', '401');
+  await logging.execute(authorize(), keepIt);
+  double.plan('confirm', 'another amount');
+  await logging.execute(authorize(), keepIt);
+  double.plan('confirm', 'reset after acting');
+  await logging.execute(authorize(), keepIt);
+  const { paymentId } = operation;
+  const requestIds = [expect.stringMatching(/^req_double_\d+$/)];
+  expect(lines).toMatchObject([
+    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds },
+    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds },
+    { outcome: 'UNKNOWN', reason: 'mismatch', requestIds },
+    { outcome: 'UNKNOWN', reason: 'broken', requestIds },
+  ]);
+  await logging.close();
+  for (const { headers } of double.received)
+    expect(headers['user-agent']).toMatch(/^payments\/\d+\.\d+\.\d+$/);
 });
 
 describe('a create', () => {

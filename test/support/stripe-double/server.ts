@@ -159,6 +159,12 @@ const textOf = async (incoming: IncomingMessage): Promise<string> => {
   return Buffer.concat(parts).toString();
 };
 
+let responses = 0;
+const newRequestId = (): string => {
+  responses += 1;
+  return `req_double_${responses}`;
+};
+
 const write = (
   outgoing: ServerResponse,
   { status, body, replayed }: Reply & { replayed?: true },
@@ -167,6 +173,7 @@ const write = (
   outgoing
     .writeHead(status, {
       'content-type': 'application/json',
+      'request-id': newRequestId(),
       ...(replayed && { 'idempotent-replayed': 'true' }),
     })
     .end(change(JSON.stringify(body)));
