@@ -42,12 +42,17 @@ export const stripeClient = (options: {
   url: string;
   version: string;
   connectTimeoutMs: number;
+  nowMs?: (() => number) | undefined;
 }) => {
+  const { nowMs = Date.now } = options;
   const base = new URL(options.url);
   const prefix = base.pathname.replace(/\/+$/, '');
   const transport = openTransport(base.origin, options.connectTimeoutMs);
+  let aheadMs: number | undefined;
   return {
-    send: (
+    /** Stripe's own clock, which its lists go by; undefined before its first response. */
+    stripeNowMs: (): number | undefined => (aheadMs === undefined ? undefined : nowMs() + aheadMs),
+    send: async (
       request: StripeRequest,
       account: StripeAccount,
       { signal }: Deadline,
@@ -55,7 +60,7 @@ export const stripeClient = (options: {
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
       const isGet = method === 'GET';
-      return transport.send({
+      const response = await transport.send({
         method,
         path: `${prefix}${path}${isGet && form !== '' ? `?${form}` : ''}`,
         headers: headersOf(request, account, options.version),
@@ -63,6 +68,9 @@ export const stripeClient = (options: {
         signal,
         bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
       });
+      const date = 'sent' in response ? Number.NaN : Date.parse(String(response.headers.date));
+      if (!Number.isNaN(date)) aheadMs = date - nowMs();
+      return response;
     },
     close: transport.close,
   };

@@ -15,7 +15,7 @@ import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
 import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
-import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
+import { find, intentReference, isKeyTaken, isMissing, MISSING } from './look-up.ts';
 import {
   bodyOf,
   declinedBy,
@@ -236,7 +236,7 @@ const executeFollowUp = async (
   operation: FollowUp,
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
-  const reference = await authorizationOf(call, operation);
+  const reference = intentReference(operation.authorizationReference);
   if (reference === undefined) return NOT_SENT;
   const question = {
     ...questionOf(operation, nowMs),

@@ -13,7 +13,6 @@ import {
 } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import {
-  authorizationOf,
   find,
   findFollowUp,
   intentReference,
@@ -178,7 +177,7 @@ export const fence = async (
   times: Times,
 ): Promise<FenceOutcome> => {
   if (!isFollowUp(question)) return fenceCreate(call, question, times);
-  const reference = await authorizationOf(call, question);
+  const reference = intentReference(question.authorizationReference);
   if (reference === undefined) return unknown('no_reference');
   return fenceFollowUp(call, question, reference, times.nowMs);
 };

@@ -23,7 +23,7 @@ import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.t
 import { type LedgerMemory, readDisputes, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
 import { NOT_FOUND, NOT_SENT, traceOf } from './read.ts';
-import type { StripeRequest } from './requests.ts';
+import { listIntents, type StripeRequest } from './requests.ts';
 
 type StripeAccounts = {
   installation: StripeAccount;
@@ -169,6 +169,14 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     send: (request: StripeRequest) => read(account, request),
   }));
 
+  const stripeNowMs = async (): Promise<number> => {
+    const second = Math.floor(nowMs() / 1_000);
+    // No object is in it: its response tells the time.
+    const empty = listIntents({ from: second, to: second }, undefined);
+    if (client.stripeNowMs() === undefined) await books[0]?.send(empty);
+    return client.stripeNowMs() ?? nowMs();
+  };
+
   return {
     describeToken: (token, merchantId) =>
       withinOf({ merchantId }, (call) => describeToken(call, token)),
@@ -176,12 +184,14 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     lookUp,
     fence: (question) =>
       withinOf(question, (call) => fence(call, question, { nowMs: nowMs(), timeoutMs })),
-    ledger: (after, limit) =>
-      readLedger(books, memory, after, Math.min(limit, LEDGER_PAGE_MAX), nowMs()),
-    ledgerEnd: (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, nowMs()),
+    ledger: async (after, limit) => {
+      const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
+      return readLedger(books, memory, after, limitMax, await stripeNowMs());
+    },
+    ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
     laterResults: (question) =>
       withinOf(question, (call) => laterResults(call, question), sendInTurn),
-    disputes: () => readDisputes(books, nowMs()),
+    disputes: async () => readDisputes(books, await stripeNowMs()),
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };

@@ -373,6 +373,16 @@ describe('a create', () => {
   });
 });
 
+test('a change without the PaymentIntent of its authorization is not sent, and search is not asked for it', async () => {
+  const { operation } = await authorized();
+  for (const kind of ['CAPTURE', 'VOID', 'REFUND'] as const) {
+    const change = followUp(kind, operation);
+    expect((await provider.execute(change, keepIt)).outcome).toBe('NOT_SENT');
+    expect((await provider.fence(questionOf(change))).outcome).toBe('UNKNOWN');
+  }
+  expect(steps()).toEqual(['open', 'confirm']);
+});
+
 describe('the fence', () => {
   test('finds what a log that was put back has lost: the payment that Stripe made counts', async () => {
     const { operation } = await authorized();
@@ -689,6 +699,20 @@ describe('the ledger', () => {
       if (intent.metadata.operationId === 'op_0') Object.assign(intent, { amount: null });
     await expect(provider.ledger(null, 100)).rejects.toThrow();
   });
+
+  test.each([-10, 10])(
+    'is read to its end by Stripe’s clock, with ours %p minutes off',
+    async (minutes) => {
+      const { operation, authorizationReference } = await sold();
+      double.books.dispute(authorizationReference ?? '');
+      const wrong = driverOver(double.url, { nowMs: () => nowMs + minutes * 60_000 });
+      const ids = [operation.operationId];
+      expect((await wrong.ledger(null, 100)).entries.map((one) => one.operationId)).toEqual(ids);
+      expect((await wrong.ledgerEnd(null)).map((one) => one.operationId)).toEqual(ids);
+      expect(await wrong.disputes()).toHaveLength(1);
+      await wrong.close();
+    },
+  );
 
   test('waits where Stripe limits its reads or fails, and goes on', async () => {
     authorizedAt(0, Math.floor(nowMs / 1_000) - 900);

@@ -271,6 +271,7 @@ export const stripeDouble = async (
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', url = '', headers } = incoming;
+    outgoing.setHeader('date', new Date(nowMs()).toUTCString());
     const body = await textOf(incoming);
     const [path = '', query = ''] = url.split('?');
     const route = routeOf(method, path);
