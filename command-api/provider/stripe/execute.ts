@@ -53,6 +53,8 @@ type Execution = {
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
+  /** What was opened is used no more. Beside the call, and without an outcome. */
+  leave(reference: string): void;
 };
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
@@ -225,10 +227,15 @@ const executeCreate = async (
     paymentMethodFor(execution, operation),
   ]);
   if ('end' in intent) return intent.end;
-  if ('end' in method) return method.end;
-  if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
-  if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
-  return confirm(execution, operation, intent.value, method.value);
+  const keepAndConfirm = async (): Promise<ProviderOutcome> => {
+    if ('end' in method) return method.end;
+    if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
+    if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+    return confirm(execution, operation, intent.value, method.value);
+  };
+  const outcome = await keepAndConfirm();
+  if (['DECLINED', 'NOT_SENT'].includes(outcome.outcome)) execution.leave(intent.value);
+  return outcome;
 };
 
 const executeFollowUp = async (

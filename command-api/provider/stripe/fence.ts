@@ -87,6 +87,13 @@ const cancelUnlessDone = async (
   return after.outcome === 'FENCED' ? before : unknown('not_canceled');
 };
 
+/** After a decline or a failure nothing stays open. Looks first: an earlier log's call may be approved. */
+export const cancelUnused = async (call: StripeCall, reference: string): Promise<object> => {
+  const intent = intentOf(await call.send(getIntent(reference)));
+  if (intent?.status === 'requires_payment_method') await call.send(cancelAsFence(reference));
+  return {};
+};
+
 const fenceCreate = async (
   call: StripeCall,
   question: OperationQuestion,

@@ -18,7 +18,7 @@ import {
   stripeClient,
 } from './client.ts';
 import { execute } from './execute.ts';
-import { fence } from './fence.ts';
+import { cancelUnused, fence } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
 import { type LedgerMemory, readDisputes, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
@@ -78,7 +78,7 @@ const isBusy = (response: StripeResponse): boolean =>
 const named = <T extends object>(result: T, { name }: StripeAccount): T =>
   name !== undefined && 'reason' in result ? { ...result, account: name } : result;
 
-type Said = { outcome: string; reason?: string; account?: string };
+type Said = { outcome?: string; reason?: string; account?: string };
 type About = { merchantId: string; paymentId?: string; kind?: ProviderOperationKind };
 
 const NO_SUCCESS: readonly string[] = ['DECLINED', 'NOT_SENT', 'UNKNOWN'];
@@ -115,7 +115,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     };
     try {
       const result = named(await work({ leftMs: deadline.leftMs, send }), account);
-      if (NO_SUCCESS.includes(result.outcome))
+      if (NO_SUCCESS.includes(result.outcome ?? ''))
         logger?.info(
           { ...about, outcome: result.outcome, reason: result.reason, ...traceOf(heard) },
           LINE,
@@ -133,12 +133,15 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
 
   const executeInTurn: Provider['execute'] = (operation: ProviderOperation, opened) =>
     withinOf(operation, async (call) => {
-      const account = nameOf(accountOf(accounts, operation.merchantId));
-      if (!(await pace.operation(account, 'card' in operation ? 'CREATE' : operation.kind)))
+      const account = accountOf(accounts, operation.merchantId);
+      const kind = 'card' in operation ? 'CREATE' : operation.kind;
+      if (!(await pace.operation(nameOf(account), kind)))
         return { ...NOT_SENT, reason: 'rate_limited' };
       const { testTokens } = options;
       const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
-      const execution = { call, nowMs: nowMs(), timeoutMs, testTokens, confirmMsMin };
+      const leave = (reference: string) =>
+        void within(account, {}, (later) => cancelUnused(later, reference), sendInTurn);
+      const execution = { call, nowMs: nowMs(), timeoutMs, testTokens, confirmMsMin, leave };
       return execute(execution, operation, opened);
     });
 

@@ -11,6 +11,7 @@ import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type Step, type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
 import { askOnce, driverOver } from '../../support/stripe-fault-rounds.ts';
+import { until } from '../../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 const keepIt = async (): Promise<void> => undefined;
@@ -142,6 +143,57 @@ describe('a machine that was suspended', () => {
     await opening.close();
     expect([outcome, steps()]).toEqual(['NOT_SENT', ['open']]);
     expect(double.books.refunds).toEqual([]);
+  });
+});
+
+describe('a PaymentIntent that is used no more is canceled beside the call, so that none stays open', () => {
+  const left = () =>
+    [...double.books.intents.values()].map((one) => [one.status, one.cancellation_reason]);
+  const canceled = (count: number) => Array(count).fill(['canceled', 'abandoned']);
+
+  test('after a decline, whose outcome and ledger stay as they were', async () => {
+    const operation = authorize('4000000000000002');
+    let reference = '';
+    const said = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    await until('it is canceled', async () => left()[0]?.[0] === 'canceled');
+    expect(left()).toEqual(canceled(1));
+    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(said);
+    expect(await provider.fence(questionOf(operation, reference))).toEqual(said);
+    expect((await provider.ledger(null, 100)).entries).toMatchObject([{ outcome: 'DECLINED' }]);
+  });
+
+  test('after a failure before the confirm: of the number, of the store, of the key', async () => {
+    const lost = () => Promise.reject(new Error('the append failed'));
+    await provider.execute(authorize('4000000000000071'), keepIt);
+    await provider.execute(authorize(), lost);
+    double.plan('confirm', '401');
+    await provider.execute(authorize(), keepIt);
+    await until('all are canceled', async () => left().every(([status]) => status === 'canceled'));
+    expect(left()).toEqual(canceled(3));
+  });
+
+  test('but not what an earlier log’s call had approved under the same operation id', async () => {
+    const { operation, reference } = await authorized();
+    // The same open is replayed, and nothing is kept.
+    const lost = () => Promise.reject(new Error('the append failed'));
+    expect((await provider.execute(operation, lost)).outcome).toBe('NOT_SENT');
+    await until('it was looked at', async () => steps().includes('read'));
+    expect(double.books.intents.get(reference)?.status).toBe('requires_capture');
+    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('APPROVED');
+  });
+
+  test.each(['read', 'cancel'] as const)('a failure of its %s changes nothing', async (step) => {
+    const operation = authorize('4000000000000002');
+    let reference = '';
+    double.plan(step, '500 before acting');
+    const said = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    await until('it was tried', async () => steps().includes(step));
+    expect(await provider.fence(questionOf(operation, reference))).toEqual(said);
+    expect(left()).toEqual([['requires_payment_method', null]]);
   });
 });
 
