@@ -171,6 +171,12 @@ const textOf = async (incoming: IncomingMessage): Promise<string> => {
   return Buffer.concat(parts).toString();
 };
 
+let responses = 0;
+const newRequestId = (): string => {
+  responses += 1;
+  return `req_double_${responses}`;
+};
+
 const write = (
   outgoing: ServerResponse,
   { status, body, replayed }: Reply & { replayed?: true },
@@ -179,6 +185,7 @@ const write = (
   outgoing
     .writeHead(status, {
       'content-type': 'application/json',
+      'request-id': newRequestId(),
       ...(replayed && { 'idempotent-replayed': 'true' }),
     })
     .end(change(JSON.stringify(body, null, 2)));
@@ -288,6 +295,7 @@ export const stripeDouble = async (
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', url = '', headers } = incoming;
+    outgoing.setHeader('date', new Date(nowMs()).toUTCString());
     const body = await textOf(incoming);
     const [path = '', query = ''] = url.split('?');
     const route = routeOf(method, path);
