@@ -109,6 +109,41 @@ describe('PROVIDER=stripe', () => {
     },
   );
 
+  test('a raw number goes with the name, the e-mail and the billing address of the request', async () => {
+    const address = {
+      street: '1 Main St',
+      city: 'Boise',
+      state: 'ID',
+      zip: '83702',
+      country: 'US',
+    };
+    const consumer = { firstName: 'Jane', email: 'jane.doe+shop@example.com' };
+    const merchantReference = 'order-8';
+    const fields = {
+      number: '4000000000000077',
+      consumer,
+      billing: { address },
+      merchantReference,
+    };
+    expect((await service.create(fields)).status).toBe(200);
+    const lastOf = (wanted: string) => double.received.findLast(({ step }) => step === wanted);
+    const method = Object.fromEntries(lastOf('method')?.params ?? []);
+    expect(method).toMatchObject({
+      'billing_details[name]': 'Ada Lovelace',
+      'billing_details[email]': 'jane.doe+shop@example.com',
+      'billing_details[address][line1]': '1 Main St',
+      'billing_details[address][city]': 'Boise',
+      'billing_details[address][state]': 'ID',
+      'billing_details[address][postal_code]': '83702',
+      'billing_details[address][country]': 'US',
+    });
+    const opened = Object.fromEntries(lastOf('open')?.params ?? []);
+    expect(opened).toMatchObject({
+      description: 'order-8',
+      'metadata[merchantReference]': 'order-8',
+    });
+  });
+
   test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {
     const { paymentId } = (await service.create()).json;
     const intent = [...double.books.intents.values()].at(-1)?.id ?? '';

@@ -92,11 +92,15 @@ const open = async (execution: Execution, operation: Create): Promise<Step<strin
   return isOurs ? { value: intent.id } : { end: NOT_SENT };
 };
 
-const paymentMethodFor = async (execution: Execution, card: SentCard): Promise<Step<string>> => {
+const paymentMethodFor = async (
+  execution: Execution,
+  { card: secret, billing }: Create,
+): Promise<Step<string>> => {
+  const card = secret.reveal();
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
-  const response = await execution.call.send(makePaymentMethod(card));
+  const response = await execution.call.send(makePaymentMethod(card, billing));
   const made = paymentMethod.safeParse(bodyOf(response)).data;
   return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };
@@ -223,7 +227,7 @@ const executeCreate = async (
 ): Promise<ProviderOutcome> => {
   const [intent, method] = await Promise.all([
     open(execution, operation),
-    paymentMethodFor(execution, operation.card.reveal()),
+    paymentMethodFor(execution, operation),
   ]);
   if ('end' in intent) return intent.end;
   if ('end' in method) return method.end;

@@ -50,6 +50,7 @@ export const paymentIntent = z.object({
       z.object({
         status: z.string(),
         disputed: z.boolean().nullish(),
+        amount_refunded: amount.nullish().catch(undefined),
         payment_method_details: z
           .object({ card: z.object({ capture_before: z.int().min(0).max(SECONDS_MAX) }) })
           .optional()

@@ -192,6 +192,21 @@ describe('a create', () => {
       operationId,
       paymentId,
     });
+    const [open] = double.received.filter(({ step }) => step === 'open');
+    expect(open?.params.get('description')).toBe('order-7');
+  });
+
+  test('an address that Stripe would reject does not end the payment: it is left out', async () => {
+    const email = 'jane@doe@example.com';
+    const address = { street: '', country: 'us' };
+    const operation = authorize('4000000000000077', { billing: { email, address } });
+    expect(await provider.execute(operation, keepIt)).toMatchObject({ outcome: 'APPROVED' });
+    const [made] = double.received.filter(({ step }) => step === 'method');
+    const sent = [...(made?.params ?? [])].filter(([name]) => name.startsWith('billing_details'));
+    expect(sent).toEqual([
+      ['billing_details[name]', 'Jane Doe'],
+      ['billing_details[address][country]', 'US'],
+    ]);
   });
 
   test('a wrong check digit is the card’s, and is declined before anything is confirmed', async () => {

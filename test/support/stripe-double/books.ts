@@ -32,6 +32,7 @@ export type Intent = {
     object: 'charge';
     status: string;
     disputed?: boolean;
+    amount_refunded?: number;
     payment_method_details?: { card: { capture_before?: number } };
   } | null;
   metadata: Record<string, string>;
@@ -261,7 +262,12 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     });
 
   const charge = (intent: Intent): Reply => {
-    intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
+    intent.latest_charge = {
+      object: 'charge',
+      status: 'succeeded',
+      disputed: false,
+      amount_refunded: 0,
+    };
     const isManual = intent.capture_method === 'manual';
     if (isManual)
       intent.latest_charge.payment_method_details = {
@@ -331,6 +337,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
         metadata: metadataOf(params),
       };
       refunds.push(made);
+      Object.assign(intent.latest_charge ?? {}, { amount_refunded: refundedOf(intent.id) });
       return { status: 200, body: { ...made } };
     });
 

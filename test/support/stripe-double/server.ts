@@ -11,6 +11,7 @@
  * | lists by `created`, newest first, in pages | search is never behind |
  * | one account sees nothing of another | Idempotency-Keys are of all accounts |
  * | 401 without a secret key | every secret key has every permission |
+ * | 429 above the limits of `limitRates` (rate-limits.ts) | none by itself |
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -24,6 +25,7 @@ import {
   type Reply,
 } from './books.ts';
 import { createKeys } from './idempotency.ts';
+import { createLimits, type Limits } from './rate-limits.ts';
 
 /** What the request is for, in the words of a plan. */
 export const STEPS = [
@@ -87,6 +89,8 @@ export type StripeDouble = {
   rejectRawCards(): void;
   /** The account has no search, as in India: from now on it is a 400. */
   endSearch(): void;
+  /** From now on each account has these limits: what is above them is a 429. */
+  limitRates(limits: Limits): void;
   /** Does now what `acts late` has held back. */
   actLate(): Promise<void>;
   /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
@@ -94,8 +98,9 @@ export type StripeDouble = {
   close(): Promise<void>;
 };
 
+const RATE_LIMITED = errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' });
 const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
-  '429 rate_limit': errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' }),
+  '429 rate_limit': RATE_LIMITED,
   '429 lock_timeout': errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' }),
   '409 in use': errorReply(409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }),
   '401': errorReply(401, { type: 'invalid_request_error', code: 'api_key_expired' }),
@@ -187,6 +192,7 @@ export const stripeDouble = async (
   let slowMs = () => 0;
   let takesRawCards = true;
   let searches = true;
+  let isWithinLimits: ReturnType<typeof createLimits> = () => true;
 
   const booksOf = ({ authorization = '', ...headers }: IncomingMessage['headers']): Books =>
     accounts.get(String(headers['stripe-account'])) ??
@@ -267,6 +273,8 @@ export const stripeDouble = async (
     if (!/^Bearer (sk|rk)_(test|live)_/.test(headers.authorization ?? ''))
       return write(outgoing, errorReply(401, { type: 'invalid_request_error' }));
     if (route === undefined) return write(outgoing, errorReply(404, { message: 'no such route' }));
+    const account = `${headers.authorization} ${headers['stripe-account'] ?? ''}`;
+    if (!isWithinLimits(account, method, path)) return write(outgoing, RATE_LIMITED);
     const key = headers['idempotency-key'];
     const own = booksOf(headers);
     const call = { own, route, path, params, form, key: Array.isArray(key) ? key[0] : key };
@@ -307,6 +315,9 @@ export const stripeDouble = async (
     },
     endSearch: () => {
       searches = false;
+    },
+    limitRates: (limits) => {
+      isWithinLimits = createLimits(limits);
     },
     actLate: async () => {
       for (const act of late.splice(0)) await act();
