@@ -72,6 +72,12 @@ const isDecline = (response: StripeResponse): boolean => {
   return isOfBank || bank != null || (code != null && isOfDecline(code));
 };
 
+/** Stripe gives no code of a token that cannot pay, and names no other parameter than it. */
+const isOfMethod = (response: StripeResponse): boolean => {
+  const { code, param } = errorOf(response) ?? {};
+  return code == null && [undefined, null, 'payment_method', 'confirmation_token'].includes(param);
+};
+
 const isRejected = (response: StripeResponse): boolean =>
   !('sent' in response) && [400, 402, 404].includes(response.status);
 
@@ -86,11 +92,15 @@ const open = async (execution: Execution, operation: Create): Promise<Step<strin
   return isOurs ? { value: intent.id } : { end: NOT_SENT };
 };
 
-const paymentMethodFor = async (execution: Execution, card: SentCard): Promise<Step<string>> => {
+const paymentMethodFor = async (
+  execution: Execution,
+  { card: secret, billing }: Create,
+): Promise<Step<string>> => {
+  const card = secret.reveal();
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
-  const response = await execution.call.send(makePaymentMethod(card));
+  const response = await execution.call.send(makePaymentMethod(card, billing));
   const made = paymentMethod.safeParse(bodyOf(response)).data;
   return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };
@@ -137,8 +147,7 @@ const afterRejection = async (
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
   if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
     return declinedBy(errorOf(response) ?? {}, card);
-  // Of a token that cannot pay Stripe gives no code.
-  return card && 'token' in card && errorOf(response)?.code == null ? TOKEN_USED : MISCONFIGURED;
+  return card && 'token' in card && isOfMethod(response) ? TOKEN_USED : MISCONFIGURED;
 };
 
 const readRejection = async (
@@ -218,7 +227,7 @@ const executeCreate = async (
 ): Promise<ProviderOutcome> => {
   const [intent, method] = await Promise.all([
     open(execution, operation),
-    paymentMethodFor(execution, operation.card.reveal()),
+    paymentMethodFor(execution, operation),
   ]);
   if ('end' in intent) return intent.end;
   if ('end' in method) return method.end;

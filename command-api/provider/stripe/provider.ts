@@ -3,6 +3,7 @@ import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperation } fro
 import { describeToken } from './card-tokens.ts';
 import {
   createPace,
+  type Deadline,
   type StripeAccount,
   type StripeCall,
   type StripeResponse,
@@ -36,9 +37,10 @@ const accountOfNotice = (
   return allAccounts(accounts).find((one) => one.account === account);
 };
 
+const nameOf = ({ secretKey, account }: StripeAccount): string => `${secretKey} ${account ?? ''}`;
+
 const allAccounts = ({ installation, merchants }: StripeAccounts): StripeAccount[] => {
   const all = [installation, ...(merchants?.values() ?? [])];
-  const nameOf = ({ secretKey, account }: StripeAccount) => `${secretKey} ${account ?? ''}`;
   return [...new Map(all.map((one) => [nameOf(one), one])).values()];
 };
 
@@ -61,7 +63,9 @@ const CONFIRM_PART_MIN = 0.2;
 
 const READ_AGAIN = { minMs: 500, maxMs: 8_000, times: 5 };
 const isBusy = (response: StripeResponse): boolean =>
-  !('sent' in response) && (response.status === 429 || response.status >= 500);
+  'sent' in response
+    ? response.reason === 'paced'
+    : response.status === 429 || response.status >= 500;
 
 const named = <T extends object>(result: T, { name }: StripeAccount): T =>
   name !== undefined && 'reason' in result ? { ...result, account: name } : result;
@@ -72,12 +76,23 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
   const pace = createPace(options.perSecondMax);
   const memory: LedgerMemory = {};
 
+  const sendNow = (request: StripeRequest, account: StripeAccount, deadline: Deadline) => {
+    pace.sent(nameOf(account));
+    return client.send(request, account, deadline);
+  };
+  /** For what can wait: what became of a payment, the ledger. An unknown outcome cannot. */
+  const sendInTurn: typeof sendNow = async (request, account, deadline) =>
+    (await pace.read(nameOf(account)))
+      ? client.send(request, account, deadline)
+      : { sent: false, reason: 'paced' };
+
   const within = async <T extends object>(
     account: StripeAccount,
     work: (call: StripeCall) => Promise<T>,
+    sendOne = sendNow,
   ): Promise<T> => {
     const deadline = startDeadline(timeoutMs);
-    const send = (request: StripeRequest) => client.send(request, account, deadline);
+    const send = (request: StripeRequest) => sendOne(request, account, deadline);
     try {
       return named(await work({ leftMs: deadline.leftMs, send }), account);
     } finally {
@@ -87,12 +102,13 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
   const withinOf = <T extends object>(
     { merchantId }: { merchantId: string },
     work: (call: StripeCall) => Promise<T>,
-  ): Promise<T> => within(accountOf(accounts, merchantId), work);
+    sendOne = sendNow,
+  ): Promise<T> => within(accountOf(accounts, merchantId), work, sendOne);
 
   const executeInTurn: Provider['execute'] = (operation: ProviderOperation, opened) =>
     withinOf(operation, async (call) => {
-      const { secretKey, account = '' } = accountOf(accounts, operation.merchantId);
-      if (!(await pace(`${secretKey} ${account} ${operation.kind}`)))
+      const account = nameOf(accountOf(accounts, operation.merchantId));
+      if (!(await pace.operation(account, 'card' in operation ? 'CREATE' : operation.kind)))
         return { ...NOT_SENT, reason: 'rate_limited' };
       const { testTokens } = options;
       const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
@@ -115,7 +131,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
   const read = async (account: StripeAccount, request: StripeRequest): Promise<StripeResponse> => {
     for (let failures = 0; ; failures += 1) {
       const deadline = startDeadline(timeoutMs);
-      const response = await client.send(request, account, deadline).finally(deadline.end);
+      const response = await sendInTurn(request, account, deadline).finally(deadline.end);
       if (!isBusy(response) || failures === READ_AGAIN.times || closing.signal.aborted)
         return response;
       await pause(backOffMs(READ_AGAIN, failures), closing.signal);
@@ -137,12 +153,13 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     ledger: (after, limit) =>
       readLedger(books, memory, after, Math.min(limit, LEDGER_PAGE_MAX), nowMs()),
     ledgerEnd: (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, nowMs()),
-    laterResults: (question) => withinOf(question, (call) => laterResults(call, question)),
+    laterResults: (question) =>
+      withinOf(question, (call) => laterResults(call, question), sendInTurn),
     disputes: () => readDisputes(books, nowMs()),
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };
-      return within(account, (call) => paymentOf(call, reference));
+      return within(account, (call) => paymentOf(call, reference), sendInTurn);
     },
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
