@@ -14,7 +14,11 @@ export type Client = {
   url: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
-  change(method: 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Response>;
+  send(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<Response>;
 };
 
 const TTL_SECONDS = 300;
@@ -106,7 +110,7 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
   return {
     url,
     get: (path, headers = {}) => send(path, { headers }),
-    change: sendBody,
+    send: sendBody,
     post: (path, body, headers) => sendBody('POST', path, body, headers),
   };
 };

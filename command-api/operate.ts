@@ -227,13 +227,14 @@ const waitForShopper = async (
   { paymentId, command: { operationId } }: OperationRequest,
   progress: Progress,
   payment: LoadedPayment,
-  { url, expiresAt }: ActionRequired,
+  required: ActionRequired,
 ): Promise<CommandResponse> => {
   try {
+    const expiresAt = deps.inFlight.waitsUntil(required);
     const command = { kind: 'authenticate', operationId, expiresAt } as const;
     const waiting = await deps.paymentLog.record(payment, command);
     progress.payment = waiting;
-    return actionRequired(waiting, operationOf(waiting, operationId), url);
+    return actionRequired(waiting, operationOf(waiting, operationId), required.url);
   } catch (error) {
     deps.logger.error(
       { paymentId, err: error },

@@ -16,7 +16,7 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { behindTheLog } from './behind.ts';
 import { registerQueryApi } from './routes.ts';
 

@@ -4,8 +4,14 @@
  */
 import type { CardSecret, TokenCard } from '../../shared/payment/card.ts';
 import type { FinalOutcomeDetails, LaterResult } from '../../shared/payment/outcome.ts';
+import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
+
+export type Billing = {
+  email?: string | undefined;
+  address?: NonNullable<PaymentDetails['billing']>['address'] | undefined;
+};
 
 export type CallDetails =
   | {
@@ -19,6 +25,8 @@ export type CallDetails =
       metadata?: Record<string, string> | undefined;
       /** The merchant asks for the shopper's authentication where the card needs it (gaps §21). */
       authentication?: { returnUrl: string } | undefined;
+      /** As the shopper gave it, for the bank to compare. */
+      billing?: Billing | undefined;
       /** MERCHANT: no shopper is there. */
       initiatedBy?: 'CONSUMER' | 'MERCHANT' | undefined;
     }
@@ -83,10 +91,14 @@ export type Fenced = Extract<FinalOutcomeDetails, { outcome: 'FENCED' }>;
 export type NotFound = { outcome: 'NOT_FOUND' };
 
 /**
- * The provider wants the shopper at `url` until `expiresAt`, UTC, and no money has moved (gaps §21).
- * The address holds a secret: it is in no event, log or error.
+ * The provider wants the shopper at `url`, until `expiresAt`, UTC, where it sets an end itself, and no
+ * money has moved (gaps §21). The address holds a secret: it is in no event, log or error.
  */
-export type ActionRequired = { outcome: 'ACTION_REQUIRED'; url: string; expiresAt: string };
+export type ActionRequired = {
+  outcome: 'ACTION_REQUIRED';
+  url: string;
+  expiresAt?: string | undefined;
+};
 
 export type ProviderOutcome = Approved | Declined | NotSent | ActionRequired | Unknown;
 
@@ -108,6 +120,8 @@ export type OperationQuestion = {
    * outcome is recorded at the revision that this was read at.
    */
   reference?: string | undefined;
+  /** Set where a shopper may have the provider's address. */
+  waitsUntil?: string | undefined;
 } & Partial<Authorization> &
   OfMerchant &
   SentTo;

@@ -6,7 +6,7 @@ import type { EventStore, LogEvent, Position } from '../../shared/event-store/po
 import { isPaymentEvent } from '../../shared/payment/events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
-import { type MessageType, messageTypeOf } from '../../shared/webhooks/message-types.ts';
+import { type MessageType, messageTypeOf } from '../../shared/webhooks/message.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import type { Place, Wanted } from './delivery.ts';
 import { readableEvents } from './messages.ts';

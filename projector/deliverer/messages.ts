@@ -5,8 +5,12 @@ import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { project } from '../../shared/payment/response.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
-import { endpointMessage, type Message, paymentMessage } from '../../shared/webhooks/message.ts';
-import { isWanted } from '../../shared/webhooks/message-types.ts';
+import {
+  endpointMessage,
+  isWanted,
+  type Message,
+  paymentMessage,
+} from '../../shared/webhooks/message.ts';
 import type { Item } from './delivery.ts';
 
 type Store = Pick<EventStore, 'readStream'>;

@@ -66,7 +66,7 @@ const REJECTIONS: readonly Step[] = [
     ];
   }),
   [to('stripeWebhook'), 'No signature', { body: {} }],
-  ({ lifecycle }) => Object.assign(lifecycle, { closing: true }),
+  ({ lifecycle }) => Object.assign(lifecycle, { refusing: true }),
   ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
 ];
 

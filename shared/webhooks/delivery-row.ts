@@ -81,21 +81,22 @@ export const parseDeliveryRow = (text: string): DeliveryRow => {
   throw new Error('the state of a webhook endpoint is damaged; put back its last good copy');
 };
 
+const moment = z.string().meta({ format: 'date-time' });
+
 /** One request to an endpoint, or one that could not be made. */
-export type Attempt = {
-  eventId: string;
-  type: string;
-  paymentId: string | null;
-  revision: number | null;
+export const attempt = z.object({
+  eventId: z.string(),
+  type: z.string(),
+  paymentId: z.string().nullable(),
+  revision: z.int().nullable(),
   /** From 1. */
-  attempt: number;
-  /** RFC 3339, as `nextAt`. */
-  at: string;
-  /** HTTP; null where there was no response. */
-  status: number | null;
+  attempt: z.int(),
+  at: moment,
+  status: z.int().nullable().describe('The HTTP status of the response.'),
   /** In one word. */
-  error: string | null;
-  latencyMs: number;
-  nextAt: string | null;
-  outcome: 'ACCEPTED' | 'RETRYING' | 'GIVEN_UP';
-};
+  error: z.string().nullable().describe('Why there was none.'),
+  latencyMs: z.int(),
+  nextAt: moment.nullable(),
+  outcome: z.enum(['ACCEPTED', 'RETRYING', 'GIVEN_UP']),
+});
+export type Attempt = z.infer<typeof attempt>;

@@ -11,8 +11,12 @@ import { generatedDocs } from '../../scripts/openapi/generated.ts';
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
-import { type Message, paymentMessage } from '../../shared/webhooks/message.ts';
-import { SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../shared/webhooks/message-types.ts';
+import {
+  type Message,
+  paymentMessage,
+  SUBSCRIBABLE_TYPES,
+  TEST_TYPE,
+} from '../../shared/webhooks/message.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { expectDescribed, type Received } from '../support/once/api-description.ts';
 import { authorized, captured, created, newEvent, placed } from '../support/payment-events.ts';

@@ -196,6 +196,7 @@ export const openTwoCommandProcesses = async (
     relay: memoryDocument(),
     verification: memoryDocument(),
     reconciliation: memoryDocument(),
+    turn: memoryDocument(),
   };
   const opened: CommandProcess[] = [];
 

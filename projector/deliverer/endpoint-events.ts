@@ -7,7 +7,7 @@ import {
   type RecordedWebhookEvent,
   TESTS,
 } from '../../shared/webhooks/endpoints.ts';
-import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message-types.ts';
+import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message.ts';
 import type { Delivery } from './delivery.ts';
 
 const withSingle = (
@@ -92,7 +92,7 @@ const follow = (
 };
 
 /** `events` is the whole stream of the merchant. */
-export const followCommands = (
+export const followEndpointEvents = (
   delivery: Delivery,
   endpoint: Endpoint,
   events: readonly RecordedEvent[],
