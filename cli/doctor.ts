@@ -123,11 +123,13 @@ const sizeOf = (bytes: number): string => {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 };
 
-const showDataFolder = ({ path, state, held, freeBytes, files }: DataFolderFinding): void => {
+const showDataFolder = (finding: DataFolderFinding): void => {
+  const { path, state, held, freeBytes, files, waysBackLost } = finding;
   title('Data folder');
   const free = freeBytes === null ? '' : `, ${sizeOf(freeBytes)} free`;
   print(`${path}  ${state}${held ? ', held by a running service' : ''}${free}`);
   print(...columns(files.map(({ name, bytes }) => [`  ${name}`, sizeOf(bytes)])));
+  for (const line of waysBackLost) print(styled('yellow', `  warning: ${line}`));
 };
 
 const showEngines = (engines: readonly EngineFinding[]): void => {

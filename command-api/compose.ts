@@ -20,7 +20,7 @@ import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
 import { recordMetrics, watchAttention, watchMetrics } from './metrics.ts';
-import { serviceSettings } from './operator/settings.ts';
+import { serviceSettings } from './operator/contract.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { forOwnOperations, noteRejections, resilient } from './provider/resilience.ts';

@@ -44,12 +44,14 @@ await runProcess({
     LogMisfit,
   ],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
-  open: ({ config, log, prepared, onFatal }) =>
-    openService(config, prepared, log, (error) =>
+  open: ({ config, log, prepared, onFatal }) => {
+    for (const line of prepared.waysBackLost) log.warn(line);
+    return openService(config, prepared, log, (error) =>
       onFatal(asDataFolderRefused(error, config.dataDir)),
     ).catch((error: unknown) => {
       throw asDataFolderRefused(error, config.dataDir);
-    }),
+    });
+  },
   banner: ({ eventsAtStart, warnings }, baseUrl, config, waitsFor) =>
     bannerOf(
       {

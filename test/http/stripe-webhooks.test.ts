@@ -251,7 +251,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
   };
   const authorized = () => sold(undefined, double.books, false);
   const captureInDashboard = (intent: Intent, amount: number) =>
-    double.books.capture(intent.id, new Map([['amount_to_capture', String(amount)]]));
+    double.books.dashboard.capture(intent.id, amount);
   const differencesOf = async (id: string) => {
     const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
     const { json } = await service.ask('POST', '/audit/v1/reconcile', undefined, { token });
@@ -261,12 +261,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     return differences.filter(({ paymentId }) => paymentId === id);
   };
   const refundedInDashboard = (intent: Intent, amount: number, books: Books = double.books) =>
-    books.refund(
-      new Map([
-        ['payment_intent', intent.id],
-        ['amount', String(amount)],
-      ]),
-    );
+    books.dashboard.refund(intent.id, amount);
   const tell = async (object: object, secret = NEW, account?: string) => {
     const body = noticeOf(object, account);
     const responses = [];
@@ -303,7 +298,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
 
   test('a cancel made in the Dashboard, once', async () => {
     const { paymentId, intent } = await authorized();
-    double.books.cancel(intent.id, new Map());
+    double.books.dashboard.cancel(intent.id);
     expect(await tell(intent)).toEqual([200, 200]);
     expect(await shown(paymentId)).toMatchObject({ status: 'VOIDED' });
     expect(await differencesOf(paymentId)).toEqual([]);
@@ -365,7 +360,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
   test('a capture and a cancel that no notice told of are recorded by the comparison', async () => {
     const [captured, canceled] = [await authorized(), await authorized()];
     captureInDashboard(captured.intent, 1000);
-    double.books.cancel(canceled.intent.id, new Map());
+    double.books.dashboard.cancel(canceled.intent.id);
     expect(await differencesOf(captured.paymentId)).toEqual([]);
     expect(await shown(captured.paymentId)).toMatchObject({ capturedAmount: 1000 });
     expect(await shown(canceled.paymentId)).toMatchObject({ status: 'VOIDED' });

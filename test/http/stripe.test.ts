@@ -83,8 +83,9 @@ describe('PROVIDER=stripe', () => {
   test('gaps §14: a token that can pay no more is 422, nothing is charged, and the key takes another', async () => {
     const pay = (token: string) =>
       service.ask('POST', PAYMENTS, payment(byToken(token)), { key: 'used' });
-    double.reject('confirm', undefined);
-    const used = await pay('pm_card_visa');
+    const token = double.books.makeToken('pm', 'pm_card_visa');
+    expect((await service.create(byToken(token))).json.status).toBe('AUTHORIZED');
+    const used = await pay(token);
     const [named, why] = used.json.details as string[];
     expect([used.status, used.json.error, why]).toEqual([
       422,
@@ -133,13 +134,24 @@ describe('PROVIDER=stripe', () => {
     });
   });
 
+  test.each([
+    ['parameter_unknown', undefined],
+    [undefined, 'return_url'],
+  ])(
+    'a 400 that is not of the token (%s, %s) is a fault of the account, 503',
+    async (code, param) => {
+      double.reject('confirm', code, param);
+      expect((await service.create(byToken('pm_card_visa'))).status).toBe(503);
+    },
+  );
+
   test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {
     const { paymentId } = (await service.create()).json;
     const intent = [...double.books.intents.values()].at(-1)?.id ?? '';
     const send = () => service.change('void', paymentId, undefined, { key: 'k' });
     double.plan('cancel', '429 rate_limit');
     expect((await send()).status).toBe(503);
-    double.books.cancel(intent, new Map([['cancellation_reason', 'duplicate']]));
+    double.books.dashboard.cancel(intent, 'duplicate');
     expect(await send()).toMatchObject({ status: 200, json: { status: 'VOIDED' } });
     expect(await reconcile()).toMatchObject({ ok: true });
   });

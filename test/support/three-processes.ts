@@ -6,7 +6,8 @@
 import { once } from 'node:events';
 import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { isReady, NODE, type ServiceProcess, spawnService, untilReady } from './service.ts';
+import { join } from 'node:path';
+import { isReady, NODE, ROOT, type ServiceProcess, spawnService, untilReady } from './service.ts';
 import { standInEventStore } from './stand-in-process.ts';
 
 export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
@@ -17,8 +18,10 @@ export type ThreeProcesses = {
   /** What the processes were started with; another one joins them with the same. */
   env: Record<string, string>;
   processes: Record<Kind, ServiceProcess[]>;
-  /** Starts one more process of a kind; for the APIs the gateway knows of it at once. */
-  add(kind: Kind): Promise<ServiceProcess>;
+  /** Starts one more process of a kind, of a release in another folder; the gateway knows of it once it is ready. */
+  add(kind: Kind, release?: string): Promise<ServiceProcess>;
+  /** Stops a process, to which the gateway sends nothing any more. */
+  retire(kind: Kind, process: ServiceProcess): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -27,6 +30,8 @@ export const noThreeProcesses = (): string | undefined =>
   process.env.MONGODB_URL === undefined
     ? 'MONGODB_URL is not set; npm run engines -- up starts a server and prints it'
     : undefined;
+
+const APIS = ['projector', 'command-api', 'query-api'] as const;
 
 const MAINS: Record<Kind, string> = {
   'command-api': 'command-api/main.ts',
@@ -114,10 +119,11 @@ const startGateway = async (
  * Starts one of each kind and waits until all are ready. `EVENTSTOREDB_URL` and `KAFKA_BROKERS`
  * are used where they are set; without the first a stand-in server takes its place. The gateway
  * sends requests to every process that runs or, where it `asksReadiness`, to those that are ready.
+ * `release` is the folder of what runs; the provider is always of this one.
  */
 export const startThreeProcesses = async (
   settings: Record<string, string> = {},
-  { asksReadiness = false } = {},
+  { asksReadiness = false, release = ROOT } = {},
 ): Promise<ThreeProcesses> => {
   const { database, topics } = ownNames();
   const { MONGODB_URL: ownReadStore, ...ownSettings } = settings;
@@ -146,32 +152,38 @@ export const startThreeProcesses = async (
     'command-api': [],
     'query-api': [],
   };
-  const add = async (kind: Kind): Promise<ServiceProcess> => {
+  const all = new Set<ServiceProcess>();
+  const add = async (kind: Kind, from = ROOT): Promise<ServiceProcess> => {
     const started = await spawnService({
       env,
-      command: [NODE, 'scripts/launch.cjs', MAINS[kind]],
+      command: [NODE, join(from, 'scripts/launch.cjs'), MAINS[kind]],
     });
+    all.add(started);
+    await untilReady(started);
     processes[kind].push(started);
     if (kind === 'provider') env.PROVIDER_URL = started.url;
-    await untilReady(started);
     return started;
+  };
+  const retire = async (kind: Kind, process: ServiceProcess): Promise<void> => {
+    processes[kind].splice(processes[kind].indexOf(process), 1);
+    process.kill('SIGTERM');
+    await process.exited;
   };
   const gateway = await startGateway(processes, asksReadiness);
   const dispose = async (): Promise<void> => {
     gateway.close();
     gateway.closeAllConnections();
-    for (const kind of Object.values(processes)) {
-      await Promise.all(kind.map((one) => one[Symbol.asyncDispose]()));
-    }
+    await Promise.all([...all].map((one) => one[Symbol.asyncDispose]()));
     await standIn?.[Symbol.asyncDispose]();
   };
   try {
     await add('provider');
-    await Promise.all([add('projector'), add('command-api'), add('query-api')]);
+    await Promise.all(APIS.map((kind) => add(kind, release)));
   } catch (error) {
     await dispose();
     throw error;
   }
   const { port } = gateway.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, env, processes, add, [Symbol.asyncDispose]: dispose };
+  const url = `http://127.0.0.1:${port}`;
+  return { url, env, processes, add, retire, [Symbol.asyncDispose]: dispose };
 };

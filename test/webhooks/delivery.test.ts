@@ -28,6 +28,7 @@ import {
 } from '../../shared/webhooks/delivery-row.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { propertyRuns } from '../support/property-runs.ts';
+import { randomOf } from '../support/random.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -52,15 +53,6 @@ const logOf = (of: readonly number[]): Wanted[] => {
   });
 };
 
-/** The same numbers for the same seed. */
-const chanceOf = (seed: number) => {
-  let state = seed | 1;
-  return (): number => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return state / 0x7fffffff;
-  };
-};
-
 type World = {
   log: Wanted[];
   /** Payments that the endpoint never accepts. */
@@ -83,7 +75,7 @@ const asRevision = (item: Item) => {
 
 /** Delivers a whole log, and fails where an event overtakes another of its payment. */
 const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: World) => {
-  const chance = chanceOf(seed);
+  const random = randomOf(seed);
   const ended = new Set<string>();
   const givenUp = new Set<string>();
   const requests = { count: 0, most: 0 };
@@ -100,7 +92,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
         throw new Error(`${paymentId}: revision ${revision} before ${before}`);
     }
     const isOut = nowMs >= outageMs.from && nowMs < outageMs.to;
-    const isAccepted = !isOut && !poisoned.has(paymentId) && chance() >= failureRate;
+    const isAccepted = !isOut && !poisoned.has(paymentId) && !random.chance(failureRate);
     if (isAccepted) ended.add(revisionKey({ paymentId, revision }));
     return isAccepted;
   };
@@ -108,7 +100,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
   const end = (item: Item): void => {
     if (receive(item)) delivery = accepted(delivery, item, nowMs, 0);
     else {
-      const after = failed(delivery, item, nowMs, { random: chance() });
+      const after = failed(delivery, item, nowMs, { random: random.between(0, 100) / 100 });
       // Where nothing but poisoned payments is left it is disabled, and enabled by its merchant.
       delivery = after.isOver
         ? { ...after.delivery, row: { ...after.delivery.row, ...WELL } }
@@ -129,7 +121,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
   for (let steps = 0; !isDone(); steps += 1) {
     if (steps > STEPS_PER_EVENT_MAX * log.length)
       throw new Error(`not at its end: ${ended.size} of ${log.length}`);
-    if (chance() < crashRate) crash();
+    if (random.chance(crashRate)) crash();
     const step = nextStep(delivery, nowMs);
     const at = delivery.readTo.position === null ? 0 : Number(delivery.readTo.position);
     if (Object.keys(delivery.row.retrying).length > RETRYING_MAX) throw new Error('too many retry');
@@ -139,13 +131,13 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
       flying.push(step.send);
       requests.most = Math.max(requests.most, flying.length);
     } else if (step.read && at < log.length) {
-      const events = log.slice(at, at + 1 + Math.floor(chance() * 20));
+      const events = log.slice(at, at + random.between(1, 20));
       delivery = readOn(delivery, events, events.at(-1)?.place ?? delivery.readTo);
     } else if (flying.length > 0) {
-      const [item] = flying.splice(Math.floor(chance() * flying.length), 1) as [Item];
+      const [item] = flying.splice(random.between(0, flying.length - 1), 1) as [Item];
       nowMs += 10;
       end(item);
-      if (chance() < crashRate) crash();
+      if (random.chance(crashRate)) crash();
       else saved = delivery.row;
     } else nowMs = Math.max(nowMs + 1, step.untilMs ?? nowMs + 1_000);
   }
@@ -228,6 +220,17 @@ test('the checkpoint stays before what is being sent, though a later one was acc
   const later = accepted(second.delivery, second.item, 0, 0);
   expect(later.row.checkpoint).toBeNull();
   expect(accepted(later, first.item, 0, 0).row.checkpoint).toBe('2');
+});
+
+test('no event is tried beside so many that wait that the row could have more than a hundred', () => {
+  const waits = { from: 0, to: 0, n: 1, since: 0, nextAt: HOUR };
+  const ids = Array.from({ length: RETRYING_MAX - 1 }, (_, n) => `pay_waits_${n}`);
+  const retrying = Object.fromEntries(ids.map((id) => [id, waits]));
+  const row = { ...newDeliveryRow(null, 0), window: 4, retrying };
+  const first = sendNext(read(row, logOf([1, 2])), 0);
+  expect(nextStep(first.delivery, 0).send).toBeUndefined();
+  const accepting = accepted(first.delivery, first.item, 0, 0);
+  expect(nextStep(accepting, 0).send).toMatchObject({ paymentId: 'pay_2' });
 });
 
 describe('an endpoint has as many requests at a time as it bears', () => {

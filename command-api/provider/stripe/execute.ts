@@ -74,6 +74,12 @@ const isDecline = (response: StripeResponse): boolean => {
   return isOfBank || bank != null || (code != null && isOfDecline(code));
 };
 
+/** Stripe gives no code of a token that cannot pay, and names no other parameter than it. */
+const isOfMethod = (response: StripeResponse): boolean => {
+  const { code, param } = errorOf(response) ?? {};
+  return code == null && [undefined, null, 'payment_method', 'confirmation_token'].includes(param);
+};
+
 const isRejected = (response: StripeResponse): boolean =>
   !('sent' in response) && [400, 402, 404].includes(response.status);
 
@@ -143,8 +149,7 @@ const afterRejection = async (
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
   if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
     return declinedBy(errorOf(response) ?? {}, card);
-  // Of a token that cannot pay Stripe gives no code.
-  return card && 'token' in card && errorOf(response)?.code == null ? TOKEN_USED : MISCONFIGURED;
+  return card && 'token' in card && isOfMethod(response) ? TOKEN_USED : MISCONFIGURED;
 };
 
 const readRejection = async (

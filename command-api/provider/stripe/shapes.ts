@@ -20,7 +20,11 @@ const declineCodes = {
 
 /** `type` decides nothing: a double and older versions name others. */
 export const errorBody = z.object({
-  error: z.object({ ...declineCodes, payment_intent: z.object({ id: z.string() }).nullish() }),
+  error: z.object({
+    ...declineCodes,
+    param: code,
+    payment_intent: z.object({ id: z.string() }).nullish(),
+  }),
 });
 export type StripeError = z.infer<typeof errorBody>['error'];
 

@@ -63,13 +63,7 @@ const authorizedAt = (made: number, created: number): void => {
   });
 };
 const madeElsewhereAt = (created: number): void => {
-  const { body } = double.books.open(
-    new Map([
-      ['amount', '5000'],
-      ['currency', 'usd'],
-    ]),
-  );
-  Object.assign(double.books.intents.get((body as { id: string }).id) ?? {}, { created });
+  Object.assign(double.books.dashboard.open(), { created });
 };
 const questionOf = (
   operation: ReturnType<typeof authorize> | ReturnType<typeof followUp>,
@@ -584,7 +578,7 @@ describe('a void', () => {
       .filter(({ kind }) => kind === 'VOID')
       .map(({ operationId }) => operationId);
   const canceledAs = (reference: string, reason: string) =>
-    double.books.cancel(reference, new Map([['cancellation_reason', reason]]));
+    double.books.dashboard.cancel(reference, reason);
 
   test('that was never sent is not what a later void carried out', async () => {
     const payment = await authorized();
@@ -635,14 +629,8 @@ describe('a look-up', () => {
     const { operation, authorizationReference } = await sold(2000);
     const first = followUp('REFUND', operation, { authorizationReference, amount: 1 });
     await provider.execute(first, keepIt);
-    for (let more = 0; more < 120; more += 1) {
-      double.books.refund(
-        new Map([
-          ['payment_intent', authorizationReference ?? ''],
-          ['amount', '1'],
-        ]),
-      );
-    }
+    for (let more = 0; more < 120; more += 1)
+      double.books.dashboard.refund(authorizationReference ?? '', 1);
     expect((await provider.lookUp(questionOf(first))).outcome).toBe('APPROVED');
   });
 
@@ -670,12 +658,7 @@ describe('the ledger', () => {
       followUp('REFUND', refunded.operation, { ...refunded, amount: 7 }),
     ];
     for (const change of changes) await provider.execute(change, keepIt);
-    double.books.open(
-      new Map([
-        ['amount', '5000'],
-        ['currency', 'usd'],
-      ]),
-    );
+    double.books.dashboard.open();
     const { entries, next } = await provider.ledger(null, 100);
     expect(next).toBeNull();
     expect(entries).toHaveLength(6);
@@ -688,13 +671,7 @@ describe('the ledger', () => {
 
   test('has refunds from the Dashboard by their own ids; they do not make the log an older one', async () => {
     const { operation, authorizationReference = '' } = await sold();
-    const { body } = double.books.refund(
-      new Map([
-        ['payment_intent', authorizationReference],
-        ['amount', '300'],
-      ]),
-    );
-    const operationId = (body as { id: string }).id;
+    const operationId = double.books.dashboard.refund(authorizationReference, 300);
     const { entries } = await provider.ledger(null, 100);
     expect(entries.at(-1)).toMatchObject({
       operationId,
