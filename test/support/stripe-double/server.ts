@@ -91,8 +91,8 @@ export type StripeDouble = {
   rejectRawCards(): void;
   /** The account has no search, as in India: from now on it is a 400. */
   endSearch(): void;
-  /** From now on each account has these limits: what is above them is a 429. */
-  limitRates(limits: Limits): void;
+  /** From now on what is above these limits of an account, or of all that were not opened, is a 429. */
+  limitRates(perSecond: Limits, account?: string): void;
   /** Does now what `acts late` has held back. */
   actLate(): Promise<void>;
   /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
@@ -212,7 +212,7 @@ export const stripeDouble = async (
   let slowMs = () => 0;
   let takesRawCards = true;
   let searches = true;
-  let isWithinLimits: ReturnType<typeof createLimits> = () => true;
+  const limits = new Map<string, ReturnType<typeof createLimits>>();
 
   /** Undefined for the one that every other key is of. */
   const accountOf = ({ authorization = '', ...headers }: IncomingMessage['headers']) =>
@@ -311,7 +311,7 @@ export const stripeDouble = async (
         errorReply(400, { type: 'invalid_request_error', message: 'version' }),
       );
     const account = accountOf(headers) ?? '';
-    if (!isWithinLimits(account, method, path)) return write(outgoing, RATE_LIMITED);
+    if (limits.get(account)?.(method, path) === false) return write(outgoing, RATE_LIMITED);
     const own = accounts.get(account) ?? books;
     const given = headers['idempotency-key'];
     const key = given === undefined ? undefined : `${account} ${given}`;
@@ -354,9 +354,7 @@ export const stripeDouble = async (
     endSearch: () => {
       searches = false;
     },
-    limitRates: (limits) => {
-      isWithinLimits = createLimits(limits);
-    },
+    limitRates: (perSecond, account = '') => void limits.set(account, createLimits(perSecond)),
     actLate: async () => {
       for (const act of late.splice(0)) await act();
     },
