@@ -80,6 +80,19 @@ describe('PROVIDER=stripe', () => {
     },
   );
 
+  test.each([
+    ['pm', 'pm_card_visa_chargeDeclined', null, 402, 422],
+    ['ctoken', 'pm_card_visa', 'cus_Again', 200, 422],
+    ['pm', 'pm_card_visa', 'cus_Again', 200, 200],
+  ] as const)(
+    'gaps §14: %s_… of %s, customer %s: first %i, then %i',
+    async (kind, card, customer, first, then) => {
+      const token = double.books.makeToken(kind, card, customer);
+      expect((await service.create(byToken(token))).status).toBe(first);
+      expect((await service.create(byToken(token))).status).toBe(then);
+    },
+  );
+
   test('gaps §14: a token that can pay no more is 422, nothing is charged, and the key takes another', async () => {
     const pay = (token: string) =>
       service.ask('POST', PAYMENTS, payment(byToken(token)), { key: 'used' });

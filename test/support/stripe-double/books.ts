@@ -270,7 +270,8 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       if (method === undefined || given.startsWith('ctoken_')) return missing();
       if (method.customer !== null && method.customer !== intent.customer)
         return invalid(undefined, 'belongs to a customer');
-      if (method.isUsed && method.customer === null)
+      // A saved card may pay again, its ConfirmationToken may not.
+      if (method.isUsed && (method.customer === null || token !== ''))
         return invalid(undefined, 'was used before without a customer');
       method.isUsed = true;
       const { card } = method;
