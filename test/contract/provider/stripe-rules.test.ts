@@ -206,10 +206,11 @@ test('names itself and its version, and logs the ids that Stripe gave what did n
   double.plan('confirm', 'reset after acting');
   await logging.execute(authorize(), keepIt);
   const { paymentId } = operation;
+  const stripeNotice = 'Read the page of errors.';
   const requestIds = [expect.stringMatching(/^req_double_\d+$/)];
   expect(lines).toMatchObject([
-    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds },
-    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds },
+    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds, stripeNotice },
+    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds, stripeNotice },
     { outcome: 'UNKNOWN', reason: 'mismatch', requestIds },
     { outcome: 'UNKNOWN', reason: 'broken', requestIds },
   ]);
