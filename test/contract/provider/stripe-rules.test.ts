@@ -452,6 +452,21 @@ describe('the fence', () => {
     expect((await provider.fence(questionOf(authorize()))).outcome).toBe('UNKNOWN');
   });
 
+  test.each([-10, 10])(
+    'finds it with a clock of ours that is %p minutes off, or was',
+    async (minutes) => {
+      const atMs = nowMs + minutes * 60_000;
+      const wrong = driverOver(double.url, { nowMs: () => atMs });
+      const operation = authorize(undefined, { kind: 'SALE' });
+      await wrong.execute(operation, keepIt);
+      double.endSearch();
+      const question = { ...questionOf(operation), requestedAt: new Date(atMs).toISOString() };
+      expect((await wrong.fence(question)).outcome).toBe('APPROVED');
+      expect((await wrong.fence(questionOf(operation))).outcome).toBe('APPROVED');
+      await wrong.close();
+    },
+  );
+
   test('cancels again where Stripe failed: its stored 500 does not stand for a day', async () => {
     const operation = authorize();
     let reference = '';
