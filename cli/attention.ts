@@ -7,8 +7,8 @@ import {
   type AttentionList,
 } from '../command-api/attention/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
-import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
+import { formatOption, type Given, verb } from './options.ts';
+import { CommandFailed, columns, count, print, printJson, printList } from './output.ts';
 
 const LIST = '/ops/v1/attention';
 const LIMIT = '1000';
@@ -35,7 +35,7 @@ export const attentionLines = (items: readonly AttentionItem[]): string[] =>
 export const needAPerson = ({ length }: readonly AttentionItem[]): string =>
   `${count(length, 'item')} ${length === 1 ? 'needs' : 'need'} a person`;
 
-type Options = { format: Format; reason?: string; acknowledge?: string; note?: string };
+type Options = Given<'reason' | 'acknowledge' | 'note'>;
 
 const acknowledge = async (id: string, { format, note: why }: Options): Promise<void> => {
   if (why === undefined) throw new CommandFailed('--acknowledge needs --note', 2);
@@ -50,9 +50,7 @@ const attention = async (options: Options): Promise<void> => {
   const { format, reason, acknowledge: id } = options;
   if (id !== undefined) return acknowledge(id, options);
   const items = await readAttention(reason === undefined ? {} : { reason });
-  if (format === 'json') printJson(items);
-  else if (items.length === 0) note('Nothing needs a person.');
-  else print(...attentionLines(items));
+  printList(format, items, attentionLines, 'Nothing needs a person.');
   if (items.length > 0) throw new CommandFailed(needAPerson(items), 3);
 };
 

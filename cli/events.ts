@@ -16,24 +16,15 @@ import { jsonOf } from './client.ts';
 import type { Source } from './events-of-file.ts';
 import {
   dataOption,
-  type Format,
   formatOption,
+  type Given,
   keyOption,
   timeOrRevision,
   verb,
 } from './options.ts';
-import { columns, money, note, print, printJson, styled } from './output.ts';
+import { columns, money, print, printJson, printList, styled } from './output.ts';
 
-type Options = {
-  at?: string;
-  state?: true;
-  diff?: true;
-  file?: string;
-  key?: string;
-  data?: string;
-  merchant?: string;
-  format: Format;
-};
+type Options = Given<'at' | 'file' | 'key' | 'data' | 'merchant', 'state' | 'diff'>;
 
 const serviceSource = async (paymentId: string, { merchant, data }: Options): Promise<Source> => {
   const client = await auditClient(merchant, data);
@@ -124,9 +115,7 @@ const showEvents = async (paymentId: string, options: Options, command: Command)
 const showUpTo = async (source: Source, at: At, { format }: Options) => {
   const timeline = await source.timeline();
   const events = upTo(timeline.events, at);
-  if (format === 'json') printJson(events);
-  else if (events.length === 0) note('The payment has no event up to then.');
-  else print(...timelineLines(events));
+  printList(format, events, timelineLines, 'The payment has no event up to then.');
   return timeline;
 };
 

@@ -3,10 +3,10 @@ import { Argument, type Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
 import { atOf, auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { dataOption, type Format, formatOption, timeOrRevision, verb } from './options.ts';
+import { dataOption, formatOption, type Given, timeOrRevision, verb } from './options.ts';
 import { columns, money, print, printJson, styled } from './output.ts';
 
-type Options = { amount?: string; at?: string; merchant?: string; data?: string; format: Format };
+type Options = Given<'amount' | 'at' | 'merchant' | 'data'>;
 
 const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string[] => [
   `  ${dateAndClockOf(time)}`,

@@ -8,8 +8,8 @@ import { type Client, jsonOf, orFail } from './client.ts';
 import { manifestFileOf } from './export-file.ts';
 import {
   dataOption,
-  type Format,
   formatOption,
+  type Given,
   timeOrPosition,
   timeValue,
   verb,
@@ -17,15 +17,7 @@ import {
 import { CommandFailed, count, note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
-type Options = {
-  from?: string;
-  to?: string;
-  out: string;
-  force?: true;
-  merchant?: string;
-  data?: string;
-  format: Format;
-};
+type Options = Given<'from' | 'to' | 'merchant' | 'data', 'force'> & { out: string };
 
 const routeOf = (paymentId: string | undefined, { from, to }: Options): string => {
   if (paymentId !== undefined) return paymentPath(paymentId, 'events');

@@ -3,20 +3,11 @@ import type { Command } from 'commander';
 import type { AuditFound, AuditSearchPage } from '../audit/contract.ts';
 import { auditClient, pathOf } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { type Format, formatOption, timeValue, verb } from './options.ts';
+import { formatOption, type Given, timeValue, verb } from './options.ts';
 import { money, note, print, printJson, styled, table } from './output.ts';
 
-type Options = {
-  status?: string;
-  from?: string;
-  to?: string;
-  minAmount?: string;
-  maxAmount?: string;
-  merchant?: string;
-  cursor?: string;
-  limit?: string;
-  format: Format;
-};
+/** Texts for the query, by the names that they have there. */
+type Options = Given<string>;
 
 const foundTable = table<AuditFound>({
   CREATED: ({ createdAt }) => `${createdAt.slice(0, 10)} ${createdAt.slice(11, 19)}`,

@@ -2,17 +2,11 @@
 import { type Command, Option } from 'commander';
 import { amountIn, auditClient, clockOf, pathOf, type ShownEvent } from './audit.ts';
 import type { ForwardOptions } from './listen-forward.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { formatOption, type Given, verb } from './options.ts';
 import { note, print } from './output.ts';
 import { followStream } from './streams.ts';
 
-type Options = {
-  type?: string;
-  payment?: string;
-  from: string;
-  merchant?: string;
-  format: Format;
-};
+type Options = Given<'type' | 'payment' | 'merchant'> & { from: string };
 
 const lineOf = (event: ShownEvent): string => {
   const { position, revision, paymentId = event.stream } = event;

@@ -9,6 +9,11 @@ export const verb = (name: string, ...examples: string[]): Command =>
 /** `pretty` for people, in a pipe too; `json` for programs. */
 export type Format = 'pretty' | 'json';
 
+/** The options that a verb was given: texts, which may be left out, and flags. */
+export type Given<Texts extends string, Flags extends string = never> = {
+  format: Format;
+} & Partial<Record<Texts, string> & Record<Flags, true>>;
+
 export const formatOption = (): Option =>
   new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
 

@@ -14,7 +14,7 @@ import {
 } from './breaks.ts';
 import { jsonOf, postToFollowing } from './client.ts';
 import { readManifest, requireSeals } from './export-file.ts';
-import { dataOption, type Format, formatOption, keyOption, verb } from './options.ts';
+import { dataOption, type Format, formatOption, type Given, keyOption, verb } from './options.ts';
 import {
   CommandFailed,
   columns,
@@ -30,18 +30,10 @@ import { publicKeyIn } from './settings.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 
-type Options = {
-  all?: true;
-  readModels?: true;
-  acknowledge?: string;
-  note?: string;
-  file?: string;
-  manifest?: string;
-  key?: string;
-  merchant?: string;
-  data?: string;
-  format: Format;
-};
+type Options = Given<
+  'acknowledge' | 'note' | 'file' | 'manifest' | 'key' | 'merchant' | 'data',
+  'all' | 'readModels'
+>;
 
 type Verification = AuditVerification | FileVerification;
 

@@ -9,7 +9,7 @@ import type {
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { type Format, formatOption, timeValue, verb } from './options.ts';
-import { CommandFailed, columns, note, print, printJson, table } from './output.ts';
+import { CommandFailed, columns, note, print, printJson, printList, table } from './output.ts';
 
 type Options = { merchant?: string; format: Format };
 
@@ -28,15 +28,14 @@ const send = async <T>(
   return jsonOf<T>(client.send(method, path, body));
 };
 
-const showEndpoints = (endpoints: WebhookEndpoint[], { format }: Options): void => {
-  if (format === 'json') printJson(endpoints);
-  else if (endpoints.length === 0)
-    note('No endpoint; register one: payments webhooks create <url>');
-  else {
-    const rows = endpoints.map((one) => [one.id, one.status, one.oldestWaiting ?? '-', one.url]);
-    print(...columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...rows]));
-  }
+const endpointLines = (endpoints: readonly WebhookEndpoint[]): string[] => {
+  const rows = endpoints.map((one) => [one.id, one.status, one.oldestWaiting ?? '-', one.url]);
+  return columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...rows]);
 };
+
+const NO_ENDPOINT = 'No endpoint; register one: payments webhooks create <url>';
+const showEndpoints = (endpoints: WebhookEndpoint[], { format }: Options): void =>
+  printList(format, endpoints, endpointLines, NO_ENDPOINT);
 
 const showSecret = (endpoint: WebhookEndpointWithSecret, { format }: Options): void => {
   if (format === 'json') printJson(endpoint);
@@ -59,11 +58,8 @@ const attemptsTable = table<Attempt>({
   NEXT: ({ nextAt }) => nextAt ?? '-',
 });
 
-const showAttempts = (attempts: Attempt[], { format }: Options): void => {
-  if (format === 'json') printJson(attempts);
-  else if (attempts.length === 0) note('No attempt yet.');
-  else print(...attemptsTable(attempts));
-};
+const showAttempts = (attempts: Attempt[], { format }: Options): void =>
+  printList(format, attempts, attemptsTable, 'No attempt yet.');
 
 const listAttempts = async (endpointId: string, query: string, options: Options) => {
   const path = pathOf(endpointId, `/attempts${query}`);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
-  asNumber,
   choice,
+  limitParameter,
   merchantParameter,
   moment,
   object,
@@ -95,16 +95,9 @@ export const WebhookResend = object({
   .refine(({ since, eventId }) => (since === undefined) !== (eventId === undefined), ONE_OF)
   .meta({ id: 'WebhookResend' });
 
-const LIMIT_FORM = `must be an integer from 1 to ${ATTEMPTS_MAX}`;
-const LIMIT_DEFAULT = 100;
 const CURSOR_FORM = 'must be the next of a page';
 export const AttemptParameters = z.object({
-  limit: parameterText()
-    .regex(/^[0-9]{1,4}$/, LIMIT_FORM)
-    .transform(Number)
-    .refine((limit) => limit >= 1 && limit <= ATTEMPTS_MAX, LIMIT_FORM)
-    .meta(asNumber(1, ATTEMPTS_MAX))
-    .default(LIMIT_DEFAULT),
+  limit: limitParameter(ATTEMPTS_MAX, 100),
   eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
   cursor: parameterText()
     .regex(/^[0-9]{1,15}$/, CURSOR_FORM)

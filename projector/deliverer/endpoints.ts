@@ -40,7 +40,7 @@ type Merchant = {
   isHalted: boolean;
 };
 
-type Serving = {
+export type Serving = {
   deps: LoopDeps & Pick<EndpointsOptions, 'store' | 'deliveries'>;
   /** By the stream of their endpoints. */
   merchants: Map<string, Merchant>;
@@ -99,7 +99,8 @@ const endLoop = async ({ endpoints }: Merchant, endpointId: string): Promise<voi
 const endLoops = (merchant: Merchant): Promise<unknown> =>
   Promise.all([...merchant.endpoints.keys()].map((id) => endLoop(merchant, id)));
 
-const follow = async (serving: Serving, merchantId: string): Promise<void> => {
+/** Throws what the engines throw. */
+export const follow = async (serving: Serving, merchantId: string): Promise<void> => {
   if (serving.isOver) return;
   const { deps, merchants } = serving;
   const stream = endpointStreamOf(merchantId);
@@ -138,7 +139,7 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
-const statusOf = ({ merchants }: Serving) => {
+export const statusOf = ({ merchants }: Serving) => {
   const all = [...merchants.values()];
   const endpoints = all.flatMap((one) => [...one.endpoints.values()]);
   const loops = endpoints.filter((one) => one !== 'halted');
@@ -147,35 +148,31 @@ const statusOf = ({ merchants }: Serving) => {
 };
 
 /** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
-export const openEndpoints = (
+export const openServing = (
   options: EndpointsOptions,
   { secret, from }: { secret: string; from: Position | null },
   restart: () => void,
-) => {
+): Serving => {
   const { store, deliveries, sender, disable, logger, onAttempt, nowMs = Date.now } = options;
-  const feed = createLogFeed(store, from);
   const deps = {
-    ...{ store, deliveries, feed, sender, secret, logger, disable, onAttempt, nowMs },
+    ...{ store, deliveries, sender, secret, logger, disable, onAttempt, nowMs },
+    feed: createLogFeed(store, from),
     places: createPlaces(),
     startTimer: options.startTimer ?? startTimer,
     random: options.random ?? Math.random,
   };
-  const serving: Serving = { deps, merchants: new Map(), isOver: false, restart };
-  return {
-    follow: (merchantId: string) => follow(serving, merchantId),
-    /** Throws what the engines throw. */
-    events: async (events: readonly LogEvent[]): Promise<void> => {
-      await addToFeed(feed, events);
-      const changed = new Set(events.map((event) => merchantOf(serving, event)));
-      for (const merchantId of changed)
-        if (merchantId !== undefined) await follow(serving, merchantId);
-    },
-    status: () => statusOf(serving),
-    end: async (): Promise<void> => {
-      serving.isOver = true;
-      await Promise.all([...serving.merchants.values()].map(endLoops));
-    },
-  };
+  return { deps, merchants: new Map(), isOver: false, restart };
 };
 
-export type Endpoints = ReturnType<typeof openEndpoints>;
+/** Throws what the engines throw. */
+export const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
+  await addToFeed(serving.deps.feed, events);
+  const changed = new Set(events.map((event) => merchantOf(serving, event)));
+  for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
+};
+
+export const endServing = async (serving: Serving | undefined): Promise<void> => {
+  if (serving === undefined) return;
+  serving.isOver = true;
+  await Promise.all([...serving.merchants.values()].map(endLoops));
+};

@@ -16,7 +16,7 @@ import {
   passed,
 } from './delivery.ts';
 import { messageFor } from './messages.ts';
-import { type Places, RESPONSE_MS_MAX, SILENT_AFTER_MS, type Standing } from './permits.ts';
+import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './permits.ts';
 import type { Sender, SendOutcome } from './send.ts';
 
 export type SendDeps = {
@@ -138,7 +138,7 @@ const requestFor = async (
 ): Promise<Sent> => {
   const { id, type, body, traceparent } = message;
   const standing = standingOf(state, nowMs());
-  const totalMs = RESPONSE_MS_MAX[standing];
+  const totalMs = responseMsMax(standing);
   /** The endpoint, and the time, are those of the moment when there is a place. */
   const send = async () => {
     const startedMs = nowMs();

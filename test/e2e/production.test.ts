@@ -3,14 +3,12 @@
  * a backup and its drill, each command as it stands there. The issuer and Stripe are on loopback.
  */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from '@jest/globals';
 import byToken from '../../examples/token.json' with { type: 'json' };
+import { httpServer } from '../support/faulty-server.ts';
 import { blockOf, issuer, paste, settingsOf, shownIn } from '../support/production-page.ts';
 import { RELEASE_BEFORE, releaseBefore } from '../support/release-before.ts';
 import { NODE, ROOT, type ServiceProcess, spawnService, untilReady } from '../support/service.ts';
@@ -21,13 +19,6 @@ import { until } from '../support/until.ts';
 const PAGE = 'https://payments.example';
 const TYPED = ['rk_live_ofATrial', 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw='];
 
-const jwksServer = async (jwks: () => string) => {
-  const server = createServer((_, response) => response.end(jwks())).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/certs`, close: () => server.close() };
-};
-
 /** An installation by the page up to its settings. */
 const installed = async () => {
   const { path: folder, remove } = temporaryFolder();
@@ -35,7 +26,7 @@ const installed = async () => {
   expect(secrets).toMatchObject({ code: 0 });
   const own = settingsOf(folder);
   const sso = await issuer(own);
-  const keys = await jwksServer(sso.jwks);
+  const keys = await httpServer((_, response) => response.end(sso.jwks()));
   const stripe = await stripeDouble();
   const env: NodeJS.ProcessEnv = { ...own, JWT_JWKS_URL: keys.url, STRIPE_API_URL: stripe.url };
   const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
@@ -51,7 +42,7 @@ const installed = async () => {
     /** How many payments Stripe has charged. */
     charges: () => stripe.books.all().intents.filter(({ status }) => status === 'succeeded').length,
     [Symbol.asyncDispose]: async () => {
-      keys.close();
+      await keys.close();
       await stripe.close();
       remove();
     },
@@ -173,4 +164,4 @@ test(`upgraded from ${RELEASE_BEFORE}, the disk lost after a backup, every secre
   await run('endpoints', rotated);
   await run('look', rotated);
   await run('backup', rotated);
-}, 120_000);
+}, 240_000);

@@ -58,11 +58,18 @@ afterAll(async () => {
 const questions = (): number => double.received.filter(({ step }) => step !== 'list').length;
 
 const noticeOf = (object: object, account?: string): string =>
-  JSON.stringify({ id: 'evt_1', type: 'any', ...(account && { account }), data: { object } });
-const noticeAbout = (paymentId: string): string =>
   JSON.stringify({
     id: 'evt_1',
-    type: 'payment_intent.payment_failed',
+    type: typeOf(object),
+    ...(account && { account }),
+    data: { object },
+  });
+const typeOf = (object: { object?: string; status?: string }): string =>
+  object.object === 'payment_intent' ? `payment_intent.${object.status}` : 'any';
+const noticeAbout = (paymentId: string, type = 'payment_intent.payment_failed'): string =>
+  JSON.stringify({
+    id: 'evt_1',
+    type,
     data: { object: { object: 'payment_intent', metadata: { paymentId } } },
   });
 
@@ -154,7 +161,7 @@ describe('a notice about a payment', () => {
     const { paymentId } = (await service.create()).json;
     const { text } = await service.get(paymentId);
     const before = questions();
-    const body = noticeAbout(paymentId);
+    const body = noticeAbout(paymentId, 'payment_intent.succeeded');
     for (let time = 0; time < 2; time += 1) {
       expect((await deliver(body, signed(body))).status).toBe(200);
     }
@@ -199,7 +206,7 @@ describe('a notice about a payment', () => {
       ({ metadata }) => metadata.paymentId === paymentId,
     );
     Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason });
-    const body = noticeAbout(paymentId);
+    const body = noticeAbout(paymentId, 'payment_intent.canceled');
     for (let time = 0; time < 2; time += 1) {
       expect((await deliver(body, signed(body))).status).toBe(200);
     }
@@ -208,7 +215,7 @@ describe('a notice about a payment', () => {
 
   test('is to be delivered again where Stripe does not say what came later', async () => {
     const { paymentId } = (await service.create()).json;
-    const body = noticeAbout(paymentId);
+    const body = noticeAbout(paymentId, 'payment_intent.canceled');
     double.plan('read', '500 before acting');
     expect((await deliver(body, signed(body))).status).toBe(503);
     expect((await deliver(body, signed(body))).status).toBe(200);

@@ -58,7 +58,7 @@ test(`${CREATES_MIN} creates with GETs meet no 5xx while every process is replac
     { EVENTSTOREDB_URL: eventStore.url, MONGODB_URL: readStore.url },
     { asksReadiness: true },
   );
-  await Promise.all(KINDS.map(service.add));
+  await Promise.all(KINDS.map((kind) => service.add(kind)));
   const token = await signToken(
     { merchant_id: 'm_rolling', sub: 'tester' },
     service.env.JWT_SECRET,

@@ -13,6 +13,7 @@ import { createQueues, type Queues } from '../../shared/runtime/queues.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
+import { CONTEXT, registerEndpoint } from '../support/webhook-world.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const principal = { merchantId: 'm_1', actor: 'tester', scopes: undefined };
@@ -76,11 +77,9 @@ test('a request whose turn comes too late is 503 and stores nothing', async () =
 
 test('of tests that several processes request at a time, four a minute are stored', async () => {
   const store = memoryEventStore();
-  const context = { actor: 'tester', requestId: 'r', correlationId: 'r', causationId: 'r' };
-  const { endpointId } = endpoint;
-  await handleEndpointCommand(store, 'm_1', { kind: 'create', endpoint }, context);
+  const endpointId = await registerEndpoint(store, 'm_1', endpoint.url);
   const requested = (nowMs: number) =>
-    handleEndpointCommand(store, 'm_1', { kind: 'test', endpointId, nowMs }, context);
+    handleEndpointCommand(store, 'm_1', { kind: 'test', endpointId, nowMs }, CONTEXT);
   const nowMs = Date.now();
   const all = await Promise.all(Array.from({ length: 6 }, () => requested(nowMs)));
   const kinds = all.map(({ kind }) => kind);

@@ -6,9 +6,16 @@
 import { expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { shareOf, testOfLongRun, timesOf } from '../support/long-run-share.ts';
-import { type Service, startService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { ALLOW_LOOPBACK, type Merchant, register, request } from '../support/webhook-merchant.ts';
+import {
+  ALLOW_LOOPBACK,
+  type Merchant,
+  merchantOf,
+  percentile,
+  register,
+  request,
+} from '../support/webhook-merchant.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 jest.setTimeout(600_000);
@@ -36,11 +43,6 @@ const open = async () => {
   };
 };
 
-const merchantOf = async (service: Service, name: string): Promise<Merchant> => ({
-  url: service.url,
-  token: await service.token(name, 'payments:read payments:write webhooks:write'),
-});
-
 /** Works on all of them, a few at a time. */
 const byClients = async <T>(all: readonly T[], work: (one: T) => Promise<unknown>) => {
   const left = [...all];
@@ -61,9 +63,6 @@ const sell = async (merchant: Merchant): Promise<void> => {
   const sale = { ...payment, merchantReference: undefined, captureNow: true };
   expect((await request(merchant, 'POST', '/api/v1/payments', sale)).status).toBe(200);
 };
-
-const percentile = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 
 type Fare = { postMs: number; arrivedMs: number };
 

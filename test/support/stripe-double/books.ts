@@ -33,6 +33,7 @@ export type Intent = {
     object: 'charge';
     status: string;
     disputed?: boolean;
+    amount_refunded?: number;
     payment_method_details?: { card: { capture_before?: number } };
   } | null;
   metadata: Record<string, string>;
@@ -273,7 +274,8 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       if (method === undefined || given.startsWith('ctoken_')) return missing();
       if (method.customer !== null && method.customer !== intent.customer)
         return invalid(undefined, 'belongs to a customer');
-      if (method.isUsed && method.customer === null)
+      // A saved card may pay again, its ConfirmationToken may not.
+      if (method.isUsed && (method.customer === null || token !== ''))
         return invalid(undefined, 'was used before without a customer');
       method.isUsed = true;
       const { card } = method;
@@ -293,7 +295,12 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     });
 
   const charge = (intent: Intent, params: Params = new Map()): Reply => {
-    intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
+    intent.latest_charge = {
+      object: 'charge',
+      status: 'succeeded',
+      disputed: false,
+      amount_refunded: 0,
+    };
     const isManual = intent.capture_method === 'manual';
     if (isManual)
       intent.latest_charge.payment_method_details = {
@@ -370,6 +377,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
         metadata: metadataOf(params),
       };
       refunds.push(made);
+      Object.assign(intent.latest_charge ?? {}, { amount_refunded: refundedOf(intent.id) });
       return { status: 200, body: { ...made } };
     });
 

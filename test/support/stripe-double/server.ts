@@ -12,7 +12,7 @@
  * | lists by `created`, newest first, in pages | search is behind only after `holdSearch` |
  * | whole objects, a charge only where it is expanded (whole.ts) | one billing address for all |
  * | one writer of a PaymentIntent at a time, 429 `lock_timeout` for another | it waits for no lock |
- * | one account sees nothing of another | no limit of its own to its requests |
+ * | one account sees nothing of another; 429 above `limitRates` (rate-limits.ts) | no limit by itself |
  * | 401 without a secret key, 400 without a version whose objects these are | every key may do everything |
  */
 import { once } from 'node:events';
@@ -27,6 +27,7 @@ import {
   type Reply,
 } from './books.ts';
 import { createKeys } from './idempotency.ts';
+import { createLimits, type Limits } from './rate-limits.ts';
 
 /** What the request is for, in the words of a plan. */
 export const STEPS = [
@@ -73,33 +74,12 @@ export type Received = {
   headers: IncomingMessage['headers'];
 };
 
-export type StripeDouble = {
-  url: string;
-  books: Books;
-  /** The books of one account: requests with its secret key, or as its `Stripe-Account`, see no other. */
-  openAccount(name: string, own: Books): Books;
-  /** Everything that was received, oldest first. */
-  received: Received[];
-  /** The next request of this step goes wrong. */
-  plan(step: Step, fault: StripeFaultName): void;
-  /** The next request of this step is rejected, a 400 with this code or without one. */
-  reject(step: Step, code: string | undefined): void;
-  /** Forgets all Idempotency-Keys, as Stripe may after a day. */
-  prune(): void;
-  /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
-  rejectRawCards(): void;
-  /** The account has no search, as in India: from now on it is a 400. */
-  endSearch(): void;
-  /** Does now what `acts late` has held back. */
-  actLate(): Promise<void>;
-  /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
-  actsAfterMs(ms: number | (() => number)): void;
-  close(): Promise<void>;
-};
+export type StripeDouble = Awaited<ReturnType<typeof stripeDouble>>;
 
+const RATE_LIMITED = errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' });
 const LOCKED = errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' });
 const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
-  '429 rate_limit': errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' }),
+  '429 rate_limit': RATE_LIMITED,
   '429 lock_timeout': LOCKED,
   '409 in use': errorReply(409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }),
   '401': errorReply(401, { type: 'invalid_request_error', code: 'api_key_expired' }),
@@ -167,6 +147,12 @@ const textOf = async (incoming: IncomingMessage): Promise<string> => {
   return Buffer.concat(parts).toString();
 };
 
+let responses = 0;
+const newRequestId = (): string => {
+  responses += 1;
+  return `req_double_${responses}`;
+};
+
 const write = (
   outgoing: ServerResponse,
   { status, body, replayed }: Reply & { replayed?: true },
@@ -175,6 +161,7 @@ const write = (
   outgoing
     .writeHead(status, {
       'content-type': 'application/json',
+      'request-id': newRequestId(),
       ...(replayed && { 'idempotent-replayed': 'true' }),
     })
     .end(change(JSON.stringify(body, null, 2)));
@@ -186,21 +173,19 @@ const later = (ms: number, work: () => void): void => void setTimeout(work, ms).
  * Starts it with empty books on a free port of loopback, or on one that is given; `nowMs` is the wall
  * clock of Stripe.
  */
-export const stripeDouble = async (
-  nowMs: () => number = Date.now,
-  port = 0,
-): Promise<StripeDouble> => {
+export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => {
   const books = createBooks(nowMs);
   const accounts = new Map<string, Books>();
   const keys = createKeys();
   const locked = new Set<string>();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
-  const rejections = new Map<Step, string | undefined>();
+  const rejections = new Map<Step, object>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
   let takesRawCards = true;
   let searches = true;
+  let isWithinLimits: ReturnType<typeof createLimits> = () => true;
 
   /** Undefined for the one that every other key is of. */
   const accountOf = ({ authorization = '', ...headers }: IncomingMessage['headers']) =>
@@ -283,6 +268,7 @@ export const stripeDouble = async (
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', url = '', headers } = incoming;
+    outgoing.setHeader('date', new Date(nowMs()).toUTCString());
     const body = await textOf(incoming);
     const [path = '', query = ''] = url.split('?');
     const route = routeOf(method, path);
@@ -298,6 +284,7 @@ export const stripeDouble = async (
         errorReply(400, { type: 'invalid_request_error', message: 'version' }),
       );
     const account = accountOf(headers) ?? '';
+    if (!isWithinLimits(account, method, path)) return write(outgoing, RATE_LIMITED);
     const own = accounts.get(account) ?? books;
     const given = headers['idempotency-key'];
     const key = given === undefined ? undefined : `${account} ${given}`;
@@ -307,12 +294,9 @@ export const stripeDouble = async (
     if (route.id === 'search' && !searches)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'no' }));
     if (rejections.has(route.step)) {
-      const code = rejections.get(route.step);
+      const about = rejections.get(route.step);
       rejections.delete(route.step);
-      return write(
-        outgoing,
-        errorReply(400, { type: 'invalid_request_error', ...(code && { code }) }),
-      );
+      return write(outgoing, errorReply(400, { type: 'invalid_request_error', ...about }));
     }
     const fault = planned.get(route.step)?.shift();
     if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
@@ -328,24 +312,39 @@ export const stripeDouble = async (
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     books,
-    openAccount: (name, own) => {
+    /** The books of one account: requests with its secret key, or as its `Stripe-Account`, see no other. */
+    openAccount: (name: string, own: Books) => {
       accounts.set(name, own);
       return own;
     },
+    /** Everything that was received, oldest first. */
     received,
-    plan: (step, fault) => void planned.set(step, [...(planned.get(step) ?? []), fault]),
-    reject: (step, code) => void rejections.set(step, code),
+    /** The next request of this step goes wrong. */
+    plan: (step: Step, fault: StripeFaultName) =>
+      void planned.set(step, [...(planned.get(step) ?? []), fault]),
+    /** The next request of this step is rejected, a 400 with this code or without one. */
+    reject: (step: Step, code: string | undefined, param?: string) =>
+      void rejections.set(step, { ...(code && { code }), ...(param && { param }) }),
+    /** Forgets all Idempotency-Keys, as Stripe may after a day. */
     prune: keys.prune,
+    /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
     rejectRawCards: () => {
       takesRawCards = false;
     },
+    /** The account has no search, as in India: from now on it is a 400. */
     endSearch: () => {
       searches = false;
     },
+    /** From now on each account has these limits: what is above them is a 429. */
+    limitRates: (limits: Limits) => {
+      isWithinLimits = createLimits(limits);
+    },
+    /** Does now what `acts late` has held back. */
     actLate: async () => {
       for (const act of late.splice(0)) await act();
     },
-    actsAfterMs: (ms) => {
+    /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
+    actsAfterMs: (ms: number | (() => number)) => {
       slowMs = typeof ms === 'number' ? () => ms : ms;
     },
     close: async () => {
