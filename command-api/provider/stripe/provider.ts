@@ -133,6 +133,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       withinOf(question, (call) => fence(call, question, { nowMs: nowMs(), timeoutMs })),
     ledger: (after, limit) =>
       readLedger(books, memory, after, Math.min(limit, LEDGER_PAGE_MAX), nowMs()),
+    ledgerSince: (timeMs) => `${Math.floor(timeMs / 1_000)}.`,
     ledgerEnd: (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, nowMs()),
     laterResults: (question) => withinOf(question, (call) => laterResults(call, question)),
     disputes: () => readDisputes(books, nowMs()),
