@@ -19,6 +19,7 @@ const AuditAmounts = named('AuditAmounts', {
   refundableAmount: z.int().optional(),
 });
 
+const owned = { paymentId: z.string(), merchantId: z.string() };
 const place = { position: z.string(), stream: z.string(), revision: z.int().min(0) };
 
 /** The position is empty where the break is at no event, as for a removed stream. */
@@ -66,16 +67,14 @@ export type AuditUnreadableEvent = z.infer<typeof AuditUnreadableEvent>;
 const anyEvent = z.union([AuditEvent, AuditUnreadableEvent]);
 
 export const AuditTimeline = named('AuditTimeline', {
-  paymentId: z.string(),
-  merchantId: z.string(),
+  ...owned,
   events: z.array(anyEvent),
   broken,
 });
 export type AuditTimeline = z.infer<typeof AuditTimeline>;
 
 export const AuditFound = named('AuditFound', {
-  paymentId: z.string(),
-  merchantId: z.string(),
+  ...owned,
   merchantReference: z.string().optional(),
   status: z.enum(PAYMENT_STATUSES),
   amount: minor,
@@ -106,8 +105,7 @@ export const AuditDifference = named('AuditDifference', {
 });
 
 export const AuditState = named('AuditState', {
-  paymentId: z.string(),
-  merchantId: z.string(),
+  ...owned,
   revision: z.int(),
   event: AuditEvent,
   /** What GET would have responded then (PaymentResponse of the merchants' document). */
@@ -119,8 +117,7 @@ export const AuditState = named('AuditState', {
 
 /** In place of a state at or after the first event that does not verify. */
 export const AuditNoState = named('AuditNoState', {
-  paymentId: z.string(),
-  merchantId: z.string(),
+  ...owned,
   broken: AuditBreak,
 });
 export type AuditNoState = z.infer<typeof AuditNoState>;
@@ -166,7 +163,7 @@ export const AuditVerification = named('AuditVerification', {
   broken,
   breaks: z
     .object({
-      count: z.int().min(0).describe('Breaks that nobody has acknowledged.'),
+      count: z.int().min(0).describe('Breaks without an acknowledgement.'),
       unreadable: z
         .int()
         .optional()

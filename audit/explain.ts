@@ -2,7 +2,7 @@
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
-import type { EventData } from '../shared/payment/payment-events.ts';
+import type { EventData, PaymentEventType } from '../shared/payment/payment-events.ts';
 import {
   isOtherProvider,
   type Operation,
@@ -23,7 +23,9 @@ type ExplainedCommand = {
 
 type ReasonOf = (event: RecordedPaymentEvent) => string | undefined;
 
-const amountText = ({ amount, currency }: { amount: number; currency: string }): string =>
+type Amount = { amount: number; currency: string };
+
+const amountText = ({ amount, currency }: Amount): string =>
   `${(amount / 100).toFixed(2)} ${currency}`;
 
 const unresolvedIntents = (state: PaymentState): ReadonlySet<number> =>
@@ -39,7 +41,7 @@ const whyUnresolved =
   ({ revision, event }) => {
     if (revision !== requestedAt) return undefined;
     const next = isElsewhere(provider, request)
-      ? `it was sent to ${provider}, and nobody asks for its outcome while the provider that is set is ${request.providers[0]}`
+      ? `it was sent to ${provider}, and its outcome is not asked for while the provider that is set is ${request.providers[0]}`
       : 'the provider is asked about it first';
     return `${event.type} has no outcome yet: ${next}`;
   };
@@ -52,29 +54,31 @@ const whyElsewhere =
       ? `${event.type} was sent to ${provider}; the provider that is set is ${providers[0]}`
       : undefined;
 
-const whyNoLongerAuthorized: ReasonOf = ({ event }) => {
-  switch (event.type) {
-    case 'PaymentCaptured':
-      return `captured ${amountText(event.data)}; a capture is final`;
-    case 'PaymentVoided':
-      return 'voided: the authorization was released';
-    case 'PaymentAuthorizationExpired':
-      return 'the authorization ran out at the provider';
-    case 'PaymentCaptureObserved':
-      return `captured ${amountText(event.data)} elsewhere; a capture is final`;
-    case 'PaymentVoidObserved':
-      return 'voided elsewhere: the authorization was released';
-    case 'PaymentFailed':
-      return `failed: ${event.data.failureCode}`;
-    default:
-      return undefined;
-  }
+/** What an event of each type says about a refusal; others say nothing. */
+type Words = { [Type in PaymentEventType]?: (data: EventData<Type>) => string };
+
+const wordsOf =
+  (words: Words): ReasonOf =>
+  ({ event }) =>
+    (words[event.type] as ((data: unknown) => string) | undefined)?.(event.data);
+
+const NO_LONGER_AUTHORIZED: Words = {
+  PaymentCaptured: (data) => `captured ${amountText(data)}; a capture is final`,
+  PaymentVoided: () => 'voided: the authorization was released',
+  PaymentAuthorizationExpired: () => 'the authorization ran out at the provider',
+  PaymentCaptureObserved: (data) => `captured ${amountText(data)} elsewhere; a capture is final`,
+  PaymentVoidObserved: () => 'voided elsewhere: the authorization was released',
+  PaymentFailed: ({ failureCode }) => `failed: ${failureCode}`,
 };
 
-const whyOverAuthorized: ReasonOf = ({ event }) =>
-  event.type === 'PaymentAuthorized'
-    ? `authorized no more than ${amountText(event.data)}`
-    : undefined;
+const OVER_AUTHORIZED: Words = {
+  PaymentAuthorized: (data) => `authorized no more than ${amountText(data)}`,
+};
+
+const NEVER_CAPTURED: Words = {
+  ...NO_LONGER_AUTHORIZED,
+  PaymentAuthorized: () => 'authorized, and nothing was captured that could go back',
+};
 
 const whyDisputed = ({ disputes = [] }: PaymentState, disputed: EventData<'PaymentDisputed'>) => {
   const { disputeId, reason } = disputed;
@@ -84,36 +88,23 @@ const whyDisputed = ({ disputes = [] }: PaymentState, disputed: EventData<'Payme
 };
 
 const whyNothingLeft = (state: PaymentState): ReasonOf => {
+  const captured = (data: Amount): string =>
+    `captured ${amountText(data)}, the most that can go back`;
+  const ended = wordsOf({
+    PaymentCaptured: captured,
+    PaymentCaptureObserved: captured,
+    PaymentRefunded: (data) => `refunded ${amountText(data)} of it`,
+    PaymentRefundObserved: (data) => `refunded ${amountText(data)} of it elsewhere`,
+    PaymentRefundFailed: (data) => `${amountText(data)} of a refund came back`,
+    PaymentDisputed: (data) => whyDisputed(state, data),
+    PaymentDisputeClosed: ({ status }) => `the dispute was ${status === 'WON' ? 'won' : 'lost'}`,
+  });
+  const waiting = wordsOf({
+    PaymentRefundRequested: (data) => `holds ${amountText(data)} for a refund without an outcome`,
+  });
   const unresolved = unresolvedIntents(state);
-  return ({ event, revision }) => {
-    switch (event.type) {
-      case 'PaymentCaptured':
-      case 'PaymentCaptureObserved':
-        return `captured ${amountText(event.data)}, the most that can go back`;
-      case 'PaymentRefunded':
-        return `refunded ${amountText(event.data)} of it`;
-      case 'PaymentRefundObserved':
-        return `refunded ${amountText(event.data)} of it elsewhere`;
-      case 'PaymentRefundFailed':
-        return `${amountText(event.data)} of a refund came back`;
-      case 'PaymentDisputed':
-        return whyDisputed(state, event.data);
-      case 'PaymentDisputeClosed':
-        return `the dispute was ${event.data.status === 'WON' ? 'won' : 'lost'}`;
-      case 'PaymentRefundRequested':
-        return unresolved.has(revision)
-          ? `holds ${amountText(event.data)} for a refund without an outcome`
-          : undefined;
-      default:
-        return undefined;
-    }
-  };
+  return (event) => ended(event) ?? (unresolved.has(event.revision) ? waiting(event) : undefined);
 };
-
-const whyNeverCaptured: ReasonOf = (recorded) =>
-  recorded.event.type === 'PaymentAuthorized'
-    ? 'authorized, and nothing was captured that could go back'
-    : whyNoLongerAuthorized(recorded);
 
 const whyAtCeiling =
   ({ operations }: PaymentState): ReasonOf =>
@@ -126,9 +117,9 @@ const reasonFor = (state: PaymentState, request: ExplainedCommand): ReasonOf => 
   const { command } = request;
   if (hasReachedCeiling(state, request)) return whyAtCeiling(state);
   if (command !== 'refund')
-    return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
+    return wordsOf(state.status === 'AUTHORIZED' ? OVER_AUTHORIZED : NO_LONGER_AUTHORIZED);
   const hasCaptured = state.status === 'CAPTURED' || state.status === 'REFUNDED';
-  return hasCaptured ? whyNothingLeft(state) : whyNeverCaptured;
+  return hasCaptured ? whyNothingLeft(state) : wordsOf(NEVER_CAPTURED);
 };
 
 const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, why: string) => ({

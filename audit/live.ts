@@ -10,7 +10,7 @@ import {
   serverSent,
 } from '../shared/http/server/streams.ts';
 import { whenGone } from '../shared/http/server/unread.ts';
-import { rejectBeginning, startOf } from './positions.ts';
+import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './positions.ts';
 
 export const RETRY = 'retry: 1000\n\n';
 
@@ -85,6 +85,7 @@ export const sendLive = async (
     };
     return streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
   } catch (error) {
-    return rejectBeginning(reply, error, lastId);
+    const isFrom = lastId === undefined;
+    return rejectPlace(reply, error, isFrom ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);
   }
 };

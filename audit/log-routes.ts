@@ -19,14 +19,20 @@ import {
 import { whenGone } from '../shared/http/server/unread.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
-import { resultOf } from '../shared/runtime/scan.ts';
+import { mapSteps, resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
-import { readLastEventId, rejectFrom, rejectPosition, startOf } from './positions.ts';
+import {
+  NO_EVENTS_POSITION,
+  NO_POSITION,
+  readLastEventId,
+  rejectPlace,
+  startOf,
+} from './positions.ts';
 import { exportTexts, isLongPage, longPage } from './scans.ts';
 import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from './verification.ts';
 
@@ -103,13 +109,9 @@ async function* verificationTexts(
   deps: AuditDeps,
   options: LogVerification,
 ): AsyncGenerator<string> {
-  const steps = verification(deps, options);
-  let step = await steps.next();
-  while (step.done !== true) {
-    yield serverSent('progress', step.value);
-    step = await steps.next();
-  }
-  if (step.value !== undefined) yield serverSent('result', step.value);
+  const progress = (step: unknown) => serverSent('progress', step);
+  const result = yield* mapSteps(verification(deps, options), progress);
+  if (result !== undefined) yield serverSent('result', result);
 }
 
 const route = routeWith<AuditDeps>();
@@ -170,7 +172,7 @@ export const AUDIT_LOG_ROUTES = {
         await deps.record(reply.request, { action: exporting ? 'EXPORT' : 'LOG' });
         if (!exporting) return sendPage(deps, input, reply);
       } catch (error) {
-        return rejectFrom(reply, error);
+        return rejectPlace(reply, error, `from ${NO_POSITION}`);
       }
       return exportLog(deps, input, reply);
     },
@@ -198,7 +200,7 @@ export const AUDIT_LOG_ROUTES = {
       try {
         known = await keptHeadIn(deps, query);
       } catch (error) {
-        return rejectPosition(reply, error);
+        return rejectPlace(reply, error, `position ${NO_EVENTS_POSITION}`);
       }
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
       if (deps.verifying.now) return rejectBusy(reply, VERIFYING);

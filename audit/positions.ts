@@ -12,7 +12,7 @@ export const NO_POSITION_NOR_NOW = 'must be start, now or a position of the log'
 
 export const NO_EVENTS_POSITION = 'must be a position of the log';
 
-const NO_LAST_ID = `Last-Event-ID ${NO_EVENTS_POSITION}`;
+export const NO_LAST_ID = `Last-Event-ID ${NO_EVENTS_POSITION}`;
 
 export const startOf = (from: string | undefined): Position | null =>
   from === undefined || from === 'start' ? null : from;
@@ -25,16 +25,8 @@ export const readLastEventId = ({ raw }: FastifyRequest): Read<string | undefine
     : { ok: true, value };
 };
 
-const rejected = (reply: FastifyReply, error: unknown, detail: string): FastifyReply => {
+/** For the RangeError of a place that the log does not have. Throws any other error. */
+export const rejectPlace = (reply: FastifyReply, error: unknown, detail: string): FastifyReply => {
   if (!(error instanceof RangeError)) throw error;
   return reject(reply, 'INVALID_REQUEST', [detail]);
 };
-
-export const rejectFrom = (reply: FastifyReply, error: unknown): FastifyReply =>
-  rejected(reply, error, `from ${NO_POSITION}`);
-
-export const rejectBeginning = (reply: FastifyReply, error: unknown, lastId: string | undefined) =>
-  rejected(reply, error, lastId === undefined ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);
-
-export const rejectPosition = (reply: FastifyReply, error: unknown): FastifyReply =>
-  rejected(reply, error, `position ${NO_EVENTS_POSITION}`);

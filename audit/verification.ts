@@ -12,6 +12,7 @@ import {
   type RemovedStreams,
   removedStreams,
 } from '../shared/read-models/removed-streams.ts';
+import { mapSteps } from '../shared/runtime/scan.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
@@ -182,15 +183,12 @@ export async function* verifyLogForms(
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
   const order = { module: import.meta.url, job: 'verify', args, calls: scanCalls(deps), signal };
-  const steps = scanLog<LogProgress, AuditWalked | undefined>(store, order);
-  let step = await steps.next();
-  while (step.done !== true) {
-    const { read, total, isExact } = step.value;
-    yield { verified: read, of: total, estimated: !isExact };
-    step = await steps.next();
-  }
-  if (step.value === undefined) return undefined;
-  const { events, last, broken, breaks: met, keptHead: found, seals: sealed } = step.value;
+  const walked = yield* mapSteps(
+    scanLog<LogProgress, AuditWalked | undefined>(store, order),
+    ({ read, total, isExact }) => ({ verified: read, of: total, estimated: !isExact }),
+  );
+  if (walked === undefined) return undefined;
+  const { events, last, broken, breaks: met, keptHead: found, seals: sealed } = walked;
   const removed = await removedFor(deps, only, broken !== undefined, signal);
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;

@@ -1,5 +1,5 @@
 /** `payments attention`: everything that needs a person, in one list (gaps §25). */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   ATTENTION_REASONS,
   type AttentionAcknowledgement,
@@ -7,8 +7,8 @@ import {
   type AttentionList,
 } from '../command-api/attention/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { type Format, formatOption } from './options.ts';
-import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
+import { formatOption, type Given, verb } from './options.ts';
+import { CommandFailed, columns, count, print, printJson, printList } from './output.ts';
 
 const LIST = '/ops/v1/attention';
 const LIMIT = '1000';
@@ -35,7 +35,7 @@ export const attentionLines = (items: readonly AttentionItem[]): string[] =>
 export const needAPerson = ({ length }: readonly AttentionItem[]): string =>
   `${count(length, 'item')} ${length === 1 ? 'needs' : 'need'} a person`;
 
-type Options = { format: Format; reason?: string; acknowledge?: string; note?: string };
+type Options = Given<'reason' | 'acknowledge' | 'note'>;
 
 const acknowledge = async (id: string, { format, note: why }: Options): Promise<void> => {
   if (why === undefined) throw new CommandFailed('--acknowledge needs --note', 2);
@@ -50,20 +50,18 @@ const attention = async (options: Options): Promise<void> => {
   const { format, reason, acknowledge: id } = options;
   if (id !== undefined) return acknowledge(id, options);
   const items = await readAttention(reason === undefined ? {} : { reason });
-  if (format === 'json') printJson(items);
-  else if (items.length === 0) note('Nothing needs a person.');
-  else print(...attentionLines(items));
+  printList(format, items, attentionLines, 'Nothing needs a person.');
   if (items.length > 0) throw new CommandFailed(needAPerson(items), 3);
 };
 
 export const attentionCommand = (): Command =>
-  new Command('attention')
+  verb(
+    'attention',
+    'payments attention --reason UNRESOLVED',
+    'payments attention --acknowledge att_01J… --note "TICKET-17"',
+  )
     .description(
       'Lists everything that needs a person, the oldest first, each with a command to begin with. Exit code 3 where there is anything.',
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments attention --reason UNRESOLVED\n  payments attention --acknowledge att_01J… --note "TICKET-17"',
     )
     .addOption(new Option('--reason <reason>', 'of this reason alone').choices(ATTENTION_REASONS))
     .addOption(

@@ -10,10 +10,10 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import { makeDataDir, syncPath } from '../shared/runtime/private-files.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
@@ -41,33 +41,21 @@ const ALL_PAGES = 2 ** 31 - 1;
 const BUSY_MS = 5_000;
 
 const copyLive = async (from: string, to: string): Promise<void> => {
-  const source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_MS });
-  try {
-    await copyDatabase(source, to, { rate: ALL_PAGES });
-  } finally {
-    source.close();
-  }
+  using source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_MS });
+  await copyDatabase(source, to, { rate: ALL_PAGES });
 };
 
 const checkDatabase = (file: string): void => {
-  const copy = new DatabaseSync(file);
-  try {
-    const [found] = copy.prepare('PRAGMA quick_check(1)').all();
-    if (found?.quick_check !== 'ok') throw new Error(String(found?.quick_check));
-    // Makes the copy one file, without a write-ahead log beside it.
-    copy.exec('PRAGMA journal_mode = DELETE');
-  } finally {
-    copy.close();
-  }
+  using copy = new DatabaseSync(file);
+  const [found] = copy.prepare('PRAGMA quick_check(1)').all();
+  if (found?.quick_check !== 'ok') throw new Error(String(found?.quick_check));
+  // Makes the copy one file, without a write-ahead log beside it.
+  copy.exec('PRAGMA journal_mode = DELETE');
 };
 
 const eventsIn = (file: string): number => {
-  const events = new DatabaseSync(file, { readOnly: true });
-  try {
-    return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
-  } finally {
-    events.close();
-  }
+  using events = new DatabaseSync(file, { readOnly: true });
+  return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
 };
 
 type Copied = { folder: string; events: number; files: { name: string; bytes: number }[] };
@@ -137,9 +125,8 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
 };
 
 export const backupCommand = (): Command =>
-  new Command('backup')
+  verb('backup', 'payments backup /backups/payments-2026-11-21')
     .description('Copies the data folder of the embedded store while the service runs.')
-    .addHelpText('after', '\nExample:\n  payments backup /backups/payments-2026-11-21')
     .argument('<folder>', 'the folder to write; must not exist yet')
     .addOption(formatOption())
     .action(runBackup);

@@ -1,6 +1,7 @@
 /** The verbs' client: PAYMENTS_URL, else HOST and PORT; PAYMENTS_TOKEN, else one signed here. */
 import { userInfo } from 'node:os';
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
+import { pause } from '../shared/runtime/back-off.ts';
 import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
 import { CommandFailed, ServiceUnreachable } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
@@ -13,7 +14,11 @@ export type Client = {
   url: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
-  change(method: 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Response>;
+  send(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<Response>;
 };
 
 const TTL_SECONDS = 300;
@@ -105,7 +110,7 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
   return {
     url,
     get: (path, headers = {}) => send(path, { headers }),
-    change: sendBody,
+    send: sendBody,
     post: (path, body, headers) => sendBody('POST', path, body, headers),
   };
 };
@@ -170,7 +175,9 @@ export const jsonOf = async <T>(response: Promise<Response>): Promise<T> => {
 export const readOps = async <T>(path: string): Promise<T> =>
   jsonOf<T>((await openClient({ scope: 'ops:admin' })).get(path));
 
-const ATTEMPTS_MAX = 8;
+/** Longer than another projector takes to take over. */
+const STANDS_BY_MS_MAX = 12_000;
+const STANDS_BY_MS = 250;
 
 /** Posts until the projector that follows the log responds: two share the address of a gateway. */
 export const postToFollowing = async (
@@ -179,13 +186,15 @@ export const postToFollowing = async (
   next: (reason: string | null) => string = () => '',
 ): Promise<Response> => {
   const client = await openClient({ scope: 'ops:admin' });
-  for (let attempts = 1; ; attempts += 1) {
+  const untilMs = performance.now() + STANDS_BY_MS_MAX;
+  for (;;) {
     const response = await client.post(path, undefined, headers);
     if (response.ok) return response;
     const text = await textOf(response);
     const reason = response.headers.get(REJECTION_HEADER);
-    if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY')
+    if (reason !== 'STANDING_BY' || performance.now() > untilMs)
       throw new CommandFailed(rejectionLine(response.status, text) + next(reason));
+    await pause(STANDS_BY_MS);
   }
 };
 

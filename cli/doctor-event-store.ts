@@ -33,7 +33,7 @@ const warningsOf = (facts: ServerFacts): string[] => {
     ...(remove === 'allowed' ? ['delete streams'] : []),
     ...(rewriteMetadata === 'allowed' ? ['rewrite their metadata'] : []),
   ].join(' and ');
-  const who = isInsecure ? 'the server checks no user: whoever reaches it may' : 'the user may';
+  const who = isInsecure ? 'the server checks no user: any client may' : 'the user may';
   const hasNoLeader = members.length > 0 && members.every(({ state }) => state !== 'leader');
   return textsIn([
     may !== '' && `${who} ${may}, so the log is append-only by our word alone`,

@@ -1,5 +1,5 @@
 /** `payments doctor`: settings, engines and folder of the running service, else of this shell. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { AttentionItem } from '../command-api/attention/contract.ts';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { attentionLines, needAPerson } from './attention.ts';
@@ -22,7 +22,7 @@ import {
   type ServiceFinding,
 } from './doctor-service.ts';
 import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, styled } from './output.ts';
 
 type Finding = {
@@ -123,11 +123,13 @@ const sizeOf = (bytes: number): string => {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 };
 
-const showDataFolder = ({ path, state, held, freeBytes, files }: DataFolderFinding): void => {
+const showDataFolder = (finding: DataFolderFinding): void => {
+  const { path, state, held, freeBytes, files, waysBackLost } = finding;
   title('Data folder');
   const free = freeBytes === null ? '' : `, ${sizeOf(freeBytes)} free`;
   print(`${path}  ${state}${held ? ', held by a running service' : ''}${free}`);
   print(...columns(files.map(({ name, bytes }) => [`  ${name}`, sizeOf(bytes)])));
+  for (const line of waysBackLost) print(styled('yellow', `  warning: ${line}`));
 };
 
 const showEngines = (engines: readonly EngineFinding[]): void => {
@@ -219,11 +221,10 @@ const doctor = async ({ format, production }: DoctorOptions): Promise<void> => {
 };
 
 export const doctorCommand = (): Command =>
-  new Command('doctor')
+  verb('doctor', 'payments doctor', 'payments doctor --production')
     .description(
       'Asks the running service for its settings in effect, each with its origin, and for its engines.',
     )
     .option('--production', 'also walk docs/production.md, and name what is missing')
-    .addHelpText('after', '\nExamples:\n  payments doctor\n  payments doctor --production')
     .addOption(formatOption())
     .action(doctor);

@@ -1,5 +1,5 @@
 /** `payments events`: a payment's events, its state at a moment, and what has changed since. */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
 import {
@@ -14,19 +14,17 @@ import {
 } from './audit.ts';
 import { jsonOf } from './client.ts';
 import type { Source } from './events-of-file.ts';
-import { dataOption, type Format, formatOption, keyOption, timeOrRevision } from './options.ts';
-import { columns, money, note, print, printJson, styled } from './output.ts';
+import {
+  dataOption,
+  formatOption,
+  type Given,
+  keyOption,
+  timeOrRevision,
+  verb,
+} from './options.ts';
+import { columns, money, print, printJson, printList, styled } from './output.ts';
 
-type Options = {
-  at?: string;
-  state?: true;
-  diff?: true;
-  file?: string;
-  key?: string;
-  data?: string;
-  merchant?: string;
-  format: Format;
-};
+type Options = Given<'at' | 'file' | 'key' | 'data' | 'merchant', 'state' | 'diff'>;
 
 const serviceSource = async (paymentId: string, { merchant, data }: Options): Promise<Source> => {
   const client = await auditClient(merchant, data);
@@ -117,9 +115,7 @@ const showEvents = async (paymentId: string, options: Options, command: Command)
 const showUpTo = async (source: Source, at: At, { format }: Options) => {
   const timeline = await source.timeline();
   const events = upTo(timeline.events, at);
-  if (format === 'json') printJson(events);
-  else if (events.length === 0) note('The payment has no event up to then.');
-  else print(...timelineLines(events));
+  printList(format, events, timelineLines, 'The payment has no event up to then.');
   return timeline;
 };
 
@@ -135,9 +131,8 @@ const showMoment = async (source: Source, at: At, { format, state, diff }: Optio
 };
 
 export const eventsCommand = (): Command =>
-  new Command('events')
+  verb('events', 'payments events pay_01… --state --at 2026-03-03T12:00:00Z')
     .description('Shows the events of a payment, oldest first, or its state at a moment.')
-    .addHelpText('after', '\nExample:\n  payments events pay_01… --state --at 2026-03-03T12:00:00Z')
     .argument('<paymentId>', 'the payment; to search for it: payments find')
     .option('--at <when>', 'a revision, or a time (RFC 3339)', timeOrRevision)
     .option('--state', 'the state of the payment then; left out: its events up to then')

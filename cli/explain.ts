@@ -1,12 +1,12 @@
 /** `payments explain`: whether a command would be allowed, now or at a moment, and which events forbid it. */
-import { Argument, Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
 import { atOf, auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { dataOption, type Format, formatOption, timeOrRevision } from './options.ts';
+import { dataOption, formatOption, type Given, timeOrRevision, verb } from './options.ts';
 import { columns, money, print, printJson, styled } from './output.ts';
 
-type Options = { amount?: string; at?: string; merchant?: string; data?: string; format: Format };
+type Options = Given<'amount' | 'at' | 'merchant' | 'data'>;
 
 const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string[] => [
   `  ${dateAndClockOf(time)}`,
@@ -51,12 +51,8 @@ const explain = async (paymentId: string, command: string, options: Options): Pr
 };
 
 export const explainCommand = (): Command =>
-  new Command('explain')
+  verb('explain', 'payments explain pay_01… refund --amount 2000 --at 2026-03-03T12:00:00Z')
     .description('Says whether a command would be allowed, and which events forbid it.')
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments explain pay_01… refund --amount 2000 --at 2026-03-03T12:00:00Z',
-    )
     .argument('<paymentId>', 'the payment')
     .addArgument(new Argument('<command>', 'the command').choices(['capture', 'void', 'refund']))
     .option('--amount <minor>', 'in minor units; left out: the whole remaining amount')

@@ -1,24 +1,23 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { Manifest } from '../shared/event-store/manifest.ts';
 import { isMoment } from '../shared/http/date-time.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { failOnBreaks, headText } from './breaks.ts';
 import { type Client, jsonOf, orFail } from './client.ts';
 import { manifestFileOf } from './export-file.ts';
-import { dataOption, type Format, formatOption, timeOrPosition, timeValue } from './options.ts';
+import {
+  dataOption,
+  formatOption,
+  type Given,
+  timeOrPosition,
+  timeValue,
+  verb,
+} from './options.ts';
 import { CommandFailed, count, note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
-type Options = {
-  from?: string;
-  to?: string;
-  out: string;
-  force?: true;
-  merchant?: string;
-  data?: string;
-  format: Format;
-};
+type Options = Given<'from' | 'to' | 'merchant' | 'data', 'force'> & { out: string };
 
 const routeOf = (paymentId: string | undefined, { from, to }: Options): string => {
   if (paymentId !== undefined) return paymentPath(paymentId, 'events');
@@ -75,12 +74,8 @@ const exportEvents = async (paymentId: string | undefined, options: Options, com
 };
 
 export const exportCommand = (): Command =>
-  new Command('export')
+  verb('export', 'payments export --out march.jsonl --from 2026-03-01T00:00:00Z')
     .description('Writes events as JSON lines, and a manifest to verify them with.')
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments export --out march.jsonl --from 2026-03-01T00:00:00Z',
-    )
     .argument('[paymentId]', 'one payment; left out: the whole log')
     .requiredOption('--out <file>', 'the file to write; its manifest is written beside it')
     .option(

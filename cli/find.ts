@@ -1,22 +1,13 @@
 /** `payments find`: searches payments whose id is not known. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { AuditFound, AuditSearchPage } from '../audit/contract.ts';
 import { auditClient, pathOf } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { type Format, formatOption, timeValue } from './options.ts';
+import { formatOption, type Given, timeValue, verb } from './options.ts';
 import { money, note, print, printJson, styled, table } from './output.ts';
 
-type Options = {
-  status?: string;
-  from?: string;
-  to?: string;
-  minAmount?: string;
-  maxAmount?: string;
-  merchant?: string;
-  cursor?: string;
-  limit?: string;
-  format: Format;
-};
+/** Texts for the query, by the names that they have there. */
+type Options = Given<string>;
 
 const foundTable = table<AuditFound>({
   CREATED: ({ createdAt }) => `${createdAt.slice(0, 10)} ${createdAt.slice(11, 19)}`,
@@ -46,12 +37,8 @@ const find = async (q: string | undefined, { format, ...parameters }: Options): 
 };
 
 export const findCommand = (): Command =>
-  new Command('find')
+  verb('find', 'payments find 4242 --status REFUNDED --from 2026-03-01T00:00:00Z')
     .description('Finds payments by id, reference, last four digits, status, amount and time.')
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments find 4242 --status REFUNDED --from 2026-03-01T00:00:00Z',
-    )
     .argument('[q]', 'a paymentId, a merchantReference or the last four digits of a card')
     .option('--status <status>', 'such as CAPTURED')
     .option('--from <time>', 'created at this time or later (RFC 3339)', timeValue)

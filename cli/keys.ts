@@ -1,7 +1,7 @@
 /** `payments keys`: the public part of the key that seals the log, and its change. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { LogMisfit } from '../projector/errors.ts';
 import type { KeyPlace } from '../projector/seals/key.ts';
 import { type Rotated, rotateSealingKey } from '../projector/seals/rotate.ts';
@@ -12,7 +12,7 @@ import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.t
 import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readPublicKey, readSettings } from './settings.ts';
 
@@ -100,23 +100,20 @@ const rotate = async (options: Options): Promise<void> => {
 const FOLDER = 'the data folder; left out: DATA_DIR';
 
 export const keysCommand = (): Command =>
-  new Command('keys')
+  verb('keys', 'payments keys show')
     .description('The key that seals the log (docs/audit.md, Seals).')
-    .addHelpText('after', '\nExample:\n  payments keys show')
     .addCommand(
-      new Command('show')
+      verb('show', 'payments keys show > sealing-key.public.pem')
         .description('Prints the id and the public key (PEM) of the key that seals the log.')
-        .addHelpText('after', '\nExample:\n  payments keys show > sealing-key.public.pem')
         .option('--data <folder>', FOLDER)
         .addOption(formatOption())
         .action(show),
     )
     .addCommand(
-      new Command('rotate')
+      verb('rotate', 'payments keys rotate --data ./data')
         .description(
           'Makes a new key, signed by the old one, which is removed. Stop the service first.',
         )
-        .addHelpText('after', '\nExample:\n  payments keys rotate --data ./data')
         .option('--data <folder>', FOLDER)
         .addOption(formatOption())
         .action(rotate),

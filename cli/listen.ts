@@ -1,18 +1,12 @@
 /** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { amountIn, auditClient, clockOf, pathOf, type ShownEvent } from './audit.ts';
 import type { ForwardOptions } from './listen-forward.ts';
-import { type Format, formatOption } from './options.ts';
+import { formatOption, type Given, verb } from './options.ts';
 import { note, print } from './output.ts';
 import { followStream } from './streams.ts';
 
-type Options = {
-  type?: string;
-  payment?: string;
-  from: string;
-  merchant?: string;
-  format: Format;
-};
+type Options = Given<'type' | 'payment' | 'merchant'> & { from: string };
 
 const lineOf = (event: ShownEvent): string => {
   const { position, revision, paymentId = event.stream } = event;
@@ -60,12 +54,12 @@ const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Comm
 };
 
 export const listenCommand = (): Command =>
-  new Command('listen')
+  verb(
+    'listen',
+    'payments listen --type PaymentRefunded --from start',
+    'payments listen --forward-to http://localhost:3000/hook',
+  )
     .description('Prints events as they happen, until it is interrupted.')
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments listen --type PaymentRefunded --from start\n  payments listen --forward-to http://localhost:3000/hook',
-    )
     .option('--type <type>', 'only this type, such as PaymentCaptured')
     .option('--payment <paymentId>', 'only this payment')
     .option('--from <from>', 'start, now, or a position: only events after it', 'now')

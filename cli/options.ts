@@ -1,9 +1,18 @@
-/** The options that several verbs have. Values throw InvalidArgumentError for another text. */
-import { InvalidArgumentError, Option } from 'commander';
+/** A verb, and the options that several have. Values throw InvalidArgumentError for another text. */
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { isMoment } from '../shared/http/date-time.ts';
+
+/** Each example is a line that can be typed. */
+export const verb = (name: string, ...examples: string[]): Command =>
+  new Command(name).addHelpText('after', ['\nExample:', ...examples].join('\n  '));
 
 /** `pretty` for people, in a pipe too; `json` for programs. */
 export type Format = 'pretty' | 'json';
+
+/** The options that a verb was given: texts, which may be left out, and flags. */
+export type Given<Texts extends string, Flags extends string = never> = {
+  format: Format;
+} & Partial<Record<Texts, string> & Record<Flags, true>>;
 
 export const formatOption = (): Option =>
   new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');

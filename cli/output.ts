@@ -27,6 +27,18 @@ export const note = (...lines: string[]): void => {
   process.stderr.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
 
+/** A list: as JSON, or line by line; a note where there is nothing. */
+export const printList = <T>(
+  format: 'pretty' | 'json',
+  list: readonly T[],
+  linesOf: (list: readonly T[]) => string[],
+  nothing: string,
+): void => {
+  if (format === 'json') printJson(list);
+  else if (list.length === 0) note(nothing);
+  else print(...linesOf(list));
+};
+
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export const styled = (style: Style, text: string): string =>

@@ -1,6 +1,7 @@
 /** `payments console` and `payments docs`: addresses of pages, with a token that the page takes. */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { givenToken, openClient } from './client.ts';
+import { verb } from './options.ts';
 import { print } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
 
@@ -34,9 +35,8 @@ const consoleToken = ({ as, merchant, subject }: Options): string | Promise<stri
   });
 
 export const consoleCommand = (): Command =>
-  new Command('console')
+  verb('console', 'open "$(payments console)"')
     .description('Prints the address of the console with a token in it, good for an hour.')
-    .addHelpText('after', '\nExample:\n  open "$(payments console)"')
     .addOption(
       new Option('--as <reader>', 'what the token may do')
         .choices(Object.keys(SCOPES))
@@ -50,9 +50,8 @@ export const consoleCommand = (): Command =>
 const DOCS_SCOPE = 'payments:read payments:write audit:read';
 
 export const docsCommand = (): Command =>
-  new Command('docs')
+  verb('docs', 'open "$(payments docs)"')
     .description('Prints the address of the API page with a token in it, good for an hour.')
-    .addHelpText('after', '\nExample:\n  open "$(payments docs)"')
     .option('--merchant <id>', 'the merchant of the token', 'm_demo')
     .option('--scope <scopes>', 'the scopes of the token, separated by spaces', DOCS_SCOPE)
     .action((claims: Claims) =>

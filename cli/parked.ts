@@ -1,8 +1,8 @@
 /** `payments parked`: payments that the projector has parked at a poison event. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { ParkedList, ParkedRetry } from '../projector/contract.ts';
 import { postOps, readOps } from './client.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson } from './output.ts';
 
 type Options = { format: Format };
@@ -27,22 +27,19 @@ const retry = async (paymentId: string, { format }: Options): Promise<void> => {
 };
 
 export const parkedCommand = (): Command =>
-  new Command('parked')
+  verb('parked', 'payments parked list')
     .description(
       'Lists and retries payments parked at an event that cannot be applied; GET serves them from their events.',
     )
-    .addHelpText('after', '\nExample:\n  payments parked list')
     .addCommand(
-      new Command('list')
+      verb('list', 'payments parked list --format json')
         .description('Lists the parked payments, the oldest first.')
-        .addHelpText('after', '\nExample:\n  payments parked list --format json')
         .addOption(formatOption())
         .action(list),
     )
     .addCommand(
-      new Command('retry')
+      verb('retry', 'payments parked retry pay_01J…')
         .description('Applies the events of a parked payment again, once the cause is mended.')
-        .addHelpText('after', '\nExample:\n  payments parked retry pay_01J…')
         .argument('<paymentId>', 'the payment, see payments parked list')
         .addOption(formatOption())
         .action(retry),

@@ -1,9 +1,9 @@
 /** `payments projections`: how far the read models are, and their rebuild. */
 import { createInterface } from 'node:readline/promises';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { postToFollowing, readOps } from './client.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, count, counted, note, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
@@ -144,26 +144,24 @@ const rebuild = async (options: RebuildOptions, command: Command): Promise<void>
 };
 
 export const projectionsCommand = (): Command =>
-  new Command('projections')
+  verb('projections', 'payments projections status')
     .description('Shows how far the read models are, and rebuilds them from the event log.')
-    .addHelpText('after', '\nExample:\n  payments projections status')
     .addCommand(
-      new Command('status')
+      verb('status', 'payments projections status')
         .description(
           'Shows the checkpoint, how far it is behind, and the running or the last rebuild.',
         )
-        .addHelpText('after', '\nExample:\n  payments projections status')
         .addOption(formatOption())
         .action(status),
     )
     .addCommand(
-      new Command('rebuild')
+      verb(
+        'rebuild',
+        'payments projections rebuild --yes',
+        'payments projections rebuild --yes --accept',
+      )
         .description(
           'Builds a new generation beside the served one, compares both, and switches to the new one, unless they differ in money. Exit code 3: not switched, or payments are parked.',
-        )
-        .addHelpText(
-          'after',
-          '\nExample:\n  payments projections rebuild --yes\n  payments projections rebuild --yes --accept',
         )
         .option('--accept', 'switch also where the served read models say other money than the log')
         .option('--yes', 'do not ask for confirmation; needed where there is no terminal')

@@ -1,11 +1,11 @@
 /** `payments reconcile`: the differences between the log and the provider's ledger, or the provider's word on one payment. */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Acknowledgement } from '../command-api/provider-ahead/routes.ts';
 import type { PaymentReconciliation, Reconciliation } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
-import { dataOption, type Format, formatOption, timeValue } from './options.ts';
+import { dataOption, type Format, formatOption, timeValue, verb } from './options.ts';
 import { CommandFailed, count, money, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
@@ -194,13 +194,14 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
 };
 
 export const reconcileCommand = (): Command =>
-  new Command('reconcile')
+  verb(
+    'reconcile',
+    'payments reconcile --format json',
+    'payments reconcile pay_01…',
+    'payments reconcile --acknowledge',
+  )
     .description(
       "Compares every sum of the provider's ledger with the log, or asks it about one payment.",
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments reconcile --format json\n  payments reconcile pay_01…\n  payments reconcile --acknowledge',
     )
     .argument('[paymentId]', 'ask the provider about the operations of this payment alone')
     .option('--limit <n>', 'of one payment: its last operations, up to 100; left out: 20')

@@ -164,7 +164,7 @@ export const openStoppedFolder = async (folder: string, merchant = '*'): Promise
     url: folder,
     get: (path, headers) => send('GET', path, headers),
     post: (path, _body, headers) => send('POST', path, headers),
-    change: async () => {
+    send: async () => {
       throw new CommandFailed('a stopped folder is only read');
     },
   };

@@ -5,7 +5,7 @@ import { TOKEN_EXPIRED } from '../audit/live.ts';
 import { EVENT_STREAM } from '../shared/http/server/streams.ts';
 import { type Client, orFail } from './client.ts';
 import { CommandFailed, note, ServiceUnreachable } from './output.ts';
-import { type Progress, startProgress } from './progress-bar.ts';
+import { type Progress, startProgress } from './progress.ts';
 
 /** The header of a request for a stream. */
 export const AS_STREAM = { accept: EVENT_STREAM };

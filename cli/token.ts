@@ -1,6 +1,7 @@
 /** `payments token`: a token for one merchant, and nothing else on stdout (gaps §10). */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { SCOPES } from '../shared/http/auth/principal.ts';
+import { verb } from './options.ts';
 import { makeToken, readSettings } from './settings.ts';
 
 type Options = { merchant: string; subject?: string; scope?: string; ttl: number };
@@ -37,12 +38,8 @@ const printToken = async ({ merchant, subject, scope, ttl }: Options): Promise<v
 };
 
 export const tokenCommand = (): Command =>
-  new Command('token')
+  verb('token', 'payments token --merchant m_1 --scope "payments:read" --ttl 15m')
     .description('Prints an access token, signed with JWT_SECRET or the key pair in DATA_DIR.')
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments token --merchant m_1 --scope "payments:read" --ttl 15m',
-    )
     .option(
       '--merchant <id>',
       'the merchant of the token; * for all merchants',

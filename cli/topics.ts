@@ -1,6 +1,6 @@
 /** `payments topics`: the topics and their messages, computed from the log: the same bytes with a broker and without. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type {
   RelayParkedList,
   RelayParkedRetries,
@@ -8,7 +8,7 @@ import type {
 } from '../projector/contract.ts';
 import { withoutControlSigns } from '../shared/runtime/error-text.ts';
 import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
 
 const FOLLOW_MS = 500;
@@ -111,23 +111,21 @@ const retry = async (
 };
 
 export const topicsCommand = (): Command =>
-  new Command('topics')
+  verb('topics', 'payments topics tail --topic state | jq .data.status')
     .description('Shows the topics that other systems read, with a broker or without one.')
-    .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status')
     .addCommand(
-      new Command('list')
+      verb('list', 'payments topics list --format json')
         .description('Lists the topics, and how far the relay has sent events to them.')
-        .addHelpText('after', '\nExample:\n  payments topics list --format json')
         .addOption(formatOption())
         .action(list),
     )
     .addCommand(
-      new Command('tail')
+      verb(
+        'tail',
+        'payments topics tail --topic state | jq .data.status',
+        'payments topics tail --latest --keys',
+      )
         .description('Prints the values of the messages as the broker has them, one on each line.')
-        .addHelpText(
-          'after',
-          '\nExample:\n  payments topics tail --topic state | jq .data.status\n  payments topics tail --latest --keys',
-        )
         .addOption(
           new Option('--topic <topic>', 'which topic')
             .choices(['events', 'state', 'seals'])
@@ -144,19 +142,14 @@ export const topicsCommand = (): Command =>
         .action(tail),
     )
     .addCommand(
-      new Command('parked')
+      verb('parked', 'payments topics parked --format json')
         .description('Lists the payments that the relay has parked: their messages wait, in order.')
-        .addHelpText('after', '\nExample:\n  payments topics parked --format json')
         .addOption(formatOption())
         .action(listParked),
     )
     .addCommand(
-      new Command('retry')
+      verb('retry', 'payments topics retry pay_01J…', 'payments topics retry --all')
         .description('Sends what waits of a payment that the relay has parked, or of all of them.')
-        .addHelpText(
-          'after',
-          '\nExample:\n  payments topics retry pay_01J…\n  payments topics retry --all',
-        )
         .argument('[paymentId]', 'the payment, see payments topics parked')
         .option('--all', 'each parked payment, once')
         .addOption(formatOption())

@@ -1,12 +1,12 @@
 /** `payments unresolved` and `payments resolve`: operations whose outcome is not known, or is contradicted, and a person's word for it (gaps §16, ADR-0098). */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type {
   Resolution,
   ResolutionRequested,
   UnresolvedList,
 } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { type Format, formatOption } from './options.ts';
+import { type Format, formatOption, verb } from './options.ts';
 import { money, note, print, printJson, table } from './output.ts';
 
 type Unresolved = UnresolvedList['unresolved'][number];
@@ -71,11 +71,10 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
 };
 
 export const unresolvedCommand = (): Command =>
-  new Command('unresolved')
+  verb('unresolved', 'payments unresolved --format json')
     .description(
       'Lists operations whose outcome at the provider is not known, or of which the provider says other than what was resolved by hand, the oldest first.',
     )
-    .addHelpText('after', '\nExample:\n  payments unresolved --format json')
     .addOption(formatOption())
     .action(list);
 
@@ -123,13 +122,13 @@ const printRequested = (
 };
 
 export const resolveCommand = (): Command =>
-  new Command('resolve')
+  verb(
+    'resolve',
+    'payments token --merchant "*" --scope ops:resolve --subject ann@example.com',
+    'PAYMENTS_TOKEN=… payments resolve pay_01J… --outcome declined --without-fence --evidence "letter of the provider, case 4711"',
+  )
     .description(
       'Resolves an operation whose outcome the provider does not report. The first person requests it, a second one approves it by the same command within 24 hours. The provider is asked first: if it reports a definite outcome, that one is recorded and this command is refused.',
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments token --merchant "*" --scope ops:resolve --subject ann@example.com\n  PAYMENTS_TOKEN=… payments resolve pay_01J… --outcome declined --without-fence --evidence "letter of the provider, case 4711"',
     )
     .argument('<paymentId>', 'the payment, see payments unresolved')
     .addOption(

@@ -1,5 +1,5 @@
 /** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
 import { findingOf, sealBefore } from '../shared/event-store/breaks.ts';
@@ -14,7 +14,7 @@ import {
 } from './breaks.ts';
 import { jsonOf, postToFollowing } from './client.ts';
 import { readManifest, requireSeals } from './export-file.ts';
-import { dataOption, type Format, formatOption, keyOption } from './options.ts';
+import { dataOption, type Format, formatOption, type Given, keyOption, verb } from './options.ts';
 import {
   CommandFailed,
   columns,
@@ -30,18 +30,10 @@ import { publicKeyIn } from './settings.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 
-type Options = {
-  all?: true;
-  readModels?: true;
-  acknowledge?: string;
-  note?: string;
-  file?: string;
-  manifest?: string;
-  key?: string;
-  merchant?: string;
-  data?: string;
-  format: Format;
-};
+type Options = Given<
+  'acknowledge' | 'note' | 'file' | 'manifest' | 'key' | 'merchant' | 'data',
+  'all' | 'readModels'
+>;
 
 type Verification = AuditVerification | FileVerification;
 
@@ -231,12 +223,15 @@ const verify = async (paymentId: string | undefined, given: Options, command: Co
 };
 
 export const verifyCommand = (): Command =>
-  new Command('verify')
+  verb(
+    'verify',
+    'payments verify --all',
+    'payments verify --file march.jsonl --key sealing-key.public.pem',
+    'payments verify --read-models',
+    'payments verify --data ./data',
+    'payments verify --acknowledge payment-other@0 --note "TICKET-17: written by a test client"',
+  )
     .description('Verifies one payment, the whole log, the read models, or an export.')
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl --key sealing-key.public.pem\n  payments verify --read-models\n  payments verify --data ./data\n  payments verify --acknowledge payment-other@0 --note "TICKET-17: written by a test client"',
-    )
     .argument('[paymentId]', 'one payment')
     .option('--all', 'every event of the log')
     .option('--read-models', 'every document that GET and lists are served from, against the log')

@@ -1,15 +1,15 @@
 /** `payments webhooks`: a merchant's endpoints, on the API. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type {
   WebhookEndpoint,
   WebhookEndpointList,
   WebhookEndpointWithSecret,
 } from '../command-api/endpoints/contract.ts';
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
-import { type Client, jsonOf, openClient, orFail } from './client.ts';
-import { type Format, formatOption, timeValue } from './options.ts';
-import { CommandFailed, columns, note, print, printJson, table } from './output.ts';
+import { type Client, jsonOf, openClient } from './client.ts';
+import { type Format, formatOption, timeValue, verb } from './options.ts';
+import { CommandFailed, columns, note, print, printJson, printList, table } from './output.ts';
 
 type Options = { merchant?: string; format: Format };
 
@@ -17,18 +17,25 @@ const ENDPOINTS = '/api/v1/webhook-endpoints';
 const pathOf = (endpointId: string, rest = ''): string =>
   `${ENDPOINTS}/${encodeURIComponent(endpointId)}${rest}`;
 
-const clientFor = ({ merchant }: Options): Promise<Client> =>
-  openClient({ scope: 'payments:read webhooks:write', merchant });
-
-const showEndpoints = (endpoints: WebhookEndpoint[], { format }: Options): void => {
-  if (format === 'json') printJson(endpoints);
-  else if (endpoints.length === 0)
-    note('No endpoint; register one: payments webhooks create <url>');
-  else {
-    const rows = endpoints.map((one) => [one.id, one.status, one.oldestWaiting ?? '-', one.url]);
-    print(...columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...rows]));
-  }
+/** The JSON of a successful response. Throws CommandFailed. */
+const send = async <T>(
+  { merchant }: Options,
+  method: Parameters<Client['send']>[0],
+  path: string,
+  body?: object,
+): Promise<T> => {
+  const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
+  return jsonOf<T>(client.send(method, path, body));
 };
+
+const endpointLines = (endpoints: readonly WebhookEndpoint[]): string[] => {
+  const rows = endpoints.map((one) => [one.id, one.status, one.oldestWaiting ?? '-', one.url]);
+  return columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...rows]);
+};
+
+const NO_ENDPOINT = 'No endpoint; register one: payments webhooks create <url>';
+const showEndpoints = (endpoints: WebhookEndpoint[], { format }: Options): void =>
+  printList(format, endpoints, endpointLines, NO_ENDPOINT);
 
 const showSecret = (endpoint: WebhookEndpointWithSecret, { format }: Options): void => {
   if (format === 'json') printJson(endpoint);
@@ -51,15 +58,12 @@ const attemptsTable = table<Attempt>({
   NEXT: ({ nextAt }) => nextAt ?? '-',
 });
 
-const showAttempts = (attempts: Attempt[], { format }: Options): void => {
-  if (format === 'json') printJson(attempts);
-  else if (attempts.length === 0) note('No attempt yet.');
-  else print(...attemptsTable(attempts));
-};
+const showAttempts = (attempts: Attempt[], { format }: Options): void =>
+  printList(format, attempts, attemptsTable, 'No attempt yet.');
 
-const listAttempts = async (client: Client, endpointId: string, query: string) => {
-  const listed = client.get(pathOf(endpointId, `/attempts${query}`));
-  return (await jsonOf<{ attempts: Attempt[] }>(listed)).attempts;
+const listAttempts = async (endpointId: string, query: string, options: Options) => {
+  const path = pathOf(endpointId, `/attempts${query}`);
+  return (await send<{ attempts: Attempt[] }>(options, 'GET', path)).attempts;
 };
 
 /** 40 s: a test may wait for another request of 15 s, and take as long itself. */
@@ -68,10 +72,10 @@ const POLLS_MAX = 200;
 
 /** Exit code 1 where the test is not accepted. */
 const test = async (endpointId: string, options: Options): Promise<void> => {
-  const client = await clientFor(options);
-  const { eventId } = await jsonOf<{ eventId: string }>(client.post(pathOf(endpointId, '/test')));
+  const path = pathOf(endpointId, '/test');
+  const { eventId } = await send<{ eventId: string }>(options, 'POST', path);
   for (let polls = 0; polls < POLLS_MAX; polls += 1) {
-    const attempts = await listAttempts(client, endpointId, `?eventId=${eventId}`);
+    const attempts = await listAttempts(endpointId, `?eventId=${eventId}`, options);
     const [attempt] = attempts;
     if (attempt !== undefined) {
       showAttempts(attempts, options);
@@ -87,34 +91,24 @@ type CreateOptions = Options & { types?: string[]; description?: string };
 
 const create = async (url: string, options: CreateOptions): Promise<void> => {
   const { types: eventTypes, description } = options;
-  const client = await clientFor(options);
-  const created = client.post(ENDPOINTS, { url, eventTypes, description });
-  showSecret(await jsonOf<WebhookEndpointWithSecret>(created), options);
+  showSecret(await send(options, 'POST', ENDPOINTS, { url, eventTypes, description }), options);
 };
 
 const list = async (options: Options): Promise<void> => {
-  const client = await clientFor(options);
-  const { endpoints } = await jsonOf<WebhookEndpointList>(client.get(ENDPOINTS));
+  const { endpoints } = await send<WebhookEndpointList>(options, 'GET', ENDPOINTS);
   showEndpoints(endpoints, options);
 };
 
-const attempts = async (endpointId: string, options: Options): Promise<void> => {
-  const client = await clientFor(options);
-  showAttempts(await listAttempts(client, endpointId, '?limit=1000'), options);
-};
+const attempts = async (endpointId: string, options: Options): Promise<void> =>
+  showAttempts(await listAttempts(endpointId, '?limit=1000', options), options);
 
 const rotate = async (endpointId: string, options: Options & { oldExpires: number }) => {
-  const client = await clientFor(options);
   const body = { oldExpiresInHours: options.oldExpires };
-  const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);
-  showSecret(await jsonOf<WebhookEndpointWithSecret>(rotated), options);
+  showSecret(await send(options, 'POST', pathOf(endpointId, '/rotate-secret'), body), options);
 };
 
-const change = async (endpointId: string, body: object, options: Options): Promise<void> => {
-  const client = await clientFor(options);
-  const changed = client.change('PATCH', pathOf(endpointId), body);
-  showEndpoints([await jsonOf<WebhookEndpoint>(changed)], options);
-};
+const change = async (endpointId: string, body: object, options: Options): Promise<void> =>
+  showEndpoints([await send(options, 'PATCH', pathOf(endpointId), body)], options);
 
 const enable = (endpointId: string, options: Options & { fromNow?: true }): Promise<void> => {
   const resumeFrom = options.fromNow ? 'now' : 'checkpoint';
@@ -125,24 +119,21 @@ const disable = (endpointId: string, options: Options): Promise<void> =>
   change(endpointId, { status: 'DISABLED' }, options);
 
 const remove = async (endpointId: string, options: Options): Promise<void> => {
-  const client = await clientFor(options);
-  await orFail(await client.change('DELETE', pathOf(endpointId)));
+  await send(options, 'DELETE', pathOf(endpointId));
   note(`deleted: ${endpointId}; what it has not accepted is not sent any more`);
 };
 
 type ResendOptions = Options & { since?: string; event?: string };
 
 const resend = async (endpointId: string, options: ResendOptions): Promise<void> => {
-  const client = await clientFor(options);
   const body = { since: options.since, eventId: options.event };
-  await orFail(await client.post(pathOf(endpointId, '/resend'), body));
+  await send(options, 'POST', pathOf(endpointId, '/resend'), body);
   note(`sent again: payments webhooks attempts ${endpointId}`);
 };
 
 const part = (name: string, description: string, example: string): Command =>
-  new Command(name)
+  verb(name, `payments webhooks ${name}${example}`)
     .description(description)
-    .addHelpText('after', `\nExample:\n  payments webhooks ${name}${example}`)
     .option('--merchant <id>', 'whose endpoints; m_demo where left out')
     .addOption(formatOption());
 
@@ -163,11 +154,10 @@ const hours = (text: string): number => {
 const EXAMPLE = ' https://shop.example/webhooks --types payment.captured';
 
 export const webhooksCommand = (): Command =>
-  new Command('webhooks')
+  verb('webhooks', `payments webhooks create${EXAMPLE}`)
     .description(
       'Registers addresses that are sent what happens to payments, and looks after them.',
     )
-    .addHelpText('after', `\nExample:\n  payments webhooks create${EXAMPLE}`)
     .addCommand(
       part('create', 'Registers an address and prints its secret, this once.', EXAMPLE)
         .argument('<url>', 'https, on a public address')

@@ -20,7 +20,7 @@ import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
 import { recordMetrics, watchAttention, watchMetrics } from './metrics.ts';
-import { serviceSettings } from './operator/settings.ts';
+import { serviceSettings } from './operator/contract.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { forOwnOperations, noteRejections, resilient } from './provider/resilience.ts';
@@ -104,25 +104,25 @@ const createDeps = (
   { onAppended, onConflict }: ReturnType<typeof recordMetrics>,
 ): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
-  const { timeoutMs: providerTimeoutMs, names: providers } = config.provider;
+  const { timeoutMs: providerTimeoutMs, authenticationTimeoutMs, names } = config.provider;
   const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
   const ask = {
     paymentLog: createPaymentLog({ store, nowMs, onConflict, onAppended, ...cache }),
     provider,
     queues: createQueues(),
-    inFlight: createInFlight({ sharedStore, providerTimeoutMs, nowMs }),
+    inFlight: createInFlight({ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs }),
     nowMs,
     logger,
   };
   return {
     ...ask,
-    unresolved: createUnresolved({ ...ask, providers, delaysMs: config.recoveryDelaysMs }),
+    unresolved: createUnresolved({ ...ask, providers: names, delaysMs: config.recoveryDelaysMs }),
     store,
     isLevel,
     identities,
     sharedStore,
     rulesOf: rulesOf(config),
-    providers,
+    providers: names,
     operationsMax: config.maxOperationsPerPayment,
   };
 };
@@ -183,6 +183,12 @@ export const openCommandSide = (options: CommandSideOptions) => {
     if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
     return tail;
   };
+  /** What new requests rest on as well, so it goes on while they are served. */
+  const endAsking = (): void => {
+    tail?.stop();
+    providerAhead.stop();
+    unresolved.stopAsking();
+  };
   const watchAuthorizations = (startTimer?: StartTimer): void => {
     old ??= watchOldAuthorizations({ deps, readModels, startTimer });
   };
@@ -234,12 +240,11 @@ export const openCommandSide = (options: CommandSideOptions) => {
     /** Before the server is closed: begins nothing more that no request waits for, and bounds waits. */
     beginStop: (): void => {
       sweep?.stop();
-      tail?.stop();
       reconciling.stop();
       old?.stop();
-      providerAhead.stop();
       stoppingSinceMs ??= performance.now();
-      unresolved.stopAsking();
+      if (config.drainMs === 0) endAsking();
+      else setTimeout(endAsking, config.drainMs).unref();
       // A provider call may outlast the stop: its request is answered with an unknown outcome.
       setTimeout(() => {
         for (const { spend } of waiting) spend?.();
@@ -247,6 +252,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     },
     /** After the server is closed. The next start finds what takes longer: it has its intent. */
     stop: async (): Promise<void> => {
+      endAsking();
       const passedMs = performance.now() - (stoppingSinceMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
       await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);

@@ -90,6 +90,7 @@ export const createPayment = (
     merchantReference: details.merchantReference,
     metadata: details.metadata,
     authentication,
+    billing: { email: details.consumer?.email, address: details.billing?.address },
     initiatedBy: details.source?.initiatedBy,
   };
   const attempt: Attempt = { sender, command, shown, call, budget };
@@ -213,10 +214,14 @@ const createNew = async (
   { sender, command: requested, shown: given, call, budget }: Attempt,
   { paymentId, operationId }: CreateIds,
 ): Promise<CommandResponse | undefined> => {
-  const shown = 'token' in given ? await describeToken(deps, given, requested.merchantId) : given;
-  if ('response' in shown) return shown.response;
+  const described =
+    'token' in given
+      ? await describeToken(deps, given, requested.merchantId)
+      : { shown: given, customer: undefined };
+  if ('response' in described) return described.response;
+  const { shown, customer } = described;
   const command = { ...requested, ...shown, paymentId, operationId };
-  const request = { paymentId, command, call, sender, budget };
+  const request = { paymentId, command, call: { ...call, customer }, sender, budget };
   const reference = command.rules.uniqueReferences && command.details.merchantReference;
   return deps.queues.run(paymentId, () =>
     reference ? createUnique(deps, request, command, reference) : operate(deps, request),
@@ -273,11 +278,13 @@ const describeToken = async (
   { provider }: Pick<CommandDeps, 'provider'>,
   given: TokenInput,
   merchantId: string,
-): Promise<ShownCard | { response: CommandResponse }> => {
+): Promise<{ shown: ShownCard; customer?: string | undefined } | { response: CommandResponse }> => {
   const described = await provider.describeToken(given.token, merchantId);
   switch (described.outcome) {
-    case 'DESCRIBED':
-      return { card: maskToken(described, given), numberBrand: described.brand };
+    case 'DESCRIBED': {
+      const shown = { card: maskToken(described, given), numberBrand: described.brand };
+      return { shown, customer: described.customer };
+    }
     case 'NOT_FOUND':
       return {
         response: rejection('INVALID_REQUEST', ['paymentMethod.card.token is not known']),

@@ -32,7 +32,7 @@ export const providerState = (
 };
 
 const elsewhereReason = (operations: number, name = ''): string =>
-  `${operations} unresolved operations were sent to another provider than ${name}, and nobody asks for their outcome; payments unresolved names it: start with it again, or payments resolve`;
+  `${operations} unresolved operations were sent to another provider than ${name}, and their outcome is not asked for; payments unresolved names it: start with it again, or payments resolve`;
 
 const readOnlyReason = (operations: number): string =>
   `${operations === 0 ? "the end of the provider's ledger was not found, so it may hold" : `the provider holds at least ${operations}`} operations that the event log does not, as after a restore; merchants can only read until payments reconcile --acknowledge`;

@@ -8,6 +8,7 @@ import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
 import type { PaymentLog } from './payment-log.ts';
+import type { ActionRequired } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
@@ -29,6 +30,7 @@ export const createInFlight = (options: {
   /** Without other processes no earlier call can run after a start. */
   sharedStore: boolean;
   providerTimeoutMs: number;
+  authenticationTimeoutMs: number;
   nowMs: () => number;
 }) => {
   const { sharedStore, nowMs } = options;
@@ -83,6 +85,11 @@ export const createInFlight = (options: {
     /** The shopper is with the provider: nothing is uncertain, and nothing to be done (gaps §21). */
     isWaiting: ({ ended, waitsUntil }: Operation): boolean =>
       ended === undefined && waitsUntil !== undefined && nowMs() < Date.parse(waitsUntil),
+    /** No longer than AUTHENTICATION_TIMEOUT_MS, whatever the provider says. */
+    waitsUntil: ({ expiresAt }: ActionRequired): string => {
+      const saidMs = expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+      return new Date(Math.min(nowMs() + options.authenticationTimeoutMs, saidMs)).toISOString();
+    },
     /** The call would begin so late that other processes no longer wait for it. */
     isTooLate: (payment: WithEvents, operation: Operation): boolean =>
       sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,

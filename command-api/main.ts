@@ -5,7 +5,6 @@ import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openDeliveries } from '../shared/open-deliveries.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
@@ -13,7 +12,8 @@ import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
-import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
+import { openDeliveries } from '../shared/webhooks/delivery-store/open.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { openCommandSide, openDocuments } from './compose.ts';
 import { providerState, readOnlyWarnings } from './health.ts';
 import { createIdentities } from './idempotency.ts';
@@ -43,7 +43,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     readModels,
     identities,
     // The settings refuse to start this process with the simulator.
-    provider: openOuterProvider(config),
+    provider: openOuterProvider(config, log),
     metrics,
     log,
   });
@@ -72,7 +72,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     giveUp: () => store.close(),
     stop: async () => {
       commands.beginStop();
-      await closeGracefully(app);
+      await closeGracefully(app, config);
       await commands.stop();
       await store.close();
       await readModels.close();

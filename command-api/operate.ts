@@ -19,6 +19,7 @@ import {
   type CommandResponse,
   rejection,
   responseTo,
+  tokenUsed,
   unknownOutcome,
 } from './responses.ts';
 
@@ -226,13 +227,14 @@ const waitForShopper = async (
   { paymentId, command: { operationId } }: OperationRequest,
   progress: Progress,
   payment: LoadedPayment,
-  { url, expiresAt }: ActionRequired,
+  required: ActionRequired,
 ): Promise<CommandResponse> => {
   try {
+    const expiresAt = deps.inFlight.waitsUntil(required);
     const command = { kind: 'authenticate', operationId, expiresAt } as const;
     const waiting = await deps.paymentLog.record(payment, command);
     progress.payment = waiting;
-    return actionRequired(waiting, operationOf(waiting, operationId), url);
+    return actionRequired(waiting, operationOf(waiting, operationId), required.url);
   } catch (error) {
     deps.logger.error(
       { paymentId, err: error },
@@ -260,7 +262,8 @@ const record = async (
     // It may have been captured or canceled elsewhere. In its turn, after the response.
     if (outcome.outcome === 'DECLINED' && recorded.state.status === 'AUTHORIZED')
       void onNotice(deps)(paymentId);
-    return responseTo(recorded, operation);
+    const isUsed = outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used';
+    return isUsed && isFree(operation) ? tokenUsed(recorded) : responseTo(recorded, operation);
   } catch (error) {
     deps.logger.error(
       { paymentId, err: error },

@@ -135,6 +135,15 @@ export const responseTo = (payment: LoadedPayment, operation: Operation): Comman
   };
 };
 
+/** Nothing was charged, and the key is free for another token (gaps §14). */
+export const tokenUsed = ({ state: { paymentId }, events }: LoadedPayment): CommandResponse => ({
+  ...rejection('BUSINESS_RULE_VIOLATION', [
+    `paymentId ${paymentId}`,
+    'the token was used already or belongs to a customer',
+  ]),
+  seen: { paymentId, revision: events.length - 1 },
+});
+
 /** 202 while the provider waits for the shopper at `url`, which is stored nowhere (gaps §21). */
 export const actionRequired = (
   payment: LoadedPayment,

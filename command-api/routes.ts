@@ -20,7 +20,6 @@ import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
 import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
 import { createPayment, earlierCreate } from './create-payment.ts';
 import { type CommandDeps, type Sender, senderOf } from './deps.ts';
-import { WEBHOOK_OPERATOR_ROUTES } from './endpoints/operator-routes.ts';
 import type { WebhookDeps } from './endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from './endpoints/routes.ts';
 import { type LoadedPayment, notInLog } from './loaded-payment.ts';
@@ -161,7 +160,6 @@ export const COMMAND_ROUTES: RoutesOf<
   OPERATOR_ROUTES,
   STRIPE_WEBHOOK_ROUTES,
   WEBHOOK_ROUTES,
-  WEBHOOK_OPERATOR_ROUTES,
   RECONCILE_ROUTES,
   RECONCILE_PAYMENT_ROUTES,
   ACKNOWLEDGE_ROUTES,

@@ -18,13 +18,13 @@ import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
-import { openDeliveries } from '../shared/open-deliveries.ts';
 import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
+import { openDeliveries } from '../shared/webhooks/delivery-store/open.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 
 export type Service = {
@@ -61,7 +61,7 @@ const openProvider = async (
   }
   // Its HTTP client is a sixth of the files that a start would read (ADR-0014).
   const { openOuterProvider } = await import('../command-api/open-provider.ts');
-  return openOuterProvider(config);
+  return openOuterProvider(config, log);
 };
 
 /** The projector runs in this process, so no read is needed. */
@@ -197,7 +197,7 @@ export const openService = async (
     },
     stop: async () => {
       commands.beginStop();
-      await closeGracefully(app);
+      await closeGracefully(app, config);
       await commands.stop();
       await projection.stop();
       await store.close();

@@ -11,7 +11,9 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { LogMisfit } from '../projector/errors.ts';
+import { LEDGER_VERSION } from '../provider-simulator/ledger.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
+import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
 import { KEY_DOCUMENTS } from '../shared/key-document.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
@@ -22,10 +24,13 @@ import {
   makeDataDir,
   SERVICE_LOCK,
 } from '../shared/runtime/private-files.ts';
+import { waysBackLost } from '../shared/runtime/sqlite.ts';
 
 export type DataFolder = {
   path(file: string): string;
   warnings: readonly string[];
+  /** To say before a file is opened. */
+  waysBackLost: readonly string[];
   release(): void;
 };
 
@@ -120,7 +125,16 @@ export const openDataFolder = (folder: string): DataFolder => {
     );
   }
   const lock = takeLock(folder);
-  return { path: (file) => join(folder, file), warnings, release: lock.release };
+  const path = (file: string) => join(folder, file);
+  return {
+    path,
+    warnings,
+    waysBackLost: waysBackLost(folder, {
+      'events.sqlite': SCHEMA_VERSION,
+      'provider-ledger.sqlite': LEDGER_VERSION,
+    }),
+    release: lock.release,
+  };
 };
 
 const takeLock = (folder: string): FileLock => {

@@ -7,7 +7,7 @@ import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/private-files.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
-import { WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
+import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { openService } from './compose.ts';
 import { asDataFolderRefused, openDataFolder } from './data-folder.ts';
 
@@ -44,12 +44,14 @@ await runProcess({
     LogMisfit,
   ],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
-  open: ({ config, log, prepared, onFatal }) =>
-    openService(config, prepared, log, (error) =>
+  open: ({ config, log, prepared, onFatal }) => {
+    for (const line of prepared.waysBackLost) log.warn(line);
+    return openService(config, prepared, log, (error) =>
       onFatal(asDataFolderRefused(error, config.dataDir)),
     ).catch((error: unknown) => {
       throw asDataFolderRefused(error, config.dataDir);
-    }),
+    });
+  },
   banner: ({ eventsAtStart, warnings }, baseUrl, config, waitsFor) =>
     bannerOf(
       {

@@ -121,8 +121,9 @@ export const startProjector = async (options: ProjectorOptions) => {
     everyMs: sampleMs,
   });
 
+  let stopping = false;
   const rejectStandingBy = (): void => {
-    if (lease.standingBy())
+    if (stopping || lease.standingBy())
       throw new StandingBy('another projector follows the log: only that one can do this');
   };
 
@@ -167,6 +168,7 @@ export const startProjector = async (options: ProjectorOptions) => {
     checkIndexes: sampler.checkIndexes,
     rebuilds: { latest: rebuilds.latest },
     stop: async (): Promise<void> => {
+      stopping = true;
       rebuilds.abort();
       watch.stop();
       sampler.stop();

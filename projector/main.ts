@@ -5,14 +5,14 @@ import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openDeliveries } from '../shared/open-deliveries.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
+import { openDeliveries } from '../shared/webhooks/delivery-store/open.ts';
+import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { LogMisfit } from './errors.ts';
 import { openProjectorSide } from './open.ts';
 
@@ -54,8 +54,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     app,
     giveUp: () => store.close(),
     stop: async () => {
-      await closeGracefully(app);
-      await side.stop();
+      // Another projector takes over while this one still serves.
+      await Promise.all([closeGracefully(app, config), side.stop()]);
       await store.close();
       await readModels.close();
     },

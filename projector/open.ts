@@ -10,7 +10,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
-import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
+import { openWebhookSecret } from '../shared/webhooks/signer.ts';
 import { type Projector, startProjector } from './compose.ts';
 import { openDeliverer } from './deliverer/open.ts';
 import { delivererState, watchDelivererMetrics } from './deliverer/status.ts';

@@ -103,7 +103,7 @@ const whyLater = (error: unknown): string | undefined => {
   if (error instanceof ComparisonRunning)
     return 'the read models are being compared already; try again when that has ended';
   if (error instanceof StandingBy)
-    return 'this projector stands by; ask the one that follows the log';
+    return 'this projector stands by, or is stopping; ask the one that follows the log';
   return error instanceof RelayNotReady ? error.message : undefined;
 };
 

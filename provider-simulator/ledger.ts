@@ -62,7 +62,7 @@ export type Ledger = {
   close(): void;
 };
 
-const SCHEMA_VERSION = 2;
+export const LEDGER_VERSION = 2;
 const SCHEMA = `
   CREATE TABLE operations (
     operation_id TEXT PRIMARY KEY,
@@ -75,11 +75,11 @@ const SCHEMA = `
   CREATE UNIQUE INDEX operations_by_sequence ON operations (sequence) WHERE sequence IS NOT NULL;
   CREATE INDEX operations_by_authorization ON operations (authorization_id)
     WHERE authorization_id IS NOT NULL;
-  PRAGMA user_version = ${SCHEMA_VERSION};
+  PRAGMA user_version = ${LEDGER_VERSION};
 `;
 /** Authorizations of version 1 do not tell when they end. */
 const FROM_VERSION_1 = `ALTER TABLE operations ADD COLUMN expires_at TEXT;
-  PRAGMA user_version = ${SCHEMA_VERSION};`;
+  PRAGMA user_version = ${LEDGER_VERSION};`;
 
 /** Added later, and so made at each start where it is not there. */
 const AUTHENTICATIONS = `CREATE TABLE IF NOT EXISTS authentications (
@@ -161,7 +161,7 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
     const version = versionOf(db);
     if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     else if (version === 1) db.exec(`BEGIN IMMEDIATE; ${FROM_VERSION_1} COMMIT`);
-    else if (version !== SCHEMA_VERSION) throw new Error(`ledger of schema version ${version}`);
+    else if (version !== LEDGER_VERSION) throw new Error(`ledger of schema version ${version}`);
     db.exec(AUTHENTICATIONS);
     return db;
   } catch (error) {

@@ -16,7 +16,7 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { behindTheLog } from './behind.ts';
 import { registerQueryApi } from './routes.ts';
 
@@ -76,7 +76,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     app,
     giveUp: () => store.close(),
     stop: async () => {
-      await closeGracefully(app);
+      await closeGracefully(app, config);
       await store.close();
       await readModels.close();
       await verification.close();

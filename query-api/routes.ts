@@ -16,7 +16,7 @@ import {
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
 import { createQueues, type Queues } from '../shared/runtime/queues.ts';
-import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
+import type { WebhookSecret } from '../shared/webhooks/signer.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
 import { ListParameters, listPayments } from './list-payments.ts';
@@ -64,7 +64,7 @@ const PAYMENT_ROUTES = {
       // Other requests wait for one list of a merchant at most.
       const page = await deps.lists.run(merchantId, async () =>
         reply.raw.destroyed
-          ? 'nobody waits for it any more'
+          ? 'no request waits for it any more'
           : listPayments(deps, merchantId, query, bodyFor(deps, merchantId)),
       );
       return reply.type(JSON_TYPE).send(page);

@@ -11,10 +11,13 @@ import { mayUse } from '../shared/http/auth/tokens.ts';
 import { parameterText } from '../shared/http/fields.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
-import { type Message, messageAt } from '../shared/webhooks/message.ts';
-import { isWanted, SUBSCRIBABLE_TYPES } from '../shared/webhooks/message-types.ts';
-import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
-import { listenKey, secretTextOf } from '../shared/webhooks/signer.ts';
+import {
+  isWanted,
+  type Message,
+  messageAt,
+  SUBSCRIBABLE_TYPES,
+} from '../shared/webhooks/message.ts';
+import { listenKey, secretTextOf, type WebhookSecret } from '../shared/webhooks/signer.ts';
 
 export type WebhookEventDeps = {
   webhookEvents: {

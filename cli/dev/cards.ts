@@ -1,7 +1,7 @@
 /** `payments cards`: the numbers that the simulated provider knows (gaps §13). */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
-import { type Format, formatOption } from '../options.ts';
+import { type Format, formatOption, verb } from '../options.ts';
 import { print, printJson, table } from '../output.ts';
 
 const cardsTable = table<(typeof TEST_CARDS)[number]>({
@@ -20,8 +20,7 @@ const printCards = ({ format }: { format: Format }): void => {
 };
 
 export const cardsCommand = (): Command =>
-  new Command('cards')
+  verb('cards', 'payments cards --format json')
     .description('Lists the test cards of the simulated provider and what each of them does.')
-    .addHelpText('after', '\nExample:\n  payments cards --format json')
     .addOption(formatOption())
     .action(printCards);

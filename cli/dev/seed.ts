@@ -1,10 +1,10 @@
 /** `payments seed <n>`: makes many payments in all states, to try what needs many of them. */
 import { setTimeout } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
-import { type Format, formatOption } from '../options.ts';
+import { type Format, formatOption, verb } from '../options.ts';
 import { CommandFailed, print, printJson } from '../output.ts';
-import { startProgress } from '../progress-bar.ts';
+import { startProgress } from '../progress.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
 /** With more at once each request only waits longer for the disk. */
@@ -88,9 +88,8 @@ const seedAndPrint = async (count: number, { format }: { format: Format }): Prom
 };
 
 export const seedCommand = (): Command =>
-  new Command('seed')
+  verb('seed', 'payments seed 1000')
     .description(`Makes payments of every kind, ${AT_ONCE} at once.`)
-    .addHelpText('after', '\nExample:\n  payments seed 1000')
     .argument('<n>', 'how many payments', paymentCount)
     .addOption(formatOption())
     .action(seedAndPrint);

@@ -1,8 +1,8 @@
 /** `payments trigger <scenario>`: runs a scenario and prints each request as curl, its response and its events. */
 import { setTimeout } from 'node:timers/promises';
-import { Argument, Command, InvalidArgumentError } from 'commander';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
-import { type Format, formatOption } from '../options.ts';
+import { type Format, formatOption, verb } from '../options.ts';
 import { CommandFailed, money, note, print, printJson, quoted, styled } from '../output.ts';
 import { withOverrides } from './overrides.ts';
 import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
@@ -169,13 +169,13 @@ const stepsOf = (name: ScenarioName, { amount, set }: TriggerOptions): Step[] =>
 const SUMMARIES = SCENARIO_NAMES.map((name) => `  ${name.padEnd(22)} ${SCENARIOS[name].summary}`);
 
 export const triggerCommand = (): Command =>
-  new Command('trigger')
+  verb(
+    'trigger',
+    'payments trigger full-story --amount 2500 --set merchantReference=order-7',
+    'payments trigger dispute',
+  )
     .description(
       'Runs a scenario against the service: each request as curl, its response, its events.',
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  payments trigger full-story --amount 2500 --set merchantReference=order-7\n  payments trigger dispute',
     )
     .addArgument(new Argument('<scenario>', 'which scenario').choices(SCENARIO_NAMES))
     .option('--amount <minor>', 'the amount of the payment in minor units', minorUnits, 2500)

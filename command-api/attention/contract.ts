@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
-  asNumber,
   choice,
+  limitParameter,
   parameterText,
   REQUIRED,
   requiredText,
@@ -50,10 +50,6 @@ export const AttentionList = z
   .meta({ id: 'AttentionList' });
 export type AttentionList = z.infer<typeof AttentionList>;
 
-const LIMIT_MAX = 1_000;
-const LIMIT_DEFAULT = 100;
-const LIMIT_FORM = `must be an integer from 1 to ${LIMIT_MAX}`;
-
 /** See `placeOf`. */
 const PLACE = /^[0-9TZ:.-]{24} att_[0-9A-Z]{26}$/;
 
@@ -65,12 +61,7 @@ export const AttentionParameters = z.strictObject(
       .optional()
       .meta({ description: 'The `next` of the page before.' }),
     reason: choice(ATTENTION_REASONS).optional(),
-    limit: parameterText()
-      .regex(/^[0-9]{1,4}$/, LIMIT_FORM)
-      .transform(Number)
-      .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
-      .meta(asNumber(1, LIMIT_MAX))
-      .default(LIMIT_DEFAULT),
+    limit: limitParameter(1_000, 100),
   },
   { error: 'a parameter of another name is not known here' },
 );

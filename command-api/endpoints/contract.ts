@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
-  asNumber,
   choice,
+  limitParameter,
   merchantParameter,
   moment,
   object,
@@ -11,8 +11,9 @@ import {
 } from '../../shared/http/fields.ts';
 import { looksLikeCard } from '../../shared/runtime/card-numbers.ts';
 import { type AddressKindOf, literalOf, urlProblem } from '../../shared/webhooks/addresses.ts';
+import { attempt } from '../../shared/webhooks/delivery-row.ts';
 import { ATTEMPTS_MAX } from '../../shared/webhooks/delivery-store/port.ts';
-import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message-types.ts';
+import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
 
 const url = z
   .string({ error: ({ input }) => (input === undefined ? REQUIRED : 'must be a string') })
@@ -94,16 +95,9 @@ export const WebhookResend = object({
   .refine(({ since, eventId }) => (since === undefined) !== (eventId === undefined), ONE_OF)
   .meta({ id: 'WebhookResend' });
 
-const LIMIT_FORM = `must be an integer from 1 to ${ATTEMPTS_MAX}`;
-const LIMIT_DEFAULT = 100;
 const CURSOR_FORM = 'must be the next of a page';
 export const AttemptParameters = z.object({
-  limit: parameterText()
-    .regex(/^[0-9]{1,4}$/, LIMIT_FORM)
-    .transform(Number)
-    .refine((limit) => limit >= 1 && limit <= ATTEMPTS_MAX, LIMIT_FORM)
-    .meta(asNumber(1, ATTEMPTS_MAX))
-    .default(LIMIT_DEFAULT),
+  limit: limitParameter(ATTEMPTS_MAX, 100),
   eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
   cursor: parameterText()
     .regex(/^[0-9]{1,15}$/, CURSOR_FORM)
@@ -158,23 +152,7 @@ export const WebhookTest = z
   .meta({ id: 'WebhookTest' });
 export const WebhookAttemptList = z
   .object({
-    attempts: z.array(
-      z
-        .object({
-          eventId: z.string(),
-          type: z.string(),
-          paymentId: z.string().nullable(),
-          revision: z.int().nullable(),
-          attempt: z.int(),
-          at: time,
-          status: z.int().nullable().describe('The HTTP status of the response.'),
-          error: z.string().nullable().describe('Why there was none.'),
-          latencyMs: z.int(),
-          nextAt: time.nullable(),
-          outcome: z.enum(['ACCEPTED', 'RETRYING', 'GIVEN_UP']),
-        })
-        .meta({ id: 'WebhookAttempt' }),
-    ),
+    attempts: z.array(attempt.meta({ id: 'WebhookAttempt' })),
     next: z.string().nullable().describe('`cursor` of the next page; null where there is none.'),
   })
   .meta({ id: 'WebhookAttemptList' });

@@ -13,8 +13,8 @@ import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
 import {
   type DeliveryRow,
-  isFailing,
   parseDeliveryRow,
+  statusOf,
 } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import {
@@ -23,9 +23,8 @@ import {
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf, TESTS } from '../../shared/webhooks/endpoints.ts';
-import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message-types.ts';
-import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
-import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
+import { endpointKey, secretTextOf, type WebhookSecret } from '../../shared/webhooks/signer.ts';
 import { type CommandDeps, senderOf } from '../deps.ts';
 import { recognisedBy } from '../idempotency.ts';
 import { BudgetSpent, startBudget, type Waiting, withinBudget } from '../request-budget.ts';
@@ -45,14 +44,15 @@ export type WebhookDeps = {
 };
 export type Webhooks = WebhookDeps['webhooks'];
 
-type Readable = WebhookDeps['webhooks']['deliveries'];
-
 const unavailable = (error: unknown): never => {
   const message = `the state of webhook deliveries cannot be read: ${firstLineOf(error)}`;
   throw new ReadModelsUnavailable(message, { cause: error });
 };
 
-export const readableDeliveries = ({ load, attempts }: Readable): Readable => ({
+export const readableDeliveries = ({
+  load,
+  attempts,
+}: Webhooks['deliveries']): Webhooks['deliveries'] => ({
   load: (...args) => load(...args).catch(unavailable),
   attempts: (...args) => attempts(...args).catch(unavailable),
 });
@@ -61,9 +61,7 @@ type Stored = Extract<Handled, { kind: 'stored' }>;
 
 export type Keyed<T> = { key: string | undefined; request: T };
 
-type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
-  keyed?: Keyed<object>;
-};
+type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'>;
 
 const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
@@ -108,9 +106,10 @@ const rejectOutcome = (
 /** In its merchant's turn (gaps §7). Undefined, and rejected, where nothing is stored. */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
-  { principal, arrivedAtMs, keyed }: Arrived,
+  { principal, arrivedAtMs }: Arrived,
   command: EndpointCommand,
   reply: FastifyReply,
+  keyed?: Keyed<object>,
 ): Promise<Stored | undefined> => {
   const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
@@ -137,18 +136,6 @@ export const handled = async (
   return undefined;
 };
 
-export const endpointAfter = ({ after }: Stored, endpointId: string): Endpoint => {
-  const endpoint = after.endpoints.find((one) => one.endpointId === endpointId);
-  if (endpoint === undefined) throw new Error(`webhook endpoint ${endpointId} is gone`);
-  return endpoint;
-};
-
-export const createdEndpoint = (done: Stored): Endpoint => {
-  const [created] = done.events;
-  if (created?.event.type !== 'WebhookEndpointCreated') throw new Error('no endpoint was created');
-  return endpointAfter(done, created.event.data.endpointId);
-};
-
 /** Undefined, and rejected, for another merchant's as for an unknown one. */
 export const ownEndpoint = async (
   { store }: Webhooks,
@@ -164,11 +151,6 @@ export const ownEndpoint = async (
 
 const timeOf = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : new Date(ms).toISOString();
-
-const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
-  if (disabled !== undefined) return 'DISABLED';
-  return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
-};
 
 export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
   const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;

@@ -1,7 +1,7 @@
 /** A request becomes an event, which the deliverer follows. */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { reject } from '../../shared/http/errors.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { readJson } from '../../shared/http/json-body.ts';
 import {
   asJson,
@@ -14,16 +14,18 @@ import {
   sendJson,
 } from '../../shared/http/route.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import {
+  merchantsWithEndpoints,
+  readableEndpoints,
+  readEndpoints,
+} from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { BODY_NOT_OBJECT, invalid, isObject, withoutNulls } from '../request/json.ts';
 import { parseIdempotencyKey } from '../request/read-request.ts';
 import * as contract from './contract.ts';
 import {
-  createdEndpoint,
   currentEndpointBody,
   deliveryOf,
-  endpointAfter,
   endpointBody,
   eventOf,
   handled,
@@ -31,6 +33,7 @@ import {
   ownEndpoint,
   sendAttempts,
   type WebhookDeps,
+  type Webhooks,
   withSecret,
 } from './requests.ts';
 
@@ -43,23 +46,20 @@ const readAs =
     return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);
   };
 
-const readPost =
-  <T>(schema: z.ZodType<T>) =>
+const keyed =
+  <T>(read: (request: FastifyRequest) => Read<T>) =>
   (request: FastifyRequest): Read<Keyed<T>> => {
-    const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-    if (!keyed.ok) return keyed;
-    const body = readAs(schema)(request);
-    return body.ok ? { ok: true, value: { key: keyed.key, request: body.value } } : body;
+    const header = parseIdempotencyKey(request.raw.rawHeaders);
+    if (!header.ok) return header;
+    const body = read(request);
+    return body.ok ? { ok: true, value: { key: header.key, request: body.value } } : body;
   };
 
-const readRegistration = readPost(contract.WebhookEndpointRequest);
+const readRegistration = keyed(readAs(contract.WebhookEndpointRequest));
 const readChange = readAs(contract.WebhookEndpointChange);
-const readRotation = readPost(contract.WebhookRotation);
-const readResend = readPost(contract.WebhookResend);
-const readTest = ({ raw }: FastifyRequest): Read<Keyed<object>> => {
-  const keyed = parseIdempotencyKey(raw.rawHeaders);
-  return keyed.ok ? { ok: true, value: { key: keyed.key, request: {} } } : keyed;
-};
+const readRotation = keyed(readAs(contract.WebhookRotation));
+const readResend = keyed(readAs(contract.WebhookResend));
+const readTest = keyed(() => ({ ok: true, value: {} }));
 
 const KEYED = { headers: ['IdempotencyKey'] } as const;
 const replayable = (description: string, schema: z.ZodType): ResponseForm => ({
@@ -80,6 +80,26 @@ const FAULT: Record<number, ResponseForm> = {
   500: { description: 'A fault of ours.', unrecorded: true },
 };
 
+const lookFor = async (
+  { store, deliveries }: Webhooks,
+  endpointId: string,
+): Promise<'known' | 'unknown' | 'not readable'> => {
+  if ((await deliveries.load(endpointId)) !== undefined) return 'known';
+  const { merchantIds } = await merchantsWithEndpoints(store);
+  let otherwise: 'unknown' | 'not readable' = 'unknown';
+  for (const merchantId of merchantIds) {
+    const own = await readableEndpoints(store, merchantId, () => {
+      otherwise = 'not readable';
+    });
+    if (own?.endpoints.some((one) => one.endpointId === endpointId)) return 'known';
+  }
+  return otherwise;
+};
+
+const NOT_READABLE = [
+  'the webhook endpoints of a merchant cannot be read, and it may be one of them',
+];
+
 const HOUR_MS = 3_600_000;
 
 const route = routeWith<WebhookDeps>();
@@ -98,26 +118,24 @@ export const WEBHOOK_ROUTES = {
     },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
-      const { principal, content: keyed } = input;
-      const { url, eventTypes, description } = keyed.request;
+      const { principal, content } = input;
+      const { url, eventTypes, description } = content.request;
       const details = contract.urlDetails(url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       await webhooks.secret();
-      const endpointId = `we_${newUlid()}`;
-      const { merchantId } = principal;
       const after = await webhooks.store.end();
       const endpoint = {
-        endpointId,
-        merchantId,
+        endpointId: `we_${newUlid()}`,
+        merchantId: principal.merchantId,
         url,
         ...(eventTypes !== undefined && { eventTypes }),
         ...(description !== undefined && { description }),
         apiVersion: 'v1' as const,
         ...(after !== null && { after }),
       };
-      const done = await handled(api, { ...input, keyed }, { kind: 'create', endpoint }, reply);
+      const done = await handled(api, input, { kind: 'create', endpoint }, reply, content);
       if (done === undefined) return reply;
-      return sendJson(reply.code(201), await withSecret(webhooks, createdEndpoint(done)));
+      return sendJson(reply.code(201), await withSecret(webhooks, done.endpoint));
     },
   }),
   listWebhookEndpoints: route({
@@ -155,20 +173,17 @@ export const WEBHOOK_ROUTES = {
       const command = { kind: 'change', endpointId, end, ...content } as const;
       const done = await handled(api, input, command, reply);
       if (done === undefined) return reply;
-      return sendJson(reply, endpointBody(endpointAfter(done, endpointId), delivery));
+      return sendJson(reply, endpointBody(done.endpoint, delivery));
     },
   }),
   deleteWebhookEndpoint: route({
     request: { endpointId: true },
     responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
     handle: async (api, input, reply) => {
-      const { webhooks } = api;
-      const { principal, endpointId } = input;
-      const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
-      if (endpoint === undefined) return reply;
-      const last = await currentEndpointBody(webhooks.deliveries, endpoint);
+      const { endpointId } = input;
+      const delivery = await deliveryOf(api.webhooks.deliveries, endpointId);
       const done = await handled(api, input, { kind: 'delete', endpointId }, reply);
-      return done === undefined ? reply : sendJson(reply, last);
+      return done === undefined ? reply : sendJson(reply, endpointBody(done.endpoint, delivery));
     },
   }),
   rotateWebhookSecret: route({
@@ -186,16 +201,15 @@ export const WEBHOOK_ROUTES = {
     },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
-      const { endpointId, content: keyed } = input;
+      const { endpointId, content } = input;
       await webhooks.secret();
       const delivery = await deliveryOf(webhooks.deliveries, endpointId);
-      const expiresMs = Date.now() + keyed.request.oldExpiresInHours * HOUR_MS;
+      const expiresMs = Date.now() + content.request.oldExpiresInHours * HOUR_MS;
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
-      const done = await handled(api, { ...input, keyed }, command, reply);
+      const done = await handled(api, input, command, reply, content);
       if (done === undefined) return reply;
-      const after = endpointAfter(done, endpointId);
-      return sendJson(reply, await withSecret(webhooks, after, delivery));
+      return sendJson(reply, await withSecret(webhooks, done.endpoint, delivery));
     },
   }),
   testWebhookEndpoint: route({
@@ -206,9 +220,9 @@ export const WEBHOOK_ROUTES = {
       ...FAULT,
     },
     handle: async (api, input, reply) => {
-      const { endpointId, content: keyed } = input;
+      const { endpointId, content } = input;
       const command = { kind: 'test', endpointId, nowMs: Date.now() } as const;
-      const done = await handled(api, { ...input, keyed }, command, reply);
+      const done = await handled(api, input, command, reply, content);
       if (done === undefined) return reply;
       return sendJson(reply.code(202), { eventId: done.events.at(-1)?.id });
     },
@@ -228,11 +242,11 @@ export const WEBHOOK_ROUTES = {
     },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
-      const { principal, endpointId, content: keyed } = input;
+      const { principal, endpointId, content } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
       const delivery = await deliveryOf(webhooks.deliveries, endpointId);
-      const { since, eventId } = keyed.request;
+      const { since, eventId } = content.request;
       const event =
         eventId === undefined ? undefined : await eventOf(webhooks, endpointId, eventId);
       if (eventId !== undefined && event === undefined) {
@@ -246,9 +260,9 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      const done = await handled(api, { ...input, keyed }, command, reply);
+      const done = await handled(api, input, command, reply, content);
       if (done === undefined) return reply;
-      return sendJson(reply.code(202), endpointBody(endpointAfter(done, endpointId), delivery));
+      return sendJson(reply.code(202), endpointBody(done.endpoint, delivery));
     },
   }),
   listWebhookAttempts: route({
@@ -257,6 +271,39 @@ export const WEBHOOK_ROUTES = {
     handle: async ({ webhooks }, { principal, endpointId, query }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       return endpoint === undefined ? reply : sendAttempts(webhooks, endpointId, query, reply);
+    },
+  }),
+  listAllWebhookEndpoints: route({
+    request: { allMerchants: true, query: contract.AllEndpointsParameters },
+    responses: okJson(contract.MerchantEndpointList),
+    handle: async ({ webhooks }, { query: { merchant } }, reply) => {
+      const { merchantIds } =
+        merchant === undefined
+          ? await merchantsWithEndpoints(webhooks.store)
+          : { merchantIds: [merchant] };
+      const endpoints: object[] = [];
+      const unreadable: string[] = [];
+      for (const merchantId of merchantIds) {
+        const note = () => unreadable.push(merchantId);
+        const own = await readableEndpoints(webhooks.store, merchantId, note);
+        for (const one of own?.endpoints ?? [])
+          endpoints.push({ merchantId, ...(await currentEndpointBody(webhooks.deliveries, one)) });
+      }
+      return sendJson(reply, { endpoints, ...(unreadable.length > 0 && { unreadable }) });
+    },
+  }),
+  listAllWebhookAttempts: route({
+    request: { allMerchants: true, endpointId: true, query: contract.AttemptParameters },
+    responses: {
+      ...okJson(contract.WebhookAttemptList),
+      404: { description: 'No merchant has such a webhook endpoint.' },
+    },
+    handle: async ({ webhooks }, { endpointId, query }, reply) => {
+      const found = await lookFor(webhooks, endpointId);
+      if (found === 'unknown') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+      if (found === 'not readable')
+        return reject(reply, 'SERVICE_UNAVAILABLE', NOT_READABLE, RETRY_LATER);
+      return sendAttempts(webhooks, endpointId, query, reply);
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', WebhookDeps>>;

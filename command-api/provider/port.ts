@@ -4,19 +4,29 @@
  */
 import type { CardSecret, TokenCard } from '../../shared/payment/card.ts';
 import type { FinalOutcomeDetails, LaterResult } from '../../shared/payment/outcome.ts';
+import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
+
+export type Billing = {
+  email?: string | undefined;
+  address?: NonNullable<PaymentDetails['billing']>['address'] | undefined;
+};
 
 export type CallDetails =
   | {
       kind: 'AUTHORIZE' | 'SALE';
       /** Number and CVV, or the token, live in memory for this one call. */
       card: CardSecret;
+      /** As the token's description named it. */
+      customer?: string | undefined;
       descriptor?: string | undefined;
       merchantReference?: string | undefined;
       metadata?: Record<string, string> | undefined;
       /** The merchant asks for the shopper's authentication where the card needs it (gaps §21). */
       authentication?: { returnUrl: string } | undefined;
+      /** As the shopper gave it, for the bank to compare. */
+      billing?: Billing | undefined;
       /** MERCHANT: no shopper is there. */
       initiatedBy?: 'CONSUMER' | 'MERCHANT' | undefined;
     }
@@ -47,7 +57,7 @@ export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
 /**
  * Of these only `unreachable`, no connection, counts for the circuit breaker, and none is a decline
  * of the card. `not_opened`: the opened id could not be stored. `too_late`: too little of the
- * timeout was left. `fenced`: so no earlier call of this id was carried out either.
+ * timeout was left. `token_used`: once already, or without its customer. `fenced`: so no earlier call of this id was carried out either.
  */
 export type NotSentReason =
   | 'unreachable'
@@ -57,6 +67,7 @@ export type NotSentReason =
   | 'misconfigured'
   | 'not_opened'
   | 'too_late'
+  | 'token_used'
   | 'fenced';
 /**
  * This call moved no money, and never will. `byProvider`: the provider said so. Without a reason
@@ -80,10 +91,14 @@ export type Fenced = Extract<FinalOutcomeDetails, { outcome: 'FENCED' }>;
 export type NotFound = { outcome: 'NOT_FOUND' };
 
 /**
- * The provider wants the shopper at `url` until `expiresAt`, UTC, and no money has moved (gaps §21).
- * The address holds a secret: it is in no event, log or error.
+ * The provider wants the shopper at `url`, until `expiresAt`, UTC, where it sets an end itself, and no
+ * money has moved (gaps §21). The address holds a secret: it is in no event, log or error.
  */
-export type ActionRequired = { outcome: 'ACTION_REQUIRED'; url: string; expiresAt: string };
+export type ActionRequired = {
+  outcome: 'ACTION_REQUIRED';
+  url: string;
+  expiresAt?: string | undefined;
+};
 
 export type ProviderOutcome = Approved | Declined | NotSent | ActionRequired | Unknown;
 
@@ -105,6 +120,8 @@ export type OperationQuestion = {
    * outcome is recorded at the revision that this was read at.
    */
   reference?: string | undefined;
+  /** Set where a shopper may have the provider's address. */
+  waitsUntil?: string | undefined;
 } & Partial<Authorization> &
   OfMerchant &
   SentTo;
@@ -144,9 +161,9 @@ export type LedgerEntry = {
   providerReference: string;
 };
 
-/** NOT_FOUND where it knows no such token, or no tokens at all. */
+/** NOT_FOUND where it knows no such token, or no tokens at all. `customer`: it is saved to this one there. */
 export type TokenDescription =
-  | ({ outcome: 'DESCRIBED' } & TokenCard)
+  | ({ outcome: 'DESCRIBED'; customer?: string | undefined } & TokenCard)
   | { outcome: 'NOT_FOUND' }
   | Unknown;
 

@@ -37,7 +37,7 @@ export const questionAbout = (
   { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
   operation: Operation,
 ): OperationQuestion => {
-  const { operationId, amountMinor: amount, kind, provider, reference } = operation;
+  const { operationId, amountMinor: amount, kind, provider, reference, waitsUntil } = operation;
   const { paymentId, merchantId, currency, captureNow } = state;
   const createKind = captureNow ? 'SALE' : 'AUTHORIZE';
   return {
@@ -50,6 +50,7 @@ export const questionAbout = (
     requestedAt: intentTimeOf({ events, state }, operation),
     ...(provider !== undefined && { provider }),
     ...(reference !== undefined && { reference }),
+    ...(waitsUntil !== undefined && { waitsUntil }),
     ...(kind !== 'create' && authorizationOf(state)),
   };
 };
@@ -99,7 +100,7 @@ const askAndRecord = async (
   const outcome = await askOrFence(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
   if (outcome.outcome === 'ACTION_REQUIRED') {
-    const { expiresAt } = outcome;
+    const expiresAt = deps.inFlight.waitsUntil(outcome);
     const command = { kind: 'authenticate', operationId, expiresAt } as const;
     return deps.paymentLog.record(payment, command, BY_RECOVERY);
   }

@@ -13,6 +13,7 @@ import {
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
+import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import type { Budget } from '../request-budget.ts';
@@ -91,50 +92,108 @@ const isDone = (state: PaymentState | undefined): boolean =>
 const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
   otherProvider !== undefined && state !== 'UNCONFIRMED';
 
+type Known = { operations: KnownOperation[]; fingerprint: string | undefined };
+
 const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
-  const byPayment = new Map<string, KnownOperation[]>();
-  const byFingerprint = new Map<string, Set<string>>();
-  const fingerprints = new Map<string, string>();
+  const byPayment = new Map<string, Known>();
+  /** Ids of payments whose create is unresolved. */
+  const creates = new Map<string, Set<string>>();
 
   const remove = (paymentId: string): void => {
+    const { fingerprint = '' } = byPayment.get(paymentId) ?? {};
     byPayment.delete(paymentId);
-    const fingerprint = fingerprints.get(paymentId) ?? '';
-    fingerprints.delete(paymentId);
-    const equal = byFingerprint.get(fingerprint);
+    const equal = creates.get(fingerprint);
     equal?.delete(paymentId);
-    if (equal?.size === 0) byFingerprint.delete(fingerprint);
+    if (equal?.size === 0) creates.delete(fingerprint);
   };
 
   const put = (payment: LoadedPayment): void => {
-    const { paymentId, operations } = payment.state;
+    const { paymentId } = payment.state;
     remove(paymentId);
-    const known = knownOperations(payment, inFlight, providers);
-    if (known.length === 0) return;
-    byPayment.set(paymentId, known);
-    const isUnresolvedCreate = known.some(
+    const operations = knownOperations(payment, inFlight, providers);
+    if (operations.length === 0) return;
+    const isCreate = operations.some(
       ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',
     );
-    const fingerprint = operations[0]?.identity.fingerprint;
-    if (!isUnresolvedCreate || fingerprint === undefined) return;
-    fingerprints.set(paymentId, fingerprint);
-    byFingerprint.set(fingerprint, (byFingerprint.get(fingerprint) ?? new Set()).add(paymentId));
+    const fingerprint = isCreate ? payment.state.operations[0]?.identity.fingerprint : undefined;
+    byPayment.set(paymentId, { operations, fingerprint });
+    if (fingerprint !== undefined)
+      creates.set(fingerprint, (creates.get(fingerprint) ?? new Set()).add(paymentId));
   };
 
   return {
     put,
     remove,
-    byPayment,
-    of: (paymentId: string) => byPayment.get(paymentId) ?? [],
-    all: () => [...byPayment.values()].flat(),
-    createOf: (fingerprint: string) => byFingerprint.get(fingerprint)?.values().next().value,
+    has: (paymentId: string) => byPayment.has(paymentId),
+    paymentIds: () => [...byPayment.keys()],
+    of: (paymentId: string) => byPayment.get(paymentId)?.operations ?? [],
+    all: () => [...byPayment.values()].flatMap(({ operations }) => operations),
+    createOf: (fingerprint: string) => creates.get(fingerprint)?.values().next().value,
   };
 };
 
-export const createUnresolved = (
-  deps: AskDeps & { providers: readonly string[]; delaysMs: readonly number[] },
-) => {
-  const { paymentLog, queues, inFlight, providers, delaysMs, nowMs, logger } = deps;
-  const index = createIndex(inFlight, providers);
+const metricsOf = (operations: readonly KnownOperation[], nowMs: number) => {
+  const inState = (state: KnownOperation['state']): KnownOperation[] =>
+    operations.filter((operation) => operation.state === state);
+  const unresolved = inState('UNRESOLVED');
+  const oldestMs = unresolved.reduce((ms, { since }) => Math.min(ms, Date.parse(since)), nowMs);
+  return {
+    count: new Set(unresolved.map(({ paymentId }) => paymentId)).size,
+    oldestSeconds: (nowMs - oldestMs) / 1000,
+    unconfirmed: inState('UNCONFIRMED').length,
+    contradicted: inState('CONTRADICTED').length,
+    atOtherProvider: operations.filter(isElsewhere).length,
+  };
+};
+
+type UnresolvedDeps = AskDeps & {
+  providers: readonly string[];
+  delaysMs: readonly number[];
+  startTimer?: StartTimer;
+};
+
+/** `known` are the payment's operations. */
+const logFailed = (
+  { logger, nowMs, providers }: UnresolvedDeps,
+  paymentId: string,
+  known: readonly KnownOperation[],
+  { attempts, nextAttemptMs, error }: FailedAttempt,
+): void => {
+  const [oldest] = known;
+  const fields = {
+    paymentId,
+    attempts,
+    nextAttemptSeconds: Math.round(nextAttemptMs / 1000),
+    ...(oldest && {
+      operation: oldest.operation,
+      ageSeconds: Math.round((nowMs() - Date.parse(oldest.since)) / 1000),
+    }),
+  };
+  const { otherProvider } = known.find(isElsewhere) ?? {};
+  if (otherProvider !== undefined)
+    logger.error({ ...fields, sentTo: otherProvider, provider: providers[0] }, ELSEWHERE);
+  else if (error === undefined) logger.warn(fields, STILL[oldest?.state ?? 'UNRESOLVED']);
+  else
+    logger.warn(
+      { ...fields, err: error },
+      'recovery could not ask the provider, or could not record its outcome',
+    );
+};
+
+/** All that is unresolved of the payment runs in this process. */
+const isLive = ({ paymentLog, inFlight }: UnresolvedDeps, paymentId: string): boolean => {
+  const state = paymentLog.peek(paymentId)?.state;
+  const operations = unresolvedOperations(state);
+  return (
+    operations.length > 0 &&
+    unconfirmedOperations(state).length === 0 &&
+    operations.every(({ operationId }) => inFlight.isLive(operationId))
+  );
+};
+
+export const createUnresolved = (deps: UnresolvedDeps) => {
+  const { paymentLog, queues, inFlight, nowMs } = deps;
+  const index = createIndex(inFlight, deps.providers);
   const onlyParked = new Set<string>();
   let stopped = false;
 
@@ -147,7 +206,7 @@ export const createUnresolved = (
 
   const update = (paymentId: string, payment: LoadedPayment | undefined): void => {
     if (payment === undefined || isDone(payment.state)) drop(paymentId);
-    else if (index.byPayment.has(paymentId)) index.put(payment);
+    else if (index.has(paymentId)) index.put(payment);
   };
 
   const resolve = async (
@@ -176,45 +235,15 @@ export const createUnresolved = (
     update(paymentId, payment);
     if (isDone(payment.state)) return { kind: 'resolved' };
     const leftMs = inFlight.leftMs(payment);
-    return leftMs > 0 && !index.byPayment.has(paymentId)
+    return leftMs > 0 && !index.has(paymentId)
       ? { kind: 'too early', leftMs }
       : { kind: 'unresolved' };
   };
 
-  const onFailed = (paymentId: string, { attempts, nextAttemptMs, error }: FailedAttempt): void => {
-    const known = index.of(paymentId);
-    const [oldest] = known;
-    const fields = {
-      paymentId,
-      attempts,
-      nextAttemptSeconds: Math.round(nextAttemptMs / 1000),
-      ...(oldest && {
-        operation: oldest.operation,
-        ageSeconds: Math.round((nowMs() - Date.parse(oldest.since)) / 1000),
-      }),
-    };
-    const { otherProvider } = known.find(isElsewhere) ?? {};
-    if (otherProvider !== undefined)
-      logger.error({ ...fields, sentTo: otherProvider, provider: providers[0] }, ELSEWHERE);
-    else if (error === undefined) logger.warn(fields, STILL[oldest?.state ?? 'UNRESOLVED']);
-    else
-      logger.warn(
-        { ...fields, err: error },
-        'recovery could not ask the provider, or could not record its outcome',
-      );
-  };
+  const onFailed = (paymentId: string, failed: FailedAttempt): void =>
+    logFailed(deps, paymentId, index.of(paymentId), failed);
 
-  const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });
-
-  const isLive = (paymentId: string): boolean => {
-    const state = paymentLog.peek(paymentId)?.state;
-    const operations = unresolvedOperations(state);
-    return (
-      operations.length > 0 &&
-      unconfirmedOperations(state).length === 0 &&
-      operations.every(({ operationId }) => inFlight.isLive(operationId))
-    );
-  };
+  const schedules = createRetrySchedules({ ...deps, attempt, onFailed });
 
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
@@ -229,10 +258,10 @@ export const createUnresolved = (
       if (isOnlyParked) onlyParked.add(paymentId);
       else onlyParked.delete(paymentId);
       // operate.ts adds it if its outcome stays unknown.
-      if (!isLive(paymentId)) schedules.begin(paymentId);
+      if (!isLive(deps, paymentId)) schedules.begin(paymentId);
     },
     update,
-    resolve: (paymentId: string) => resolve(paymentId),
+    resolve,
     /** The same once no call runs on it. Throws BudgetSpent. */
     resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>
       queues.run(paymentId, async () => {
@@ -240,7 +269,7 @@ export const createUnresolved = (
         return unresolvedOperations(payment?.state).length > 0 ? resolve(paymentId) : payment;
       }),
     dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
-      for (const paymentId of [...index.byPayment.keys()]) {
+      for (const paymentId of index.paymentIds()) {
         if (stillUnresolved.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
           const payment = await paymentLog.load(paymentId, 'store');
@@ -249,21 +278,7 @@ export const createUnresolved = (
       }
     },
     equalCreate: index.createOf,
-    metrics: () => {
-      const inState = (state: KnownOperation['state']): KnownOperation[] =>
-        index.all().filter((operation) => operation.state === state);
-      const unresolved = inState('UNRESOLVED');
-      const now = nowMs();
-      const olderOf = (oldest: number, { since }: KnownOperation): number =>
-        Math.min(oldest, Date.parse(since));
-      return {
-        count: new Set(unresolved.map(({ paymentId }) => paymentId)).size,
-        oldestSeconds: (now - unresolved.reduce(olderOf, now)) / 1000,
-        unconfirmed: inState('UNCONFIRMED').length,
-        contradicted: inState('CONTRADICTED').length,
-        atOtherProvider: index.all().filter(isElsewhere).length,
-      };
-    },
+    metrics: () => metricsOf(index.all(), nowMs()),
     list: (): UnresolvedOperation[] =>
       index.all().map((operation) => {
         const { attempts = 0, nextAttemptAtMs } = schedules.get(operation.paymentId) ?? {};

@@ -35,11 +35,24 @@ const problemBy = (status, body) => {
 const problemOf = async (response) =>
   problemBy(response.status, await response.json().catch(() => ({})));
 
-/** @type {(path: string, init?: Init) => Promise<Response>} throws TypeError where the service cannot be reached */
-const request = (path, init = {}) => {
+/** Longer than another projector takes to take over. */
+const STANDS_BY_MS_MAX = 12_000;
+const STANDS_BY_MS = 250;
+
+/**
+ * Again while it reached the projector that stands by: behind a gateway the next may reach the other one.
+ * @type {(path: string, init?: Init) => Promise<Response>} throws TypeError where the service cannot be reached
+ */
+const request = async (path, init = {}) => {
   const token = currentSession()?.token;
   const headers = { ...init.headers, ...(token && { authorization: `Bearer ${token}` }) };
-  return fetch(path, { ...init, headers, cache: 'no-store', redirect: 'error' });
+  const untilMs = performance.now() + STANDS_BY_MS_MAX;
+  for (;;) {
+    const response = await fetch(path, { ...init, headers, cache: 'no-store', redirect: 'error' });
+    if (response.headers.get('rejection') !== 'STANDING_BY' || performance.now() > untilMs)
+      return response;
+    await new Promise((resume) => setTimeout(resume, STANDS_BY_MS));
+  }
 };
 
 /** @type {<T>(path: string, init: Init, read: (response: Response) => Promise<T>) => Promise<Outcome<T>>} throws only for an abort by `init.signal` */

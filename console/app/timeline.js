@@ -18,7 +18,7 @@ export const byHand = ({ type, data }) =>
     : /** @type {object | undefined} */ (data.resolution);
 
 /** @type {(events: readonly ShownEvent[], at: number) => number | undefined} milliseconds since the event before */
-export const stepBefore = (events, at) => {
+const stepBefore = (events, at) => {
   const [event, before] = [events[at], events[at - 1]];
   if (event === undefined || before === undefined) return undefined;
   if ('unreadable' in event || 'unreadable' in before) return undefined;

@@ -8,7 +8,15 @@ import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { merchantsWithEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { runSubscription, type Subscription } from '../subscription.ts';
-import { type Endpoints, type EndpointsOptions, openEndpoints } from './endpoints.ts';
+import {
+  type EndpointsOptions,
+  endServing,
+  follow,
+  followLog,
+  openServing,
+  type Serving,
+  statusOf,
+} from './endpoints.ts';
 import type { Sender } from './send.ts';
 import { type DelivererStatus, endpointsStatus } from './status.ts';
 
@@ -47,7 +55,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const stopping = new AbortController();
   const { signal } = stopping;
   /** Undefined while this process has no turn. */
-  let endpoints: Endpoints | undefined;
+  let serving: Serving | undefined;
   let standingBy = false;
   let waiting: 'standing-by' | 'idle' | undefined = 'idle';
 
@@ -72,8 +80,8 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   };
 
   const start = async (): Promise<Position | null> => {
-    await endpoints?.end();
-    endpoints = undefined;
+    await endServing(serving);
+    serving = undefined;
     try {
       await waitForTurn();
       await waitForEndpoints();
@@ -82,10 +90,10 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     }
     const secret = await options.secret();
     const from = await store.end();
-    const opened = openEndpoints(options, { secret, from }, () => subscription.restart());
-    endpoints = opened;
+    const opened = openServing(options, { secret, from }, () => subscription.restart());
+    serving = opened;
     const { merchantIds } = await merchantsWithEndpoints(store);
-    for (const merchantId of merchantIds) await opened.follow(merchantId);
+    for (const merchantId of merchantIds) await follow(opened, merchantId);
     return from;
   };
 
@@ -95,16 +103,16 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     backOff: options.backOff,
     subscriber: {
       start,
-      events: async (events) => endpoints?.events(events),
+      events: async (events) => serving && followLog(serving, events),
       caughtUp: () => undefined,
     },
   });
 
   // The lease is lost without an event of the log, also within a start.
   const watch = setInterval(() => {
-    if (turn() === 'own' || endpoints === undefined) return;
-    void endpoints.end();
-    endpoints = undefined;
+    if (turn() === 'own' || serving === undefined) return;
+    void endServing(serving);
+    serving = undefined;
     subscription.restart();
   }, waitsMs.standBy);
   watch.unref();
@@ -118,16 +126,16 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
       return {
         state: wait ?? (isOver ? state : 'running'),
         ...(error === undefined || wait !== undefined ? {} : { error }),
-        ...(endpoints?.status() ?? endpointsStatus([], 0)),
+        ...(serving === undefined ? endpointsStatus([], 0) : statusOf(serving)),
       };
     },
     stop: async () => {
       clearInterval(watch);
       stopping.abort();
-      const ended = endpoints?.end();
+      const ended = endServing(serving);
       await subscription.stop();
       await ended;
-      await endpoints?.end();
+      await endServing(serving);
       await sender.close();
       await deliveries.close();
     },

@@ -1,5 +1,15 @@
-/** The next message to one endpoint. Pure. The revisions of a payment leave in their order. */
-import { type DeliveryRow, isFailing, type Single } from '../../shared/webhooks/delivery-row.ts';
+/**
+ * The next message to one endpoint, and how its outcome changes the delivery. Pure. The revisions of a
+ * payment leave in their order. An event after the row's checkpoint is read again; one up to it is
+ * accepted, not wanted, given up, or listed in the row.
+ */
+import {
+  type DeliveryRow,
+  FAILS_MAX,
+  isFailing,
+  NO_FAILURES,
+  type Single,
+} from '../../shared/webhooks/delivery-row.ts';
 
 export type Place = { position: string | null; hash: string | null };
 
@@ -10,22 +20,23 @@ export type Wanted = {
   atMs: number;
 };
 
+/** `n` attempts at it failed. */
 export type Item =
-  | { kind: 'unread'; paymentId: string; revision: number; atMs: number }
-  | { kind: 'retry'; paymentId: string; revision: number; n: number; atMs: number }
+  | { kind: 'unread' | 'retry'; paymentId: string; revision: number; n: number; atMs: number }
   | { kind: 'single'; single: Single };
+
+export const failuresOf = (item: Item): number => (item.kind === 'single' ? item.single.n : item.n);
 
 /** A test is tried once, and before everything else. */
 export const isTest = (item: Item): boolean =>
   item.kind === 'single' && item.single.kind === 'test';
 
-export type Ahead = Wanted & { state: 'waiting' | 'sending' | 'done' };
-
 export type Delivery = {
   row: DeliveryRow;
-  /** Read and not all accepted, in the order of the log. */
-  ahead: Ahead[];
+  /** Read and neither ended nor in the row, in the order of the log; `before` is a place to read it from. */
+  ahead: readonly (Wanted & { before: Place })[];
   readTo: Place;
+  /** Ids of the payments and singles that a request is under way for. */
   busy: ReadonlySet<string>;
   holdUntil: number;
   last: Item['kind'];
@@ -46,94 +57,259 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   last: 'single',
 });
 
-export type NextStep = {
-  send: Item | undefined;
-  read: boolean;
-  untilMs: number | undefined;
+const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);
+
+type Waiting = { item: Item; nextAt: number };
+
+/** What the row lists and no request is under way for. */
+const waitingIn = ({ row, busy }: Delivery): Waiting[] => {
+  const retries = Object.entries(row.retrying).map(([paymentId, entry]): Waiting => {
+    const { from: revision, n, since: atMs, nextAt } = entry;
+    return { item: { kind: 'retry', paymentId, revision, n, atMs }, nextAt };
+  });
+  const singles = row.singles.map(
+    (single): Waiting => ({ item: { kind: 'single', single }, nextAt: single.nextAt }),
+  );
+  return [...retries, ...singles].filter(({ item }) => !busy.has(keyOf(item)));
+};
+
+const firstDue = (waiting: readonly Waiting[], nowMs: number): Item | undefined => {
+  const due = waiting.filter(({ nextAt }) => nextAt <= nowMs);
+  return due.sort((a, b) => a.nextAt - b.nextAt)[0]?.item;
 };
 
 const unread = ({ row, ahead, busy }: Delivery): Item | undefined => {
-  const sending = ahead.filter(({ state }) => state === 'sending').length;
-  if (Object.keys(row.retrying).length + sending >= RETRYING_MAX) return undefined;
-  const blocked = new Set(busy);
-  for (const one of ahead) {
-    if (one.state === 'done') continue;
-    const { paymentId, revision, atMs } = one;
-    if (one.state === 'waiting' && !blocked.has(paymentId))
-      return { kind: 'unread', paymentId, revision, atMs };
-    blocked.add(paymentId);
-  }
-  return undefined;
+  if (Object.keys(row.retrying).length + busy.size >= RETRYING_MAX) return undefined;
+  const next = ahead.find(({ paymentId }) => !busy.has(paymentId));
+  if (next === undefined) return undefined;
+  const { paymentId, revision, atMs } = next;
+  return { kind: 'unread', paymentId, revision, n: 0, atMs };
 };
 
-const soonest = <T extends { nextAt: number }>(all: readonly T[]): T | undefined =>
-  all.reduce<T | undefined>((a, b) => (a === undefined || b.nextAt < a.nextAt ? b : a), undefined);
-
-const idleRetries = ({ row, busy }: Delivery) =>
-  Object.entries(row.retrying)
-    .filter(([paymentId]) => !busy.has(paymentId))
-    .map(([paymentId, entry]) => ({ paymentId, ...entry }));
-
-const idleSingles = ({ row, busy }: Delivery) => row.singles.filter(({ id }) => !busy.has(id));
-
-const retryItem = (
+const inTurn = (
   delivery: Delivery,
+  waiting: readonly Waiting[],
   nowMs: number,
-): Extract<Item, { kind: 'retry' }> | undefined => {
-  const entry = soonest(idleRetries(delivery));
+): Item | undefined => {
   // The schedule of a failing endpoint says when: then whichever message waits is due.
-  if (entry === undefined || (entry.nextAt > nowMs && !isFailing(delivery.row))) return undefined;
-  const { paymentId, from: revision, n, since } = entry;
-  return { kind: 'retry', paymentId, revision, n, atMs: since };
-};
-
-const dueOf = (singles: readonly Single[], nowMs: number): Item | undefined => {
-  const single = soonest(singles);
-  return single === undefined || single.nextAt > nowMs ? undefined : { kind: 'single', single };
-};
-
-const singleItem = (delivery: Delivery, nowMs: number): Item | undefined =>
-  dueOf(
-    idleSingles(delivery).filter(({ kind }) => kind !== 'test'),
-    nowMs,
-  );
-
-/** One test at a time. */
-const testItem = ({ row, busy }: Delivery, nowMs: number): Item | undefined => {
-  const tests = row.singles.filter(({ kind }) => kind === 'test');
-  return tests.some(({ id }) => busy.has(id)) ? undefined : dueOf(tests, nowMs);
-};
-
-const inTurn = (delivery: Delivery, nowMs: number): Item | undefined => {
+  const retriedMs = isFailing(delivery.row) ? Number.POSITIVE_INFINITY : nowMs;
+  const retries = waiting.filter(({ item }) => item.kind === 'retry');
+  const others = waiting.filter(({ item }) => item.kind === 'single' && !isTest(item));
   const items = {
     unread: unread(delivery),
-    retry: retryItem(delivery, nowMs),
-    single: singleItem(delivery, nowMs),
+    retry: firstDue(retries, retriedMs),
+    single: firstDue(others, nowMs),
   };
   const next = TURNS.indexOf(delivery.last) + 1;
   const order = [...TURNS.slice(next), ...TURNS.slice(0, next)];
   return order.map((kind) => items[kind]).find((item) => item !== undefined);
 };
 
-const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
+const sendable = (
+  delivery: Delivery,
+  waiting: readonly Waiting[],
+  nowMs: number,
+): Item | undefined => {
   const { row, busy, holdUntil } = delivery;
   if (busy.size >= row.window) return undefined;
-  const test = testItem(delivery, nowMs);
-  // A person waits for its outcome, so neither `Retry-After` nor the next probe delays it.
+  // One test at a time. A person waits for it, so neither `Retry-After` nor the next probe delays it.
+  const isTesting = row.singles.some(({ id, kind }) => kind === 'test' && busy.has(id));
+  const tests = isTesting ? [] : waiting.filter(({ item }) => isTest(item));
+  const test = firstDue(tests, nowMs);
   if (test !== undefined) return test;
-  if (isFailing(row) && row.probeAt > nowMs) return undefined;
-  return holdUntil > nowMs ? undefined : inTurn(delivery, nowMs);
+  const isHeld = holdUntil > nowMs || (isFailing(row) && row.probeAt > nowMs);
+  return isHeld ? undefined : inTurn(delivery, waiting, nowMs);
 };
 
-export const nextStep = (delivery: Delivery, nowMs: number): NextStep => {
+/** What to send now, whether the log may be read on, and when something waits until, if anything does. */
+export const nextStep = (delivery: Delivery, nowMs: number) => {
   const { row, ahead, holdUntil } = delivery;
-  const waiting = ahead.filter(({ state }) => state !== 'done').length;
-  const isFull = waiting >= AHEAD_MAX || Object.keys(row.retrying).length >= RETRYING_MAX;
-  const due = [...idleRetries(delivery), ...idleSingles(delivery)].map(({ nextAt }) => nextAt);
+  const waiting = waitingIn(delivery);
+  const isFull = ahead.length >= AHEAD_MAX || Object.keys(row.retrying).length >= RETRYING_MAX;
+  const due = waiting.map(({ nextAt }) => nextAt);
   const times = [...due, row.probeAt, holdUntil].filter((time) => time > nowMs);
   return {
-    send: sendable(delivery, nowMs),
+    send: sendable(delivery, waiting, nowMs),
     read: !isFull,
     untilMs: times.length === 0 ? undefined : Math.min(...times),
+  };
+};
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** After each failed attempt: 14 attempts in about 70 hours. */
+const ATTEMPT_DELAYS_MS: readonly number[] = [
+  ...[5 * SECOND, 30 * SECOND, 5 * MINUTE, 30 * MINUTE],
+  ...[1, 2, 4, 6, 8, 12, 12, 12, 12].map((hours) => hours * HOUR),
+];
+export const ATTEMPTS_OF_ONE_MAX: number = ATTEMPT_DELAYS_MS.length + 1;
+
+/** Between two requests to a failing endpoint; the last one repeats. */
+const PROBE_DELAYS_MS = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE];
+
+/** Without a success. */
+export const DISABLED_AFTER_MS: number = 72 * HOUR;
+/** A longer `Retry-After` is not followed. */
+const RETRY_AFTER_MS_MAX = HOUR;
+
+const JITTER = 0.2;
+
+/** The delay after `n` others, or the last one; `random` is from 0 to 1. */
+const delayMs = (delaysMs: readonly number[], n: number, random: number): number => {
+  const ms = delaysMs[Math.min(n, delaysMs.length - 1)] ?? 0;
+  return Math.round(ms * (1 - JITTER + 2 * JITTER * random));
+};
+
+/** Requests at a time to an endpoint that is well: as many as it bears, up to its merchant's share. */
+const WINDOW_MAX = 16;
+/** A slow one keeps so many. */
+const SLOW_WINDOW = 4;
+const SLOW_MS = 1_000;
+
+/** One at a time after an outage, then one more for each quick success. */
+const windowAfter = ({ window }: DeliveryRow, latencyMs: number): number => {
+  if (latencyMs <= SLOW_MS) return Math.min(WINDOW_MAX, window + 1);
+  return window < SLOW_WINDOW ? window + 1 : Math.max(SLOW_WINDOW, window >> 1);
+};
+
+export const started = (delivery: Delivery, item: Item): Delivery => ({
+  ...delivery,
+  busy: new Set([...delivery.busy, keyOf(item)]),
+  last: item.kind,
+});
+
+/** Events of a retrying payment wait in its entry, so that the log can be read on. */
+const advanced = (delivery: Delivery): Delivery => {
+  const retrying = { ...delivery.row.retrying };
+  for (const { paymentId, revision } of delivery.ahead) {
+    const entry = retrying[paymentId];
+    if (entry === undefined) continue;
+    const [from, to] = [Math.min(entry.from, revision), Math.max(entry.to, revision)];
+    retrying[paymentId] = { ...entry, from, to };
+  }
+  const ahead = delivery.ahead.filter(({ paymentId }) => retrying[paymentId] === undefined);
+  const { position: checkpoint, hash } = ahead[0]?.before ?? delivery.readTo;
+  const since = Object.values(retrying).map((entry) => entry.since);
+  const waits = [...since, ...ahead.map(({ atMs }) => atMs)];
+  const oldestWaiting = waits.length === 0 ? null : Math.min(...waits);
+  return {
+    ...delivery,
+    ahead,
+    row: { ...delivery.row, retrying, checkpoint, hash, oldestWaiting },
+  };
+};
+
+/** `events` are those that the endpoint wants, up to `readTo`. */
+export const readOn = (delivery: Delivery, events: readonly Wanted[], readTo: Place): Delivery => {
+  const added = events.map((event, at) => ({
+    ...event,
+    before: events[at - 1]?.place ?? delivery.readTo,
+  }));
+  return advanced({ ...delivery, ahead: [...delivery.ahead, ...added], readTo });
+};
+
+const ended = (delivery: Delivery, item: Item, change: Partial<DeliveryRow>): Delivery => {
+  const busy = new Set(delivery.busy);
+  busy.delete(keyOf(item));
+  const isItem = (one: Wanted): boolean =>
+    item.kind === 'unread' && one.paymentId === item.paymentId && one.revision === item.revision;
+  const ahead = delivery.ahead.filter((one) => !isItem(one));
+  const row = { ...delivery.row, ...change };
+  const isRetried = Object.keys(row.retrying).length > 0 || row.singles.length > 0;
+  // A failure days after a test is the first in a row.
+  return advanced({ ...delivery, busy, ahead, row: isRetried ? row : { ...row, ...NO_FAILURES } });
+};
+
+const afterRevision = (
+  retrying: DeliveryRow['retrying'],
+  { paymentId, revision }: { paymentId: string; revision: number },
+  nowMs: number,
+): DeliveryRow['retrying'] => {
+  const { [paymentId]: entry, ...others } = retrying;
+  if (entry === undefined || revision < entry.from) return retrying;
+  if (revision >= entry.to) return others;
+  return { ...others, [paymentId]: { ...entry, from: revision + 1, n: 0, nextAt: nowMs } };
+};
+
+const withoutItem = (row: DeliveryRow, item: Item, nowMs: number): Partial<DeliveryRow> =>
+  item.kind === 'single'
+    ? { singles: row.singles.filter(({ id }) => id !== item.single.id) }
+    : { retrying: afterRevision(row.retrying, item, nowMs) };
+
+export const accepted = (
+  delivery: Delivery,
+  item: Item,
+  nowMs: number,
+  latencyMs: number,
+): Delivery => {
+  const { row } = delivery;
+  const window = isFailing(row) ? 1 : windowAfter(row, latencyMs);
+  return ended(delivery, item, { ...withoutItem(row, item, nowMs), ...NO_FAILURES, window });
+};
+
+export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery =>
+  ended(delivery, item, withoutItem(delivery.row, item, nowMs));
+
+type Failure = {
+  retryAfterMs?: number | undefined;
+  /** No request was made, which says nothing about the endpoint. */
+  ours?: 'unreadable' | 'interrupted' | undefined;
+  random: number;
+};
+
+type Failed = {
+  delivery: Delivery;
+  nextAt: number | undefined;
+  isOver: boolean;
+};
+
+const afterFailure = (row: DeliveryRow, nowMs: number, { ours, random }: Failure) => {
+  const isTheirs = ours === undefined;
+  const fails = isTheirs ? row.fails + 1 : row.fails;
+  const failingSince = isTheirs ? (row.failingSince ?? nowMs) : row.failingSince;
+  if (fails < FAILS_MAX)
+    return { fails, failingSince, window: isTheirs ? Math.max(1, row.window >> 1) : row.window };
+  const probeAt = nowMs + delayMs(PROBE_DELAYS_MS, fails - FAILS_MAX, random);
+  return { fails, failingSince, probeAt, window: 1 };
+};
+
+const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random }: Failure) => {
+  const before = failuresOf(item);
+  const nextAt = (n: number): number => nowMs + delayMs(ATTEMPT_DELAYS_MS, n - 1, random);
+  // Nothing is given up where no request was made.
+  if (ours === 'interrupted') return { n: before, nextAt: nextAt(1) };
+  // While an endpoint accepts nothing, no message is given up for it.
+  const n = isFailing(row) ? Math.max(before, 1) : before + 1;
+  return isTest(item) || n >= ATTEMPTS_OF_ONE_MAX ? undefined : { n, nextAt: nextAt(n) };
+};
+
+const withAgain = (
+  row: DeliveryRow,
+  item: Item,
+  again: { n: number; nextAt: number },
+): Partial<DeliveryRow> => {
+  if (item.kind === 'single') {
+    const { id } = item.single;
+    return { singles: row.singles.map((one) => (one.id === id ? { ...one, ...again } : one)) };
+  }
+  const { paymentId, revision, atMs } = item;
+  const entry = row.retrying[paymentId] ?? { from: revision, to: revision, since: atMs };
+  return { retrying: { ...row.retrying, [paymentId]: { ...entry, ...again } } };
+};
+
+export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure): Failed => {
+  const { row } = delivery;
+  const again = triedAgain(row, item, nowMs, failure);
+  const kept = again === undefined ? withoutItem(row, item, nowMs) : withAgain(row, item, again);
+  const holdUntil = nowMs + Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
+  const after = ended(delivery, item, { ...kept, ...afterFailure(row, nowMs, failure) });
+  const { failingSince } = after.row;
+  const isTheirs = failure.ours === undefined && isFailing(after.row);
+  return {
+    delivery: { ...after, holdUntil: Math.max(after.holdUntil, holdUntil) },
+    nextAt: again && Math.max(again.nextAt, holdUntil),
+    isOver: isTheirs && failingSince !== null && nowMs - failingSince >= DISABLED_AFTER_MS,
   };
 };

@@ -3,62 +3,35 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { pause, type StartTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import {
-  type Attempt,
-  type DeliveryRow,
-  isFailing,
-  newDeliveryRow,
-  parseDeliveryRow,
-} from '../../shared/webhooks/delivery-row.ts';
+import { newDeliveryRow, parseDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
-import { isWanted } from '../../shared/webhooks/message-types.ts';
-import { followCommands } from './commands.ts';
-import { type Delivery, type Item, isTest, type NextStep, nextStep } from './delivery.ts';
-import type { LogFeed, Portion } from './log-feed.ts';
-import { failed, readOn, started } from './outcomes.ts';
-import { type LoopState, type SendDeps, sendItem, setDelivery } from './send-item.ts';
-import type { EndpointStatus } from './status.ts';
+import { isWanted } from '../../shared/webhooks/message.ts';
+import { deliveryOf, failed, type Item, isTest, nextStep, readOn, started } from './delivery.ts';
+import { followEndpointEvents } from './endpoint-events.ts';
+import { type LogFeed, nextPortion, type Portion } from './log-feed.ts';
+import { type SendDeps, type SendState, sendItem, setDelivery } from './send-item.ts';
 
 /** Another process delivers to the endpoint. */
 class Overtaken extends Error {
   override name = 'Overtaken';
 }
 
-/** Saves the row once: then older deliverers fail to. `commands`: the revision of the first event. */
-export const takeRow = async (
-  store: Pick<DeliveryStore, 'load' | 'save'>,
-  { endpointId, after }: Endpoint,
-  commands: number,
-) => {
-  const stored = await store.load(endpointId);
-  let version = stored?.version ?? 0;
-  let row = stored === undefined ? newDeliveryRow(after, commands) : parseDeliveryRow(stored.text);
-
-  /** Throws Overtaken once another deliverer has saved. */
-  const save = async (next: DeliveryRow, attempts: readonly Attempt[]): Promise<void> => {
-    if (!(await store.save(endpointId, JSON.stringify(next), version, attempts)))
-      throw new Overtaken('another process delivers to this endpoint');
-    version += 1;
-    row = next;
-  };
-
-  await save(row, []);
-  return { value: () => row, save };
-};
-
-type OwnRow = Awaited<ReturnType<typeof takeRow>>;
-
 export type LoopDeps = SendDeps & {
+  deliveries: Pick<DeliveryStore, 'load' | 'save'>;
   feed: LogFeed;
   startTimer: StartTimer;
 };
 
-export type EndpointLoop = {
-  /** `events` are all of the endpoint's merchant. */
-  update(endpoint: Endpoint, events: readonly RecordedEvent[]): void;
-  status(): EndpointStatus;
-  /** Rejects where another process has taken the row. */
+export type EndpointLoop = SendState & {
+  saved: { version: number; checkpoint: string | null; atMs: number };
+  /** Aborted where the log is read from another place. */
+  reading: AbortController | undefined;
+  running: Set<Promise<void>>;
+  wakeUp: PromiseWithResolvers<void>;
+  /** So that several faults in a row are one line. */
+  isInterrupted: boolean;
+  end: AbortController;
   ended: Promise<void>;
 };
 
@@ -69,186 +42,207 @@ const UNSAVED_MAX = 16;
 const UNSAVED_MS = 50;
 const RETRY_MS = 1_000;
 
-export const startEndpointLoop = (
+/** Throws Overtaken once another deliverer has saved. */
+const save = async (loop: EndpointLoop, { deliveries, nowMs }: LoopDeps): Promise<void> => {
+  const { attempts, saved, delivery, endpoint } = loop;
+  const { version } = saved;
+  loop.attempts = [];
+  loop.isChanged = false;
+  saved.atMs = nowMs();
+  try {
+    const text = JSON.stringify(delivery.row);
+    if (!(await deliveries.save(endpoint.endpointId, text, version, attempts)))
+      throw new Overtaken('another process delivers to this endpoint');
+    Object.assign(saved, { version: version + 1, checkpoint: delivery.row.checkpoint });
+  } catch (error) {
+    loop.attempts = [...attempts, ...loop.attempts];
+    loop.isChanged = true;
+    saved.atMs = Number.NEGATIVE_INFINITY;
+    throw error;
+  }
+};
+
+/**
+ * For `runLoop`. Saves the row: then older deliverers fail to. `events` are all of the endpoint's merchant.
+ */
+export const openLoop = async (
   endpoint: Endpoint,
-  delivery: Delivery,
-  row: OwnRow,
+  events: readonly RecordedEvent[],
   deps: LoopDeps,
-  signal: AbortSignal,
-): EndpointLoop => {
-  const { feed, logger, nowMs, startTimer } = deps;
-  const { endpointId } = endpoint;
-  const state: LoopState = {
+): Promise<EndpointLoop> => {
+  const { endpointId, after } = endpoint;
+  const stored = await deps.deliveries.load(endpointId);
+  const born = events.findIndex(
+    ({ event }) => event.type === 'WebhookEndpointCreated' && event.data.endpointId === endpointId,
+  );
+  const row = stored === undefined ? newDeliveryRow(after, born) : parseDeliveryRow(stored.text);
+  const loop: EndpointLoop = {
     endpoint,
-    delivery,
+    delivery: deliveryOf(row),
     attempts: [],
-    changed: true,
+    isChanged: true,
     lastHeard: undefined,
+    saved: { version: stored?.version ?? 0, checkpoint: row.checkpoint, atMs: 0 },
+    reading: undefined,
+    running: new Set(),
+    wakeUp: Promise.withResolvers(),
+    isInterrupted: false,
+    end: new AbortController(),
+    ended: Promise.resolve(),
   };
-  let savedAtMs = Number.NEGATIVE_INFINITY;
-  /** Aborted where the log is read from another place. */
-  let reading: AbortController | undefined;
-  const running = new Set<Promise<void>>();
-  let wakeUp = Promise.withResolvers<void>();
-  let isInterrupted = false;
+  await save(loop, deps);
+  setDelivery(loop, followEndpointEvents(loop.delivery, endpoint, events, deps.nowMs()));
+  return loop;
+};
 
-  const wake = (): void => {
-    wakeUp.resolve();
-    wakeUp = Promise.withResolvers();
-  };
-  signal.addEventListener('abort', wake, { once: true });
+const wake = (loop: EndpointLoop): void => {
+  loop.wakeUp.resolve();
+  loop.wakeUp = Promise.withResolvers();
+};
 
-  /** A line for the first of several in a row; an engine out of reach has its own. */
-  const interrupted = (error: unknown): void => {
-    if (isInterrupted || error instanceof StoreUnavailable) return;
-    isInterrupted = true;
-    const reason = reasonOf(error);
-    logger.warn({ endpointId, reason }, 'webhook delivery interrupted: it is tried again');
-  };
+/** `events` are all of the endpoint's merchant. */
+export const updateLoop = (
+  loop: EndpointLoop,
+  endpoint: Endpoint,
+  events: readonly RecordedEvent[],
+  nowMs: number,
+): void => {
+  const before = loop.delivery.readTo.position;
+  loop.endpoint = endpoint;
+  setDelivery(loop, followEndpointEvents(loop.delivery, endpoint, events, nowMs));
+  if (loop.delivery.readTo.position !== before) loop.reading?.abort();
+  wake(loop);
+};
 
-  const save = async (): Promise<void> => {
-    const made = state.attempts;
-    state.attempts = [];
-    state.changed = false;
-    savedAtMs = nowMs();
+/** An engine out of reach has its own line. */
+const noteInterrupted = (loop: EndpointLoop, error: unknown, { logger }: LoopDeps): void => {
+  if (loop.isInterrupted || error instanceof StoreUnavailable) return;
+  loop.isInterrupted = true;
+  const fields = { endpointId: loop.endpoint.endpointId, reason: reasonOf(error) };
+  logger.warn(fields, 'webhook delivery interrupted: it is tried again');
+};
+
+const send = async (loop: EndpointLoop, item: Item, deps: LoopDeps): Promise<void> => {
+  const { signal } = loop.end;
+  try {
+    await sendItem(loop, item, deps, signal);
+    loop.isInterrupted = false;
+  } catch (error) {
+    if (signal.aborted) return;
+    noteInterrupted(loop, error, deps);
+    const failure = { ours: 'interrupted', random: deps.random() } as const;
+    setDelivery(loop, failed(loop.delivery, item, deps.nowMs(), failure).delivery);
+  }
+};
+
+const begin = (loop: EndpointLoop, item: Item, deps: LoopDeps): void => {
+  loop.delivery = started(loop.delivery, item);
+  const sending = send(loop, item, deps).finally(() => {
+    loop.running.delete(sending);
+    wake(loop);
+  });
+  loop.running.add(sending);
+};
+
+const take = (loop: EndpointLoop, { facts, readTo }: Portion): void => {
+  const { endpoint, delivery } = loop;
+  const { rescan, checkpoint } = delivery.row;
+  const wanted = facts.filter(
+    ({ merchantId, type, atMs }) =>
+      merchantId === endpoint.merchantId &&
+      (type === undefined || isWanted(endpoint, type)) &&
+      (rescan === null || atMs >= rescan.before),
+  );
+  loop.delivery = readOn(delivery, wanted, readTo);
+  // A checkpoint that only passes events of others is saved now and then.
+  if (wanted.length > 0 && checkpoint !== loop.delivery.row.checkpoint) loop.isChanged = true;
+};
+
+const read = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
+  const own = new AbortController();
+  loop.reading = own;
+  const leave = AbortSignal.any([loop.end.signal, own.signal]);
+  const { readTo, row } = loop.delivery;
+  const upTo = row.rescan?.upTo ?? null;
+  try {
+    const { merchantId } = loop.endpoint;
+    const portion = await nextPortion(deps.feed, merchantId, readTo.position, upTo, leave);
+    if (own.signal.aborted) return;
+    if (portion !== undefined) return take(loop, portion);
+    const there = { ...loop.delivery, row: { ...loop.delivery.row, rescan: null } };
+    setDelivery(loop, readOn(there, [], { position: upTo, hash: null }));
+  } catch (error) {
+    if (leave.aborted) return;
+    noteInterrupted(loop, error, deps);
+    await pause(RETRY_MS, loop.end.signal);
+  } finally {
+    if (loop.reading === own) loop.reading = undefined;
+    wake(loop);
+  }
+};
+
+/** Infinite where the row is as it was saved. */
+const saveAtMs = (loop: EndpointLoop, item: Item | undefined, nowMs: number): number => {
+  const { saved, running, attempts, delivery } = loop;
+  if (loop.isChanged) {
+    const isBusy = running.size > 0 || item !== undefined;
+    return isBusy && attempts.length < UNSAVED_MAX ? saved.atMs + UNSAVED_MS : nowMs;
+  }
+  const isElsewhere = delivery.row.checkpoint !== saved.checkpoint;
+  return isElsewhere ? saved.atMs + SAVE_EVERY_MS : Number.POSITIVE_INFINITY;
+};
+
+/** Saves, or begins a request, or has the log read on; then until when there is nothing to do. */
+const turn = async (loop: EndpointLoop, deps: LoopDeps): Promise<number> => {
+  const nowMs = deps.nowMs();
+  const step = nextStep(loop.delivery, nowMs);
+  const isEnabled = loop.endpoint.disabled === undefined;
+  const item = isEnabled || (step.send && isTest(step.send)) ? step.send : undefined;
+  const saveMs = saveAtMs(loop, item, nowMs);
+  if (saveMs <= nowMs) {
+    await save(loop, deps);
+    return nowMs;
+  }
+  if (item !== undefined) {
+    begin(loop, item, deps);
+    return nowMs;
+  }
+  if (step.read && isEnabled && loop.reading === undefined) void read(loop, deps);
+  return Math.min(step.untilMs ?? Number.POSITIVE_INFINITY, saveMs, nowMs + SAVE_EVERY_MS);
+};
+
+const waitUntil = async (
+  loop: EndpointLoop,
+  untilMs: number,
+  { startTimer, nowMs }: LoopDeps,
+): Promise<void> => {
+  const woken = loop.wakeUp.promise;
+  const stop = startTimer(() => wake(loop), Math.max(0, untilMs - nowMs()));
+  if (!loop.end.signal.aborted) await woken;
+  stop();
+};
+
+/** Until `loop.end` is aborted. Rejects where another process has taken the row. */
+export const runLoop = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
+  const { signal } = loop.end;
+  signal.addEventListener('abort', () => wake(loop), { once: true });
+  while (!signal.aborted) {
+    const woken = loop.wakeUp;
     try {
-      await row.save(state.delivery.row, made);
+      const untilMs = await turn(loop, deps);
+      if (untilMs > deps.nowMs() && woken === loop.wakeUp) await waitUntil(loop, untilMs, deps);
     } catch (error) {
-      state.attempts = [...made, ...state.attempts];
-      state.changed = true;
-      savedAtMs = Number.NEGATIVE_INFINITY;
-      throw error;
-    }
-  };
-
-  const begin = (item: Item): void => {
-    state.delivery = started(state.delivery, item);
-    const sending = sendItem(state, item, deps, signal)
-      .then(() => {
-        isInterrupted = false;
-      })
-      .catch((error: unknown) => {
-        if (signal.aborted) return;
-        interrupted(error);
-        const failure = { ours: 'interrupted', random: deps.random() } as const;
-        setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
-      })
-      .finally(() => {
-        running.delete(sending);
-        wake();
-      });
-    running.add(sending);
-  };
-
-  const take = ({ facts, last, cursor }: Portion): void => {
-    const { rescan, checkpoint } = state.delivery.row;
-    const wanted = facts.filter(
-      ({ merchantId, type, atMs }) =>
-        merchantId === state.endpoint.merchantId &&
-        (type === undefined || isWanted(state.endpoint, type)) &&
-        (rescan === null || atMs >= rescan.before),
-    );
-    const readTo = last ?? { position: cursor, hash: state.delivery.readTo.hash };
-    state.delivery = readOn(state.delivery, wanted, readTo);
-    // A checkpoint that only passes events of others is saved now and then.
-    if (wanted.length > 0 && checkpoint !== state.delivery.row.checkpoint) state.changed = true;
-  };
-
-  const read = async (): Promise<void> => {
-    const own = new AbortController();
-    reading = own;
-    const leave = AbortSignal.any([signal, own.signal]);
-    try {
-      const { readTo, row: before } = state.delivery;
-      const upTo = before.rescan?.upTo ?? null;
-      const portion = await feed.next(state.endpoint.merchantId, readTo.position, upTo, leave);
-      if (own.signal.aborted) return;
-      if (portion !== undefined) return take(portion);
-      const there = { ...state.delivery, row: { ...state.delivery.row, rescan: null } };
-      setDelivery(state, readOn(there, [], { position: upTo, hash: null }));
-    } catch (error) {
-      if (leave.aborted) return;
-      interrupted(error);
+      if (signal.aborted) break;
+      if (error instanceof Overtaken) throw error;
+      deps.logger.warn(
+        { endpointId: loop.endpoint.endpointId, reason: reasonOf(error) },
+        'webhook state not saved: nothing is sent until it can be',
+      );
       await pause(RETRY_MS, signal);
-    } finally {
-      if (reading === own) reading = undefined;
-      wake();
     }
-  };
-
-  const waitUntil = async (untilMs: number): Promise<void> => {
-    const woken = wakeUp.promise;
-    const stop = startTimer(wake, Math.max(0, untilMs - nowMs()));
-    if (!signal.aborted) await woken;
-    stop();
-  };
-
-  const allowed = ({ send }: NextStep): Item | undefined =>
-    state.endpoint.disabled === undefined || (send !== undefined && isTest(send))
-      ? send
-      : undefined;
-
-  /** Infinite where the row is as it was saved. */
-  const saveAtMs = (send: Item | undefined): number => {
-    if (state.changed) {
-      const isBusy = running.size > 0 || send !== undefined;
-      return isBusy && state.attempts.length < UNSAVED_MAX ? savedAtMs + UNSAVED_MS : nowMs();
-    }
-    const isElsewhere = state.delivery.row.checkpoint !== row.value().checkpoint;
-    return isElsewhere ? savedAtMs + SAVE_EVERY_MS : Number.POSITIVE_INFINITY;
-  };
-
-  const turn = async (): Promise<number> => {
-    const step = nextStep(state.delivery, nowMs());
-    const send = allowed(step);
-    const saveMs = saveAtMs(send);
-    if (saveMs <= nowMs()) {
-      await save();
-      return nowMs();
-    }
-    if (send !== undefined) {
-      begin(send);
-      return nowMs();
-    }
-    if (step.read && state.endpoint.disabled === undefined && reading === undefined) void read();
-    return Math.min(step.untilMs ?? Number.POSITIVE_INFINITY, saveMs, nowMs() + SAVE_EVERY_MS);
-  };
-
-  const loop = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const woken = wakeUp;
-      try {
-        const untilMs = await turn();
-        if (untilMs > nowMs() && woken === wakeUp) await waitUntil(untilMs);
-      } catch (error) {
-        if (signal.aborted) break;
-        if (error instanceof Overtaken) throw error;
-        logger.warn(
-          { endpointId, reason: reasonOf(error) },
-          'webhook state not saved: nothing is sent until it can be',
-        );
-        await pause(RETRY_MS, signal);
-      }
-    }
-    reading?.abort();
-    await Promise.allSettled(running);
-    // What ended meanwhile is saved too, so that it is not repeated.
-    if (state.changed) await save().catch(() => undefined);
-  };
-
-  return {
-    update: (next, events) => {
-      state.endpoint = next;
-      const before = state.delivery.readTo.position;
-      setDelivery(state, followCommands(state.delivery, next, events, nowMs()));
-      if (state.delivery.readTo.position !== before) reading?.abort();
-      wake();
-    },
-    status: () => ({
-      isFailing: isFailing(state.delivery.row),
-      isDisabled: state.endpoint.disabled !== undefined,
-      oldestWaiting: state.delivery.row.oldestWaiting,
-    }),
-    ended: loop(),
-  };
+  }
+  loop.reading?.abort();
+  await Promise.allSettled(loop.running);
+  // What ended meanwhile is saved too, so that it is not repeated.
+  if (loop.isChanged) await save(loop, deps).catch(() => undefined);
 };

@@ -8,59 +8,56 @@ import type {
 import { WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
 import { type StartTimer, startTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { Attempt, DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../log-check.ts';
-import { followCommands } from './commands.ts';
-import { deliveryOf } from './delivery.ts';
-import { type EndpointLoop, type LoopDeps, startEndpointLoop, takeRow } from './endpoint-loop.ts';
-import { createLogFeed } from './log-feed.ts';
-import { createMessages } from './messages.ts';
+import {
+  type EndpointLoop,
+  type LoopDeps,
+  openLoop,
+  runLoop,
+  updateLoop,
+} from './endpoint-loop.ts';
+import { addToFeed, createLogFeed } from './log-feed.ts';
 import { createPlaces } from './permits.ts';
 import type { SendDeps } from './send-item.ts';
 import { endpointsStatus } from './status.ts';
 
-export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger'> & {
+export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger' | 'onAttempt'> & {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt'>;
   deliveries: DeliveryStore;
-  onAttempt?(attempt: Attempt): void;
   nowMs?(): number;
   startTimer?: StartTimer;
   random?(): number;
 };
 
-type Running = { loop: EndpointLoop; end: AbortController };
-
 type Merchant = {
-  /** Of its endpoints' events. */
-  stream: string;
+  merchantId: string;
   /** By the endpoint's id; `halted`: its log does not fit what was sent. */
-  endpoints: Map<string, Running | 'halted'>;
+  endpoints: Map<string, EndpointLoop | 'halted'>;
   /** Its events cannot be read, so none of its endpoints is served. */
   isHalted: boolean;
-  /** It has an endpoint that is not disabled. */
-  isServed: boolean;
 };
 
-type Serving = {
-  store: EndpointsOptions['store'];
-  deliveries: DeliveryStore;
-  deps: LoopDeps;
+export type Serving = {
+  deps: LoopDeps & Pick<EndpointsOptions, 'store' | 'deliveries'>;
+  /** By the stream of their endpoints. */
   merchants: Map<string, Merchant>;
-  /** The merchant's id by the stream of its endpoints. */
-  streams: Map<string, string>;
   isOver: boolean;
   restart(): void;
 };
 
 /** Nothing is sent from a log that does not fit what was sent. */
-const fitsLog = async ({ store, deps }: Serving, endpointId: string, row: DeliveryRow) => {
-  const { checkpoint, hash } = row;
+const fitsLog = async (
+  { endpoint, delivery }: EndpointLoop,
+  { store, logger }: Serving['deps'],
+) => {
+  const { endpointId } = endpoint;
+  const { checkpoint, hash } = delivery.row;
   const misfit = await misfitOf(store, checkpoint, hash);
   if (misfit === undefined) return true;
-  deps.logger.error(
+  logger.error(
     { endpointId, checkpoint },
     `webhook endpoint halted: the event log ${misfit} what was sent; put the right log back, or resume the endpoint from now`,
   );
@@ -73,24 +70,18 @@ const startLoop = async (
   endpoint: Endpoint,
   events: readonly RecordedEvent[],
 ): Promise<void> => {
-  const { deliveries, deps, restart } = serving;
+  const { deps, restart } = serving;
   const { endpointId } = endpoint;
-  const born = events.findIndex(
-    ({ event }) => event.type === 'WebhookEndpointCreated' && event.data.endpointId === endpointId,
-  );
-  const row = await takeRow(deliveries, endpoint, born);
-  const delivery = followCommands(deliveryOf(row.value()), endpoint, events, deps.nowMs());
-  if (!(await fitsLog(serving, endpointId, delivery.row))) {
+  const loop = await openLoop(endpoint, events, deps);
+  if (!(await fitsLog(loop, deps))) {
     endpoints.set(endpointId, 'halted');
     return;
   }
   if (serving.isOver) return;
-  const end = new AbortController();
-  const loop = startEndpointLoop(endpoint, delivery, row, deps, end.signal);
-  const running = { loop, end };
-  endpoints.set(endpointId, running);
+  endpoints.set(endpointId, loop);
+  loop.ended = runLoop(loop, deps);
   loop.ended.catch((error: unknown) => {
-    if (endpoints.get(endpointId) !== running) return;
+    if (endpoints.get(endpointId) !== loop) return;
     const reason = reasonOf(error);
     deps.logger.warn({ endpointId, reason }, 'webhook delivery interrupted: it starts again');
     restart();
@@ -98,117 +89,90 @@ const startLoop = async (
 };
 
 const endLoop = async ({ endpoints }: Merchant, endpointId: string): Promise<void> => {
-  const running = endpoints.get(endpointId);
+  const loop = endpoints.get(endpointId);
   endpoints.delete(endpointId);
-  if (running === undefined || running === 'halted') return;
-  running.end.abort();
-  await running.loop.ended.catch(() => undefined);
+  if (loop === undefined || loop === 'halted') return;
+  loop.end.abort();
+  await loop.ended.catch(() => undefined);
 };
 
 const endLoops = (merchant: Merchant): Promise<unknown> =>
   Promise.all([...merchant.endpoints.keys()].map((id) => endLoop(merchant, id)));
 
-const merchantIn = ({ merchants, streams }: Serving, merchantId: string): Merchant => {
-  const known = merchants.get(merchantId);
-  if (known !== undefined) return known;
-  const stream = endpointStreamOf(merchantId);
-  const added = { stream, endpoints: new Map(), isHalted: false, isServed: false };
-  merchants.set(merchantId, added);
-  streams.set(stream, merchantId);
-  return added;
-};
-
-const follow = async (serving: Serving, merchantId: string): Promise<void> => {
+/** Throws what the engines throw. */
+export const follow = async (serving: Serving, merchantId: string): Promise<void> => {
   if (serving.isOver) return;
-  const { store, deliveries, deps } = serving;
-  const merchant = merchantIn(serving, merchantId);
-  const found = await readableEndpoints(store, merchantId, (reason) =>
+  const { deps, merchants } = serving;
+  const stream = endpointStreamOf(merchantId);
+  const merchant = merchants.get(stream) ?? { merchantId, endpoints: new Map(), isHalted: false };
+  merchants.set(stream, merchant);
+  const found = await readableEndpoints(deps.store, merchantId, (reason) =>
     deps.logger.error(
-      { stream: merchant.stream, merchant: merchantId, reason },
+      { stream, merchant: merchantId, reason },
       'webhook endpoints of a merchant halted: their events cannot be read; put the right log back',
     ),
   );
   merchant.isHalted = found === undefined;
-  merchant.isServed = found?.endpoints.some(({ disabled }) => disabled === undefined) === true;
   if (found === undefined) {
     await endLoops(merchant);
     return;
   }
   const { endpoints, events } = found;
   for (const endpoint of endpoints) {
-    const running = merchant.endpoints.get(endpoint.endpointId);
-    if (running === undefined || running === 'halted')
+    const loop = merchant.endpoints.get(endpoint.endpointId);
+    if (loop === undefined || loop === 'halted')
       await startLoop(serving, merchant, endpoint, events);
-    else running.loop.update(endpoint, events);
+    else updateLoop(loop, endpoint, events, deps.nowMs());
   }
   const known = new Set(endpoints.map(({ endpointId }) => endpointId));
   for (const endpointId of merchant.endpoints.keys()) {
     if (known.has(endpointId)) continue;
     await endLoop(merchant, endpointId);
-    await deliveries.remove(endpointId);
+    await deps.deliveries.remove(endpointId);
   }
 };
 
-const merchantOf = ({ streams }: Serving, event: LogEvent): string | undefined => {
-  const known = streams.get(event.stream);
-  if (known !== undefined) return known;
+const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined => {
+  const known = merchants.get(event.stream);
+  if (known !== undefined) return known.merchantId;
   if (!event.stream.startsWith(WEBHOOK_STREAMS) || !('event' in event)) return undefined;
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
-const statusOf = ({ merchants }: Serving) => {
+export const statusOf = ({ merchants }: Serving) => {
   const all = [...merchants.values()];
   const endpoints = all.flatMap((one) => [...one.endpoints.values()]);
-  const running = endpoints.filter((one) => one !== 'halted');
-  const halted = endpoints.length - running.length + all.filter((one) => one.isHalted).length;
-  return endpointsStatus(
-    running.map(({ loop }) => loop.status()),
-    halted,
-  );
+  const loops = endpoints.filter((one) => one !== 'halted');
+  const halted = endpoints.length - loops.length + all.filter((one) => one.isHalted).length;
+  return endpointsStatus(loops, halted);
 };
 
 /** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
-export const openEndpoints = (
+export const openServing = (
   options: EndpointsOptions,
   { secret, from }: { secret: string; from: Position | null },
   restart: () => void,
-) => {
-  const { store, deliveries, sender, disable, logger, nowMs = Date.now } = options;
-  const merchants = new Map<string, Merchant>();
-  const messages = createMessages(store);
-  const feed = createLogFeed({
-    store,
-    from,
-    onPayment: (event, merchantId) =>
-      merchants.get(merchantId)?.isServed ? messages.keep(event) : undefined,
-  });
-  const deps: LoopDeps = {
-    ...{ feed, messages, sender, secret, logger, disable, nowMs },
+): Serving => {
+  const { store, deliveries, sender, disable, logger, onAttempt, nowMs = Date.now } = options;
+  const deps = {
+    ...{ store, deliveries, sender, secret, logger, disable, onAttempt, nowMs },
+    feed: createLogFeed(store, from),
     places: createPlaces(),
-    onAttempt: options.onAttempt ?? (() => undefined),
     startTimer: options.startTimer ?? startTimer,
     random: options.random ?? Math.random,
   };
-  const serving: Serving = {
-    ...{ store, deliveries, deps, merchants, restart },
-    streams: new Map(),
-    isOver: false,
-  };
-  return {
-    follow: (merchantId: string) => follow(serving, merchantId),
-    /** Throws what the engines throw. */
-    events: async (events: readonly LogEvent[]): Promise<void> => {
-      await feed.add(events);
-      const changed = new Set(events.map((event) => merchantOf(serving, event)));
-      for (const merchantId of changed)
-        if (merchantId !== undefined) await follow(serving, merchantId);
-    },
-    status: () => statusOf(serving),
-    end: async (): Promise<void> => {
-      serving.isOver = true;
-      await Promise.all([...merchants.values()].map(endLoops));
-    },
-  };
+  return { deps, merchants: new Map(), isOver: false, restart };
 };
 
-export type Endpoints = ReturnType<typeof openEndpoints>;
+/** Throws what the engines throw. */
+export const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
+  await addToFeed(serving.deps.feed, events);
+  const changed = new Set(events.map((event) => merchantOf(serving, event)));
+  for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
+};
+
+export const endServing = async (serving: Serving | undefined): Promise<void> => {
+  if (serving === undefined) return;
+  serving.isOver = true;
+  await Promise.all([...serving.merchants.values()].map(endLoops));
+};

@@ -7,7 +7,7 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
-import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
+import type { WebhookSecret } from '../../shared/webhooks/signer.ts';
 import type { Projector } from '../compose.ts';
 import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
 import type { SendDeps } from './send-item.ts';

@@ -7,7 +7,7 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
-import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
+import { type AddressKindOf, literalOf } from '../../shared/webhooks/addresses.ts';
 
 export type SendOutcome = {
   status: number | null;
@@ -39,14 +39,7 @@ export type SenderOptions = {
 const CONNECT_MS = 3_000;
 const RESPONSE_BYTES_MAX = 16_384;
 
-class AddressRefused extends Error {
-  readonly code = 'ADDRESS_REFUSED';
-  override name = 'AddressRefused';
-}
-class NameUnknown extends Error {
-  readonly code = 'NAME_UNKNOWN';
-  override name = 'NameUnknown';
-}
+const coded = (code: string): Error => Object.assign(new Error(code), { code });
 
 /** By the name servers: `dns.lookup` would take the threads that files are read with. */
 const resolveName = (): ((name: string) => Promise<string[]>) => {
@@ -66,26 +59,19 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
     return kind === 'allowed' || (kind === 'public' && protocol === 'https:');
   };
 
-  const addressesOf = async (name: string, protocol: string): Promise<string[]> => {
+  const addressesOf = async (name: string, protocol: string) => {
     const found = await resolve(name);
-    if (found.length === 0) throw new NameUnknown('no address');
-    if (!found.every((address) => mayReach(address, protocol))) throw new AddressRefused('refused');
-    return found;
+    if (found.length === 0) throw coded('NAME_UNKNOWN');
+    if (!found.every((address) => mayReach(address, protocol))) throw coded('ADDRESS_REFUSED');
+    return found.map((address) => ({ address, family: isIP(address) }));
   };
 
   const lookupFor =
     (protocol: string): LookupFunction =>
     (hostname, { all }, done) => {
       addressesOf(hostname, protocol).then(
-        (found) => {
-          const entries = found.map((address) => ({
-            address,
-            family: address.includes(':') ? 6 : 4,
-          }));
-          const [first] = entries;
-          if (all) done(null, entries);
-          else done(null, first?.address ?? '', first?.family);
-        },
+        (found) =>
+          all ? done(null, found) : done(null, found[0]?.address ?? '', found[0]?.family),
         (error: NodeJS.ErrnoException) => done(error, ''),
       );
     };
@@ -105,28 +91,18 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
   return (options, done) => {
     const { protocol, hostname } = options;
     const connect = connectors[protocol];
-    const bare = hostname.replace(/^\[(.*)\]$/, '$1');
+    const literal = literalOf({ hostname });
     // A literal address is never looked up, so it is checked here.
-    if (connect === undefined || (isIP(bare) !== 0 && !mayReach(bare, protocol))) {
-      done(new AddressRefused('refused'), null);
-      return;
-    }
+    if (connect === undefined || (literal !== undefined && !mayReach(literal, protocol)))
+      return done(coded('ADDRESS_REFUSED'), null);
     connect(options, (...[error, socket]) => {
-      if (error !== null) {
-        done(error, null);
-        return;
-      }
-      if (mayReach(socket.remoteAddress ?? '', protocol)) {
-        done(null, socket);
-        return;
-      }
+      if (error !== null) return done(error, null);
+      if (mayReach(socket.remoteAddress ?? '', protocol)) return done(null, socket);
       socket.destroy();
-      done(new AddressRefused('refused'), null);
+      done(coded('ADDRESS_REFUSED'), null);
     });
   };
 };
-
-const SECONDS = /^[0-9]{1,9}$/;
 
 const retryAfterMsOf = (
   status: number,
@@ -134,7 +110,7 @@ const retryAfterMsOf = (
 ): number | undefined => {
   if (status !== 429 && status !== 503) return undefined;
   const text = String(value ?? '');
-  const ms = SECONDS.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  const ms = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 };
 

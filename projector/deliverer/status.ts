@@ -1,10 +1,11 @@
 /** How deliveries are: for health, and for metrics, which name no endpoint and no merchant. */
 import type { EngineState } from '../../shared/http/server/health.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
-import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
+import { type Attempt, type DeliveryRow, statusOf } from '../../shared/webhooks/delivery-row.ts';
+import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 
 /** `HALTED`: the log does not fit what was sent, or the endpoint's events cannot be read. */
-type EndpointState = 'ENABLED' | 'FAILING' | 'DISABLED' | 'HALTED';
+type EndpointState = ReturnType<typeof statusOf> | 'HALTED';
 
 type EndpointsStatus = {
   /** A merchant whose events cannot be read counts as one that is halted. */
@@ -18,21 +19,19 @@ export type DelivererStatus = EndpointsStatus & {
   error?: string;
 };
 
-export type EndpointStatus = {
-  isFailing: boolean;
-  isDisabled: boolean;
-  oldestWaiting: number | null;
-};
+type Delivering = { endpoint: Pick<Endpoint, 'disabled'>; delivery: { row: DeliveryRow } };
 
 export const endpointsStatus = (
-  delivering: readonly EndpointStatus[],
+  delivering: readonly Delivering[],
   halted: number,
 ): EndpointsStatus => {
   const endpoints = { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: halted };
   const waits: number[] = [];
-  for (const { isDisabled, isFailing, oldestWaiting } of delivering) {
-    endpoints[isDisabled ? 'DISABLED' : isFailing ? 'FAILING' : 'ENABLED'] += 1;
-    if (oldestWaiting !== null && !isDisabled) waits.push(oldestWaiting);
+  for (const { endpoint, delivery } of delivering) {
+    const status = statusOf(endpoint, delivery.row);
+    const { oldestWaiting } = delivery.row;
+    endpoints[status] += 1;
+    if (oldestWaiting !== null && status !== 'DISABLED') waits.push(oldestWaiting);
   }
   return { endpoints, oldestWaitingMs: waits.length === 0 ? null : Math.min(...waits) };
 };

@@ -164,7 +164,9 @@ const statusOf = (relay: Running, subscription: Subscription): RelayStatus => {
 
 const rejectNotReady = (relay: Running, subscription: Subscription): void => {
   const { state, error = 'no reason is known' } = statusOf(relay, subscription);
-  if (state === 'standing-by' || !relay.mayRun()) throw new StandingBy('another process relays');
+  const { aborted: stopping } = relay.stopping.signal;
+  if (stopping || state === 'standing-by' || !relay.mayRun())
+    throw new StandingBy('another process relays');
   if (state === 'halted') throw new RelayNotReady(`the relay has halted: ${error}`);
   if (relay.allAcknowledged && state === 'running') return;
   throw new RelayNotReady(

@@ -107,7 +107,7 @@ const openStored = async (options: OpenSealer, place: KeyPlace): Promise<OpenedS
   if (config.seals.keyFile === undefined) {
     log.warn(
       { keyFile: place.keyFile },
-      'the sealing key lies beside the log: whoever takes the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
+      'the sealing key lies beside the log: a thief of the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
     );
   }
   const own = await openSealingKey(store, place);
@@ -169,7 +169,7 @@ export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => 
   }
   const problem = config.seals.keyFile && readableByOthers(keyFile);
   if (problem !== undefined) {
-    log.warn({ keyFile }, `SEALING_KEY_FILE ${problem}: whoever can read it can forge the seals`);
+    log.warn({ keyFile }, `SEALING_KEY_FILE ${problem}: a reader of it can forge the seals`);
   }
   const isServer = store.stored.guarantee !== 'log';
   const place = keyPlaceOf(config, isServer, keyFile);

@@ -7,8 +7,7 @@ import {
 import { ERROR_CODES, messageOf, statusOf } from '../../shared/http/errors.ts';
 import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 import { type DocumentForm, documentOf } from './document.ts';
-import { MERCHANT_RUNS } from './record.ts';
-import { AUDIT_RUNS } from './record-audit.ts';
+import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';
 import { recordRuns } from './run.ts';
 import { webhooksIn } from './webhooks.ts';
 

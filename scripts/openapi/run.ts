@@ -1,5 +1,5 @@
 /** Sends tables of requests to the embedded service over a new folder, and keeps the responses for the documents. */
-import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -8,21 +8,19 @@ import type { Provider } from '../../command-api/provider/port.ts';
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
-import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
+import { ROUTES, type RouteId } from '../../shared/http/route-table.ts';
 import type {} from '../../shared/http/server/app.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { SECRET_ALGORITHM } from '../../shared/runtime/key-algorithms.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
-import { BOUND, type Recording } from './document.ts';
+import type { Recording } from './document.ts';
 import { stabilizer } from './stable.ts';
-import { mayBeTooLarge } from './standard-responses.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
 const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
-const EXAMPLES = join(import.meta.dirname, '../../examples');
 /** A merchant for each route: a limit that another route has drawn on may fill again at any moment. */
-const limitedMerchant = (id: string): string => `m_limited_${id}`;
+export const limitedMerchant = (id: string): string => `m_limited_${id}`;
 const LIMIT = { rateLimitPerSecond: 1, rateLimitBurst: 1 };
 const MERCHANTS = Object.fromEntries(Object.keys(ROUTES).map((id) => [limitedMerchant(id), LIMIT]));
 
@@ -60,63 +58,6 @@ export type Step =
   | ((app: FastifyInstance) => unknown);
 
 export type Run = readonly [settings: NodeJS.ProcessEnv, steps: readonly Step[]];
-
-const UNKNOWN = { paymentId: 'pay_', endpointId: 'we_', itemId: 'att_' } as const;
-
-/** `named` is the payment or webhook endpoint of the path; left out: an unknown one. */
-export const to = (id: RouteId, named?: string, query = ''): Target => ({
-  id,
-  url:
-    ROUTES[id].path.replace(
-      /:(paymentId|endpointId|itemId)/,
-      (_all, name: keyof typeof UNKNOWN) => named ?? UNKNOWN[name] + '0'.repeat(26),
-    ) + query,
-});
-
-export const CREATE: Target = to('createPayment');
-export const LIST: Target = to('listPayments');
-
-export const example = (name: string): Record<string, unknown> =>
-  JSON.parse(readFileSync(join(EXAMPLES, `${name}.json`), 'utf8'));
-
-/** The smallest create; `number` is a card of gaps §13, by default one that is approved. */
-export const smallest = (number = '4242424242424242', more: object = {}): object => ({
-  amount: 2500,
-  currency: 'USD',
-  paymentMethod: {
-    type: 'CARD',
-    card: { number, holderName: 'Ada Lovelace', expiryMonth: '12', expiryYear: '2030', ...more },
-  },
-});
-
-export const fail = (): never => {
-  throw new Error('a fault for the examples');
-};
-
-const tooLargeOn = (target: Target): Step[] =>
-  mayBeTooLarge(ROUTES[target.id], BOUND[target.id].request)
-    ? [[target, 'Too large', { body: ' '.repeat(65_537) }]]
-    : [];
-
-const EVERY_ROUTE = Object.keys(ROUTES).map((id) => to(id as RouteId));
-const takesToken = ({ id }: Target): boolean => ROUTES[id].scope !== SIGNED;
-
-/** What each route of both documents rejects; the service takes no request after it. */
-export const REJECTIONS: readonly Step[] = [
-  ...EVERY_ROUTE.filter(takesToken).flatMap((target): Step[] => {
-    const limited = { token: limitedMerchant(target.id) };
-    return [
-      [target, 'No token', { token: 'none' }],
-      [target, 'Scope missing', { token: 'withoutScope' }],
-      [LIST, undefined, limited],
-      [target, 'Too many requests', limited],
-      ...tooLargeOn(target),
-    ];
-  }),
-  [to('stripeWebhook'), 'No signature', { body: {} }],
-  ({ lifecycle }) => Object.assign(lifecycle, { closing: true }),
-  ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
-];
 
 export const tokenOf = async (name: string): Promise<string> => {
   const [merchantId, scope, subject]: Token = TOKENS[name] ?? [name, EVERY_SCOPE];

@@ -68,6 +68,17 @@ export const asNumber = (minimum: number, maximum?: number) => ({
 /** A parameter of an address; given twice, it is an array. */
 export const parameterText = () => z.string({ error: 'must be given once' });
 
+/** How many entries a page has at most. */
+export const limitParameter = (max: number, whereLeftOut: number) => {
+  const form = `must be an integer from 1 to ${max}`;
+  return parameterText()
+    .regex(/^[0-9]{1,4}$/, form)
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= max, form)
+    .meta(asNumber(1, max))
+    .default(whereLeftOut);
+};
+
 export const shortParameter = () =>
   parameterText().min(1, 'must not be empty').max(TEXT_UNITS_MAX, TOO_LONG);
 

@@ -1,4 +1,5 @@
 import {
+  drainMsOf,
   isLiveKey,
   type Mode,
   PORTS,
@@ -115,6 +116,8 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS,
     reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS,
     maxInFlight: parsed.MAX_IN_FLIGHT,
+    /** How long new requests are served after the signal to stop. */
+    drainMs: parsed.SHUTDOWN_DRAIN_MS ?? drainMsOf(mode),
     seals: {
       /** Absolute; undefined: in the data folder. */
       keyFile: sealingKey === undefined ? undefined : pathOf(sealingKey),

@@ -73,7 +73,7 @@ const HTTPS_PORT = 443;
 const UNPRIVILEGED_PORT_MIN = 1024;
 
 /** Undefined where the host is no IP address. */
-export const literalOf = ({ hostname }: URL): string | undefined => {
+export const literalOf = ({ hostname }: Pick<URL, 'hostname'>): string | undefined => {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(host) === 0 ? undefined : host;
 };

@@ -1,5 +1,6 @@
 /** How far one endpoint is. The log is the queue, so a row is small however much waits. Times: Unix ms. */
 import { z } from 'zod';
+import type { Endpoint } from './endpoints.ts';
 
 const count = z.int().min(0);
 const timeMs = z.number();
@@ -43,11 +44,12 @@ const deliveryRow = z.object({
   oldestWaiting: timeMs.nullable(),
 });
 export type DeliveryRow = z.infer<typeof deliveryRow>;
-export type RetryingPayment = z.infer<typeof retrying>;
 export type Single = z.infer<typeof single>;
 
 /** After so many failures in a row an endpoint gets one request at a time. */
 export const FAILS_MAX = 5;
+
+export const NO_FAILURES = { fails: 0, failingSince: null, probeAt: 0 };
 
 export const newDeliveryRow = (after: string | null, commands: number): DeliveryRow => ({
   checkpoint: after,
@@ -56,14 +58,21 @@ export const newDeliveryRow = (after: string | null, commands: number): Delivery
   commands,
   retrying: {},
   singles: [],
-  fails: 0,
-  failingSince: null,
-  probeAt: 0,
+  ...NO_FAILURES,
   window: 1,
   oldestWaiting: null,
 });
 
 export const isFailing = ({ fails }: Pick<DeliveryRow, 'fails'>): boolean => fails >= FAILS_MAX;
+
+/** As its merchant is shown it; `row` is undefined before the first delivery. */
+export const statusOf = (
+  { disabled }: Pick<Endpoint, 'disabled'>,
+  row: DeliveryRow | undefined,
+) => {
+  if (disabled !== undefined) return 'DISABLED';
+  return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
+};
 
 /** Throws Error for a damaged row: a guess could skip messages. */
 export const parseDeliveryRow = (text: string): DeliveryRow => {
@@ -72,21 +81,22 @@ export const parseDeliveryRow = (text: string): DeliveryRow => {
   throw new Error('the state of a webhook endpoint is damaged; put back its last good copy');
 };
 
+const moment = z.string().meta({ format: 'date-time' });
+
 /** One request to an endpoint, or one that could not be made. */
-export type Attempt = {
-  eventId: string;
-  type: string;
-  paymentId: string | null;
-  revision: number | null;
+export const attempt = z.object({
+  eventId: z.string(),
+  type: z.string(),
+  paymentId: z.string().nullable(),
+  revision: z.int().nullable(),
   /** From 1. */
-  attempt: number;
-  /** RFC 3339, as `nextAt`. */
-  at: string;
-  /** HTTP; null where there was no response. */
-  status: number | null;
+  attempt: z.int(),
+  at: moment,
+  status: z.int().nullable().describe('The HTTP status of the response.'),
   /** In one word. */
-  error: string | null;
-  latencyMs: number;
-  nextAt: string | null;
-  outcome: 'ACCEPTED' | 'RETRYING' | 'GIVEN_UP';
-};
+  error: z.string().nullable().describe('Why there was none.'),
+  latencyMs: z.int(),
+  nextAt: moment.nullable(),
+  outcome: z.enum(['ACCEPTED', 'RETRYING', 'GIVEN_UP']),
+});
+export type Attempt = z.infer<typeof attempt>;

@@ -15,11 +15,7 @@ import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './
 
 type Store = Pick<EventStore, 'readStream' | 'append'>;
 
-type MerchantEndpoints = {
-  merchantId: string;
-  endpoints: Endpoint[];
-  events: readonly RecordedEvent[];
-};
+type MerchantEndpoints = { endpoints: Endpoint[]; events: readonly RecordedEvent[] };
 
 /** Throws as `readStream` does. */
 export const readEndpoints = async (
@@ -27,7 +23,7 @@ export const readEndpoints = async (
   merchantId: string,
 ): Promise<MerchantEndpoints> => {
   const events = await store.readStream(endpointStreamOf(merchantId));
-  return { merchantId, endpoints: foldEndpoints(events), events };
+  return { endpoints: foldEndpoints(events), events };
 };
 
 /** Undefined where they cannot be read: other merchants go on (ADR-0220). Throws StoreUnavailable. */
@@ -108,24 +104,33 @@ const addMerchant = (
   });
 
 export type Handled =
-  /** Stored now, or earlier under the `Idempotency-Key`; `after` is right after these events. */
-  | { kind: 'stored'; events: RecordedEvent[]; after: MerchantEndpoints; isRepeat: boolean }
+  /**
+   * Stored now, or earlier under the `Idempotency-Key`; `endpoint` is right after these events, or a deleted
+   * one before them.
+   */
+  | { kind: 'stored'; events: RecordedEvent[]; endpoint: Endpoint; isRepeat: boolean }
   | { kind: 'key reused' }
   | Exclude<Decided, { kind: 'events' }>;
 
+const endpointAfter = (events: readonly RecordedEvent[], endpointId: string): Endpoint => {
+  const endpoint = foldEndpoints(events).find((one) => one.endpointId === endpointId);
+  if (endpoint === undefined) throw new Error(`webhook endpoint ${endpointId} is gone`);
+  return endpoint;
+};
+
 /** Undefined where nothing was stored under the key, and for a request without one. */
 const storedUnderKey = (
-  { merchantId, events }: MerchantEndpoints,
+  events: readonly RecordedEvent[],
   request: Recognised | undefined,
 ): Handled | undefined => {
   if (request === undefined) return undefined;
   for (const [at, recorded] of events.entries()) {
-    const identity = isOfWebhooks(recorded) ? identityOf(recorded.event) : undefined;
+    if (!isOfWebhooks(recorded) || !('endpointId' in recorded.event.data)) continue;
+    const identity = identityOf(recorded.event);
     if (identity === undefined || !isUnderKeyOf({ identity }, request)) continue;
     if (!isOfSameRequest({ identity }, request)) return { kind: 'key reused' };
-    const upTo = events.slice(0, at + 1);
-    const after = { merchantId, endpoints: foldEndpoints(upTo), events: upTo };
-    return { kind: 'stored', events: [recorded], after, isRepeat: true };
+    const endpoint = endpointAfter(events.slice(0, at + 1), recorded.event.data.endpointId);
+    return { kind: 'stored', events: [recorded], endpoint, isRepeat: true };
   }
   return undefined;
 };
@@ -142,19 +147,20 @@ export const handleEndpointCommand = (
   { time = fromNow(), request }: Circumstances = {},
 ): Promise<Handled> =>
   onConflictAgain(time, async () => {
-    const before = await readEndpoints(store, merchantId);
-    const decided = decideEndpoint(before.endpoints, command, request?.identity);
+    const { endpoints, events: before } = await readEndpoints(store, merchantId);
+    const decided = decideEndpoint(endpoints, command, request?.identity);
     if (decided.kind === 'unknown endpoint') return decided;
     const earlier = storedUnderKey(before, request);
     if (earlier !== undefined) return earlier;
     if (decided.kind !== 'events') return decided;
-    if (decided.events.length === 0)
-      return { kind: 'stored', events: [], after: before, isRepeat: false };
-    if (before.events.length === 0) await addMerchant(store, merchantId, context, time);
+    if (before.length === 0) await addMerchant(store, merchantId, context, time);
     const stream = endpointStreamOf(merchantId);
-    const last = before.events.at(-1);
-    const stored = await appendTo(store, stream, last, decided.events, context);
-    const events = [...before.events, ...stored];
-    const after = { merchantId, endpoints: foldEndpoints(events), events };
-    return { kind: 'stored', events: stored, after, isRepeat: false };
+    const events =
+      decided.events.length === 0
+        ? []
+        : await appendTo(store, stream, before.at(-1), decided.events, context);
+    const { endpointId } = command.kind === 'create' ? command.endpoint : command;
+    const shown = command.kind === 'delete' ? before : [...before, ...events];
+    const endpoint = endpointAfter(shown, endpointId);
+    return { kind: 'stored', events, endpoint, isRepeat: false };
   });

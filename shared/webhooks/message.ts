@@ -1,12 +1,71 @@
-/** The message of an event, to the byte. A payment in it is the text that GET gives at that revision. */
+/**
+ * The messages that endpoints are sent: which event is which, and each to the byte. A payment in one is the
+ * text that GET gives at that revision.
+ */
 import { StoreUnavailable } from '../event-store/errors.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../event-store/fold-stream.ts';
 import type { PaymentStates } from '../event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../event-store/port.ts';
+import type { PaymentEvent, PaymentEventType } from '../payment/payment-events.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';
-import type { WebhookEvent } from '../payment/webhook-events.ts';
-import { DISABLED_TYPE, type MessageType, messageTypeOf, TEST_TYPE } from './message-types.ts';
+
+/** Undefined: nothing is sent, as GET shows the payment unchanged. */
+const TYPE_OF = {
+  PaymentCreated: 'payment.created',
+  PaymentAuthorized: 'payment.authorized',
+  PaymentCaptured: 'payment.captured',
+  PaymentVoided: 'payment.voided',
+  PaymentRefunded: 'payment.refunded',
+  PaymentFailed: 'payment.failed',
+  PaymentCaptureDeclined: 'payment.capture_failed',
+  PaymentVoidDeclined: 'payment.void_failed',
+  PaymentRefundDeclined: 'payment.refund_failed',
+  PaymentAuthorizationExpiring: 'payment.authorization_expiring',
+  PaymentAuthorizationExpired: 'payment.authorization_expired',
+  PaymentCaptureObserved: 'payment.captured',
+  PaymentVoidObserved: 'payment.voided',
+  PaymentRefundFailed: 'payment.refund_reversed',
+  PaymentRefundObserved: 'payment.refunded',
+  PaymentDisputed: 'payment.disputed',
+  PaymentDisputeClosed: 'payment.dispute_closed',
+  PaymentProviderOpened: undefined,
+  PaymentAuthenticationRequested: undefined,
+  PaymentCaptureRequested: undefined,
+  PaymentVoidRequested: undefined,
+  PaymentRefundRequested: undefined,
+  PaymentResolutionRequested: undefined,
+  PaymentOutcomeConfirmed: undefined,
+  PaymentOutcomeContradicted: undefined,
+} as const satisfies Record<PaymentEventType, `payment.${string}` | undefined>;
+
+/** To the merchant's other endpoints. */
+export const DISABLED_TYPE = 'webhook_endpoint.disabled';
+/** Sent on request, to any endpoint. */
+export const TEST_TYPE = 'webhook.test';
+/** The intent alone: most receivers want its outcome. */
+const ON_REQUEST = TYPE_OF.PaymentCreated;
+
+type PaymentMessageType = NonNullable<(typeof TYPE_OF)[PaymentEventType]>;
+export type MessageType = PaymentMessageType | typeof DISABLED_TYPE | typeof TEST_TYPE;
+
+export const SUBSCRIBABLE_TYPES: readonly MessageType[] = [
+  ...new Set(Object.values(TYPE_OF).filter((type) => type !== undefined)),
+  DISABLED_TYPE,
+];
+
+/** Without a list, all but `payment.created` are wanted. */
+export const isWanted = (
+  { eventTypes }: { eventTypes?: readonly string[] | undefined },
+  type: MessageType,
+): boolean => (eventTypes === undefined ? type !== ON_REQUEST : eventTypes.includes(type));
+
+/** Undefined for what is not sent: later intents, notes, a sale's authorization (no GET shows it). */
+export const messageTypeOf = (
+  { type }: Pick<PaymentEvent, 'type'>,
+  { captureNow }: { captureNow: boolean },
+): PaymentMessageType | undefined =>
+  type === 'PaymentAuthorized' && captureNow ? undefined : TYPE_OF[type];
 
 /** Both the same at every attempt: the event's `id`, to deduplicate by, and its stored `traceparent`. */
 export type Message = {
@@ -52,15 +111,12 @@ export const messageAt = async (
   }
 };
 
-/** A request for a test, or the end of another endpoint. */
-export type EndpointNews = RecordedEvent<
-  Extract<WebhookEvent, { type: 'WebhookTestRequested' | 'WebhookEndpointDisabled' }>
->;
-
-export const endpointMessage = (recorded: EndpointNews): Message => {
+/** For a request for a test, and the end of another endpoint; undefined for other events. */
+export const endpointMessage = (recorded: RecordedEvent): Message | undefined => {
   const { type, data } = recorded.event;
-  const endpoint = `"endpointId":"${data.endpointId}"`;
-  return type === 'WebhookTestRequested'
-    ? message(TEST_TYPE, recorded, endpoint)
-    : message(DISABLED_TYPE, recorded, `${endpoint},"reason":"${data.reason}"`);
+  if (type === 'WebhookTestRequested')
+    return message(TEST_TYPE, recorded, `"endpointId":"${data.endpointId}"`);
+  if (type !== 'WebhookEndpointDisabled') return undefined;
+  const { endpointId, reason } = data;
+  return message(DISABLED_TYPE, recorded, `"endpointId":"${endpointId}","reason":"${reason}"`);
 };

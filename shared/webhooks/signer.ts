@@ -1,5 +1,7 @@
 /** Standard Webhooks 1.0, `v1`; each secret is derived from `WEBHOOK_SECRET` (ADR-0221). */
 import { createHmac } from 'node:crypto';
+import { StoreUnavailable } from '../event-store/errors.ts';
+import type { EventStore } from '../event-store/port.ts';
 
 /** 32 bytes. */
 type SigningKey = Buffer;
@@ -21,10 +23,6 @@ export const endpointKey = (
 export const listenKey = (installationSecret: string, merchantId: string): SigningKey =>
   derived(installationSecret, `listen.${merchantId}`);
 
-/** Proves at the store that the secret is the one used before; tells nothing about it. */
-export const checkValueOf = (installationSecret: string): string =>
-  derived(installationSecret, 'check').toString('hex');
-
 /** The three headers of one attempt. The body is signed, and has to be sent, to the byte. */
 export const signedHeaders = (
   keys: readonly SigningKey[],
@@ -42,4 +40,36 @@ export const signedHeaders = (
     'webhook-timestamp': timestamp,
     'webhook-signature': signatures.join(' '),
   };
+};
+
+/** Receivers would take messages signed with another secret for forged. The message is for the operator. */
+export class WebhookSecretRefused extends Error {
+  override name = 'WebhookSecretRefused';
+}
+
+/** Throws WebhookSecretRefused, and StoreUnavailable while the check value is not known. */
+export type WebhookSecret = () => Promise<string>;
+
+/** Checks at once where the store responds, else before the first use. Throws WebhookSecretRefused. */
+export const openWebhookSecret = async (
+  store: Pick<EventStore, 'claimMeta'>,
+  secret: string,
+): Promise<WebhookSecret> => {
+  // Tells nothing about the secret.
+  const own = derived(secret, 'check').toString('hex');
+  let isChecked = false;
+  const checked: WebhookSecret = async () => {
+    if (isChecked) return secret;
+    if ((await store.claimMeta('webhook-check', own)) !== own) {
+      throw new WebhookSecretRefused(
+        'WEBHOOK_SECRET: webhooks were signed with another secret, and receivers would take new messages for forged; put the old secret back',
+      );
+    }
+    isChecked = true;
+    return secret;
+  };
+  await checked().catch((error: unknown) => {
+    if (!(error instanceof StoreUnavailable)) throw error;
+  });
+  return checked;
 };

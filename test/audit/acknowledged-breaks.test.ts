@@ -20,7 +20,7 @@ const NOTE = 'TICKET-17: written by a test client';
 const acknowledge = (at: ServerService, name: string) =>
   at.cli('verify', '--acknowledge', name, '--note', NOTE);
 
-describe('a stream of somebody else on EventStoreDB', () => {
+describe('a foreign stream on EventStoreDB', () => {
   let at: ServerService;
   beforeAll(async () => {
     at = await openServerService();

@@ -55,7 +55,7 @@ describe.each<[string, number, string, Forge | undefined]>([
   ['its amount', 3, 'its text does not have its hash', undefined],
   ['its amount and its hash', 3, 'it does not follow in the log', ownHash],
   ['its amount, its hash and its log hash', 4, 'it does not follow', withLogHash],
-])('a capture of which somebody changed %s', (_what, brokenAt, reason, forge) => {
+])('a capture whose stored form was changed: %s', (_what, brokenAt, reason, forge) => {
   let restore: () => void;
   beforeAll(() => {
     restore = tamper(story, 3, dearer, forge);

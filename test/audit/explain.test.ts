@@ -151,7 +151,7 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
     });
 
     test.each([
-      ['has a type that nobody knows', unknownType, 'PaymentTeleported'],
+      ['has an unknown type', unknownType, 'PaymentTeleported'],
       ['cannot follow the one before it', noFollower, 'PaymentOutcomeConfirmed'],
     ])(
       'an auditor is told which event %s, and a merchant gets 503',
@@ -192,7 +192,7 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
         forbiddenBy: [
           {
             revision: 2,
-            why: 'PaymentCaptureRequested has no outcome yet: it was sent to stripe, and nobody asks for its outcome while the provider that is set is simulator',
+            why: 'PaymentCaptureRequested has no outcome yet: it was sent to stripe, and its outcome is not asked for while the provider that is set is simulator',
           },
         ],
       });

@@ -1,6 +1,6 @@
 /**
  * `POST /audit/v1/reconcile` as a stream, which `payments reconcile` reads: it takes as long as the log
- * and the ledger are long, and nobody on the way may take it for a service that does not respond.
+ * and the ledger are long, and no proxy on the way may take it for a service that does not respond.
  */
 import { afterEach, expect, test } from '@jest/globals';
 import type { LedgerPage } from '../../command-api/provider/port.ts';

@@ -57,7 +57,7 @@ const CASES: Case[] = [
     parked: 1,
   },
   {
-    name: 'an event of somebody else in its stream',
+    name: 'a foreign event in its stream',
     done: (at) => AT_SERVER.foreignIn(at, streamOf(at.hit)),
     ofPayment: FOREIGN,
     ofLog: FOREIGN,
@@ -71,7 +71,7 @@ const CASES: Case[] = [
     parked: 1,
   },
   {
-    name: 'a stream of somebody else',
+    name: 'a foreign stream',
     done: (at) => AT_SERVER.foreignIn(at, 'payment-other'),
     ofLog: `(stream payment-other, revision 0): ${FOREIGN}`,
     parked: 1,
@@ -250,7 +250,7 @@ test('doctor says that it did not look at a server whose address this shell does
   expect((await at.cli('doctor')).stdout).not.toContain('not looked at');
 });
 
-test('a removal is found by the verification that nobody starts', async () => {
+test('a removal is found by the scheduled verification', async () => {
   await using at = await openServerService({ VERIFY_INTERVAL_MS: '200' });
   AT_SERVER.softDelete(at);
   await until('the log is broken', async () => (await at.gauge('payments_log_broken')) === 1);

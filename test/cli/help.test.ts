@@ -41,6 +41,10 @@ describe('exit codes of help and of wrong usage', () => {
     [['projections'], 2],
     [['topics'], 2],
     [['topics', 'tail', '--latest', '--from', '6'], 2],
+    [['token', '--ttl', '1y'], 2],
+    [['token', '--merchant', ''], 2],
+    [['token', 'extra'], 2],
+    [['cards', '--format', 'xml'], 2],
     [['listen', '--print-secret'], 2],
     [['listen', '--show-body'], 2],
     [['listen', '--type', 'PaymentCapturd'], 2],
@@ -48,7 +52,11 @@ describe('exit codes of help and of wrong usage', () => {
     [['listen', '--forward-to', 'http://localhost:1/hook', '--type', 'PaymentCaptured'], 2],
     [['listen', '--forward-to', 'http://localhost:1/hook', '--payment', 'pay_1'], 2],
   ])('payments %j ends with %i', async (args, code) => {
-    expect((await runCli(args)).code).toBe(code);
+    const ended = await runCli(args);
+    expect(ended.code).toBe(code);
+    expect([ended.stdout, ended.stderr].map((text) => text === '')).toEqual(
+      code === 0 ? [false, true] : [true, false],
+    );
   });
 });
 

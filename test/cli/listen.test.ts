@@ -1,9 +1,8 @@
 /** `payments listen` against a service that ends its connection and then is not there for a while. */
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { expect, jest, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
+import { httpServer } from '../support/faulty-server.ts';
 
 jest.setTimeout(240_000);
 
@@ -27,18 +26,12 @@ test.each([
       // Any other rejection ends the command.
       (response: ServerResponse) => response.writeHead(401).end('{}'),
     ];
-    const server = createServer((_request, response) => {
+    const { url, close } = await httpServer((_request, response) => {
       responses[requestedAtMs.length]?.(response);
       requestedAtMs.push(performance.now());
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    try {
-      const env = { PAYMENTS_URL: `http://127.0.0.1:${port}`, PAYMENTS_TOKEN: 't' };
-      expect((await runCli(args, env)).code).toBe(1);
-    } finally {
-      server.close();
-    }
+    });
+    expect((await runCli(args, { PAYMENTS_URL: url, PAYMENTS_TOKEN: 't' })).code).toBe(1);
+    await close();
     const [, second = 0, third = 0, ...fourth] = requestedAtMs;
     expect(fourth).toHaveLength(1);
     // Both sides round to their own clock's ticks.

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-const NOBODY = 65_534;
+const OTHER_USER = 65_534;
 afterEach(() => {
   if (isRoot) process.seteuid?.(0);
   for (const path of [data, ...FILES.values()]) if (existsSync(path)) chmodSync(path, 0o700);
@@ -51,7 +51,7 @@ test.each([
   const file = String(FILES.get(name));
   for (const path of [folder.path, data, ...FILES.values()]) chmodSync(path, 0o755);
   chmodSync(file, 0o000);
-  if (isRoot) process.seteuid?.(NOBODY);
+  if (isRoot) process.seteuid?.(OTHER_USER);
   const { code, stdout, stderr } = await runCli(args, { DATA_DIR: data });
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
@@ -63,7 +63,7 @@ test.each([
 test.each([[['token']], [verify]])('a folder that may not be entered: %j', async (args) => {
   chmodSync(folder.path, 0o755);
   chmodSync(data, 0o000);
-  if (isRoot) process.seteuid?.(NOBODY);
+  if (isRoot) process.seteuid?.(OTHER_USER);
   const { code, stderr } = await runCli(args, { DATA_DIR: data });
   expect(code).toBe(1);
   expect(stderr).toMatch(

@@ -174,13 +174,22 @@ describe('a damaged log', () => {
     const verbs = [
       await cli(damaged, 'verify'),
       await cli(damaged, 'events', story),
+      await cli(damaged, 'events', story, '--at', '2090-01-01T00:00:00Z'),
+      await cli(damaged, 'explain', story, 'refund'),
+      await cli(damaged, 'events', story, '--state'),
       await cli(damaged, 'export', '--out', out),
+      await runCli(['events', story, '--file', out]),
     ];
     const place = `position 4 (stream payment-${story}, revision 3): its text does not have its hash`;
     for (const { code, stderr } of verbs) {
       expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining(place) });
     }
-    expect(verbs[1]?.stdout).toMatch(/r5 +#6 +PaymentRefunded +5\.00 USD/);
+    const [, shown, upTo, explained, state] = verbs.map(({ stdout }) => stdout);
+    expect(shown).toMatch(/r3 +#4 .* DOES NOT VERIFY: its text/);
+    expect(shown).toMatch(/r5 +#6 +PaymentRefunded +5\.00 USD/);
+    expect(upTo).toBe(shown);
+    expect(explained).toMatch(/^refund refused: SERVICE_UNAVAILABLE/);
+    expect(state).toBe('');
     const events = readFileSync(out, 'utf8').trimEnd().split('\n');
     expect(events.length).toBeGreaterThan(5);
     expect(existsSync(`${out}.manifest.json`)).toBe(true);

@@ -1,13 +1,13 @@
 /** `payments trigger`, `seed` and `docs` as a developer types them, against a running service. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { withOverrides } from '../../cli/dev/overrides.ts';
+import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
+import { httpServer } from '../support/faulty-server.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
 
@@ -77,31 +77,21 @@ describe('payments trigger', () => {
   });
 
   test('what only the simulator does is not tried with another provider', async () => {
-    const requests: (string | undefined)[] = [];
-    const other = createServer(({ url }, response) => {
-      requests.push(url);
-      response.end('{"engines":{"provider":{"state":"up","stripe":"test","simulated":false}}}');
-    }).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const env = { PAYMENTS_URL: `http://127.0.0.1:${port}`, PAYMENTS_TOKEN: 't' };
+    const other = await httpServer((_, response) =>
+      response.end('{"engines":{"provider":{"state":"up","stripe":"test","simulated":false}}}'),
+    );
+    const env = { PAYMENTS_URL: other.url, PAYMENTS_TOKEN: 't' };
     const { code, stdout, stderr } = await runCli(['trigger', 'dispute'], env);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^payments: dispute needs the simulated provider/);
-    expect(requests).toEqual(['/health/ready']);
-    other.close();
+    expect(other.requests).toEqual(['GET /health/ready']);
+    await other.close();
   });
 
   test('an override reaches the request; a response that ends the story is exit code 1', async () => {
-    const set = [
-      '--set',
-      'consumer.email=ada',
-      '--set',
-      'consumer.firstName=5',
-      '--format',
-      'json',
-    ];
-    const { code, stdout, stderr } = await cli('trigger', 'sale', ...set, '--set', 'currency=EUR');
+    const fields = ['consumer.email=ada', 'consumer.firstName=5', 'currency=EUR'];
+    const set = fields.flatMap((field) => ['--set', field]);
+    const { code, stdout, stderr } = await cli('trigger', 'sale', ...set, '--format', 'json');
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject([
       {
@@ -114,26 +104,20 @@ describe('payments trigger', () => {
   });
 
   test('wrong usage is reported before the first request, exit code 2', async () => {
-    let calls = 0;
-    const counting = createServer((_request, response) => {
-      calls += 1;
-      response.end('{}');
-    }).listen(0, '127.0.0.1');
-    await once(counting, 'listening');
-    const { port } = counting.address() as AddressInfo;
-    const env = { PAYMENTS_URL: `http://127.0.0.1:${port}`, PAYMENTS_TOKEN: 't' };
+    const counting = await httpServer((_, response) => response.end('{}'));
+    const env = { PAYMENTS_URL: counting.url, PAYMENTS_TOKEN: 't' };
     const wrong: [string[], RegExp][] = [
       [['sale', '--set', 'consumer.mail=x'], /no field consumer\.mail/],
       [['sale', '--amount', '0.5'], /integer of minor units/],
       [['full-story', '--amount', '3'], /needs at least 4/],
     ];
-    const runs = wrong.map(([args]) => runCli(['trigger', ...args], env));
-    for (const [index, { code, stdout, stderr }] of (await Promise.all(runs)).entries()) {
+    for (const [args, why] of wrong) {
+      const { code, stdout, stderr } = await runCli(['trigger', ...args], env);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toMatch(wrong[index]?.[1] ?? /never/);
+      expect(stderr).toMatch(why);
     }
-    expect(calls).toBe(0);
-    counting.close();
+    expect(counting.requests).toEqual([]);
+    await counting.close();
   });
 });
 
@@ -195,7 +179,7 @@ test('payments console prints its address with a token for the reader it is for'
   expect(await statusOf('/ops/v1/log', '--as', 'auditor')).toBe(403);
   expect(await statusOf('/audit/v1/payments', '--as', 'auditor')).toBe(200);
   expect(await statusOf('/api/v1/payments', '--as', 'merchant', '--merchant', 'm_1')).toBe(200);
-  expect((await cli('console', '--as', 'nobody')).code).toBe(2);
+  expect((await cli('console', '--as', 'stranger')).code).toBe(2);
 });
 
 describe('a token that the service does not take', () => {
@@ -222,5 +206,40 @@ describe('a token that the service does not take', () => {
     const { code, stderr } = await find(env());
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^payments: UNAUTHORIZED: /)]);
     expect(stderr).toMatch(next);
+  });
+});
+
+describe('gaps §13: whatever a scenario or a test card does, log and provider agree about it', () => {
+  const expectAgreement = async (): Promise<void> => {
+    const { code, stdout, stderr } = await cli('reconcile');
+    expect({ code, stdout, stderr }).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^log and provider agree/),
+    });
+  };
+
+  test.each(SCENARIO_NAMES)('after payments trigger %s', async (name) => {
+    expect((await cli('trigger', name)).code).toBe(0);
+    await expectAgreement();
+  });
+
+  const PAYMENTS = '/api/v1/payments';
+
+  /** A payment by this card, as far as the card lets it go. */
+  const useCard = async (number: string): Promise<void> => {
+    const card = { number, holderName: 'Ada', expiryMonth: '12', expiryYear: '2034' };
+    const paymentMethod = { type: 'CARD', card };
+    const { json } = await service.post(PAYMENTS, { amount: 900, currency: 'USD', paymentMethod });
+    const id = json.paymentId ?? /pay_\w+/.exec(JSON.stringify(json.details))?.[0];
+    const at = `${PAYMENTS}/${id}`;
+    const isPending = async () => (await service.get(at)).json.status === 'PENDING';
+    await until('its outcome is known', async () => !(await isPending()));
+    await service.post(`${at}/capture`, {});
+    await service.post(`${at}/refund`, { refundAmount: 300 });
+  };
+
+  test.each(TEST_CARDS)('after a payment by $number: $outcome', async ({ number }) => {
+    await useCard(number);
+    await expectAgreement();
   });
 });

@@ -108,25 +108,3 @@ describe('payments cards', () => {
     expect(lines.map((line) => line.split(' ')[0])).toEqual(TEST_CARDS.map(({ number }) => number));
   });
 });
-
-describe('wrong usage ends with exit code 2 and nothing on stdout', () => {
-  test.each([
-    [[]],
-    [['nope']],
-    [['token', '--ttl', '1y']],
-    [['token', '--merchant', '']],
-    [['cards', '--format', 'xml']],
-    [['token', 'extra']],
-  ])('payments %j', async (args: string[]) => {
-    const { code, stdout, stderr } = await runCli(args, env);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).not.toBe('');
-  });
-
-  test('--help is exit code 0, and shows an example', async () => {
-    for (const args of [['--help'], ['token', '--help'], ['cards', '--help']]) {
-      const { code, stdout } = await runCli(args);
-      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Example:') });
-    }
-  });
-});

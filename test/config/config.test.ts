@@ -86,6 +86,7 @@ describe('settings: what is set and right', () => {
   test.each<[NodeJS.ProcessEnv, object]>([
     [{ PORT: '0' }, { port: 0 }],
     [{ PORT: '65535' }, { port: 65_535 }],
+    [{ SHUTDOWN_DRAIN_MS: '5000' }, { drainMs: 5_000 }],
     [{ HOST: '::1' }, { host: '::1' }],
     [{ RECOVERY_DELAYS_MS: '5, 10' }, { recoveryDelaysMs: [5, 10] }],
     [{ ACCEPTED_BRANDS: 'VISA, AMEX' }, { rules: { acceptedBrands: ['VISA', 'AMEX'] } }],

@@ -34,7 +34,7 @@ describe('settings in effect', () => {
   });
 
   test('no secret and no password of an address is shown', () => {
-    const secret = 'a-secret-that-nobody-may-see-----';
+    const secret = 'a-secret-that-may-not-be-seen----';
     const values = valuesOf({
       JWT_SECRET: secret,
       IDEMPOTENCY_SECRET: secret,

@@ -1,30 +1,21 @@
 /** The parts of the console that need no browser. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JWTPayload } from 'jose';
 import { breakLine, exportLine, LINES_START } from '../../audit/export-lines.ts';
 import { followToResult } from '../../console/app/api.js';
 import { exportFiles } from '../../console/app/export-file.js';
-import {
-  cardNumberIn,
-  duration,
-  minorOf,
-  money,
-  numberOf,
-  pathOf,
-} from '../../console/app/format.js';
+import { cardNumberIn, duration, minorOf, money, pathOf } from '../../console/app/format.js';
 import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.js';
 import { headOf } from '../../console/app/pages/verify.js';
 import { placeOf } from '../../console/app/router.js';
 import { claimsOf, mayUse } from '../../console/app/session.js';
-import { byHand, stepBefore } from '../../console/app/timeline.js';
 import { manifestShape } from '../../shared/event-store/manifest.ts';
 import { principalOf, SCOPES } from '../../shared/http/auth/principal.ts';
 import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 import { CLOTHES, SEPARATED } from '../support/card-clothes.ts';
+import { httpServer } from '../support/faulty-server.ts';
 
 describe('amounts and times', () => {
   test.each([
@@ -84,10 +75,6 @@ describe('a card number is known before it can leave the browser', () => {
   });
 });
 
-test('one is one, and more are many', () => {
-  expect([numberOf(1, 'event'), numberOf(1_001, 'event')]).toEqual(['1 event', '1,001 events']);
-});
-
 test('an address names its page, its subject and its revision', () => {
   const place = placeOf({ pathname: '/console/payments/pay_1', search: '?revision=3' });
   expect([place.page, place.id, place.query.get('revision')]).toEqual(['payments', 'pay_1', '3']);
@@ -140,21 +127,6 @@ describe('what a token says of itself (gaps §10)', () => {
 
 describe('the live list', () => {
   const event = (position: number) => ({ position: String(position), unreadable: 'x' }) as never;
-  const positions = (events: readonly { position: string }[]) => events.map((e) => e.position);
-
-  test('given events, then the newest comes first; paused, they wait; going on, they are shown', () => {
-    let state = liveAfter(LIVE_START, { kind: 'events', events: [event(1), event(2)] });
-    expect(positions(state.shown)).toEqual(['2', '1']);
-    state = liveAfter(state, { kind: 'pause', isPaused: true });
-    state = liveAfter(state, { kind: 'events', events: [event(3)] });
-    expect([positions(state.shown), positions(state.waiting)]).toEqual([['2', '1'], ['3']]);
-    state = liveAfter(state, { kind: 'pause', isPaused: false });
-    expect([positions(state.shown), state.waiting.length, state.seen]).toEqual([
-      ['3', '2', '1'],
-      0,
-      3,
-    ]);
-  });
 
   test('given more events than are kept, then the oldest are left out and all are counted', () => {
     const events = Array.from({ length: KEPT_MAX + 5 }, (_, at) => event(at));
@@ -166,24 +138,6 @@ describe('the live list', () => {
       0,
       LIVE_START.rate.length,
     ]);
-  });
-});
-
-describe('the timeline', () => {
-  test('a word by hand is told from the provider’s', () => {
-    const resolution = { evidence: 'the bank said so' };
-    const base = { data: { resolution } } as never;
-    expect(byHand(base)).toBe(resolution);
-    expect(byHand({ type: 'PaymentCaptured', data: {} } as never)).toBeUndefined();
-    const request = { type: 'PaymentResolutionRequested', data: { evidence: 'x' } } as never;
-    expect(byHand(request)).toEqual({ evidence: 'x' });
-  });
-
-  test('the time between two events; none beside one that cannot be read', () => {
-    const at = (time: string) => ({ time }) as never;
-    const events = [at('2026-01-01T00:00:00.000Z'), at('2026-01-01T00:00:02.500Z')];
-    expect([stepBefore(events, 0), stepBefore(events, 1)]).toEqual([undefined, 2500]);
-    expect(stepBefore([{ unreadable: 'x' } as never, ...events], 1)).toBeUndefined();
   });
 });
 
@@ -228,11 +182,9 @@ test.each([
   ['event: result\ndata: {}\n\n', undefined],
   ['event: failed\ndata: {}\n\n', undefined],
 ])('a stream that ends by itself after %j has the problem %s', async (text, code) => {
-  const server = createServer((_request, response) => response.end(text));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await httpServer((_request, response) => response.end(text));
   const { signal } = new AbortController();
   const problem = await followToResult(url, { signal, onEvent: () => undefined });
-  server.close();
+  await close();
   expect(problem?.code).toBe(code);
 });

@@ -8,18 +8,14 @@ import type { Page } from 'playwright-core';
 import { BROWSER_MS } from '../support/browser.ts';
 import { describeConsole } from '../support/console-world.ts';
 import { APPROVED, idOf } from '../support/in-process.ts';
+import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { openRows } from '../support/tampering.ts';
 
 jest.setTimeout(2 * BROWSER_MS);
 
-const WIDTHS = [
-  { width: 1280, height: 800 },
-  { width: 390, height: 844 },
-  { width: 320, height: 640 },
-];
-
-const phone = WIDTHS[1] as (typeof WIDTHS)[number];
-const laptop = WIDTHS[0] as (typeof WIDTHS)[number];
+const phone = { width: 390, height: 844 };
+const laptop = { width: 1280, height: 800 };
+const WIDTHS = shareOf([phone, laptop, { width: 320, height: 640 }], 2);
 
 /** The texts that the row or the column of an event cuts off; the ends of the longest words and ids have a title or a page. */
 const CUT = `(() => {
@@ -66,7 +62,7 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     expect(world.visits.flatMap(({ complaints }) => complaints)).toEqual([]);
   });
 
-  const open = async (path: string, size: (typeof WIDTHS)[number]): Promise<Page> => {
+  const open = async (path: string, size: typeof phone): Promise<Page> => {
     const token = path.startsWith('/console/merchant')
       ? await world.tokenOf('shop', 'm_test', 'payments:read')
       : await world.tokenOf('ann');
@@ -129,16 +125,11 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     });
   });
 
-  test.each([
-    'live',
-    'find',
-    'verify',
-    'operate/unresolved',
-    'operate/parked',
-    'operate/settings',
-    'operate/messages',
-    'merchant',
-  ])(
+  const PAGES = [
+    ...['find', 'live', 'verify', 'operate/unresolved', 'operate/parked', 'operate/settings'],
+    ...['operate/messages', 'merchant'],
+  ];
+  test.each(shareOf(PAGES, 2))(
     'at no width does the page %s scroll sideways, and a table that does shows it',
     async (name) => {
       const page = await open(`/console/${name}`, phone);
@@ -169,33 +160,39 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     expect(await page.locator('.broken a').count()).toBe(0);
   });
 
-  test('names break between their parts, and no two words run into one another', async () => {
-    const page = await open(`/console/payments/${refunded}?revision=3`, laptop);
-    await page.waitForSelector('[aria-label=Differences]');
-    const names = page.locator('[aria-label=Differences] tbody th');
-    expect(await names.allInnerTexts()).toContain('refundableAmount');
-    expect(await names.first().innerHTML()).toContain('<wbr>');
-    await page.click('button:has-text("Explain")');
-    await page.waitForSelector('[aria-live] .finding');
-    expect(await page.locator('main').innerText()).not.toMatch(/[a-z]\d{4}-\d\d-\d\d/);
-  });
+  testOfLongRun(
+    'names break between their parts, and no two words run into one another',
+    async () => {
+      const page = await open(`/console/payments/${refunded}?revision=3`, laptop);
+      await page.waitForSelector('[aria-label=Differences]');
+      const names = page.locator('[aria-label=Differences] tbody th');
+      expect(await names.allInnerTexts()).toContain('refundableAmount');
+      expect(await names.first().innerHTML()).toContain('<wbr>');
+      await page.click('button:has-text("Explain")');
+      await page.waitForSelector('[aria-live] .finding');
+      expect(await page.locator('main').innerText()).not.toMatch(/[a-z]\d{4}-\d\d-\d\d/);
+    },
+  );
 
-  test('a token without a subject of its own names its merchant once', async () => {
+  testOfLongRun('a token without a subject of its own names its merchant once', async () => {
     const own = await world.tokenOf('m_demo', 'm_demo', 'payments:read');
     const { page } = await world.visit('/console', own, {});
     expect(await page.locator('.reader span').innerText()).toMatch(/^m_demo, until /);
   });
 
-  test('Live shows payments, and the reads by auditors where they are wanted', async () => {
-    const page = await open('/console/live', laptop);
-    await page.waitForSelector('text=Connected.');
-    await world.cli('events', refunded);
-    const paymentId = idOf(await world.service.create());
-    await page.waitForSelector(`.row a:has-text("${paymentId}")`);
-    expect(await page.locator('.row:has-text("AuditAccessed")').count()).toBe(0);
-    await page.check('text=Show reads by auditors too');
-    await page.waitForSelector('.row:has-text("AuditAccessed")');
-  });
+  testOfLongRun(
+    'Live shows payments, and the reads by auditors where they are wanted',
+    async () => {
+      const page = await open('/console/live', laptop);
+      await page.waitForSelector('text=Connected.');
+      await world.cli('events', refunded);
+      const paymentId = idOf(await world.service.create());
+      await page.waitForSelector(`.row a:has-text("${paymentId}")`);
+      expect(await page.locator('.row:has-text("AuditAccessed")').count()).toBe(0);
+      await page.check('text=Show reads by auditors too');
+      await page.waitForSelector('.row:has-text("AuditAccessed")');
+    },
+  );
 
   test('a card number that is typed never leaves the browser, and one in the address is cut', async () => {
     const ann = await world.tokenOf('ann');
@@ -223,27 +220,30 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     );
   });
 
-  test('the arrow keys go from the search into the list, through it and back, and Enter opens', async () => {
-    const page = await open('/console/find', laptop);
-    await page.keyboard.type('4242');
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/q=4242/);
-    await page.waitForSelector('tbody tr:nth-child(2)');
-    const ids = await page.locator('tbody a.id').allInnerTexts();
-    const focused = () => page.evaluate('document.activeElement.innerText');
-    await page.keyboard.press('ArrowDown');
-    expect(await focused()).toBe(ids[0]);
-    await page.keyboard.press('ArrowUp');
-    expect(await page.evaluate('document.activeElement.name')).toBe('q');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
-    expect(await focused()).toBe(ids[1]);
-    await page.keyboard.press('/');
-    expect(await page.evaluate('document.activeElement.name')).toBe('q');
-    await page.keyboard.type('/');
-    expect(await page.inputValue('[name=q]')).toBe('/');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Enter');
-    await page.waitForURL(new RegExp(`/console/payments/${ids[0]}`));
-  });
+  testOfLongRun(
+    'the arrow keys go from the search into the list, through it and back, and Enter opens',
+    async () => {
+      const page = await open('/console/find', laptop);
+      await page.keyboard.type('4242');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/q=4242/);
+      await page.waitForSelector('tbody tr:nth-child(2)');
+      const ids = await page.locator('tbody a.id').allInnerTexts();
+      const focused = () => page.evaluate('document.activeElement.innerText');
+      await page.keyboard.press('ArrowDown');
+      expect(await focused()).toBe(ids[0]);
+      await page.keyboard.press('ArrowUp');
+      expect(await page.evaluate('document.activeElement.name')).toBe('q');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowDown');
+      expect(await focused()).toBe(ids[1]);
+      await page.keyboard.press('/');
+      expect(await page.evaluate('document.activeElement.name')).toBe('q');
+      await page.keyboard.type('/');
+      expect(await page.inputValue('[name=q]')).toBe('/');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(new RegExp(`/console/payments/${ids[0]}`));
+    },
+  );
 });

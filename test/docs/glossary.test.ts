@@ -47,11 +47,10 @@ const IN_TEXT: readonly Rule[] = [
   { say: 'circuit breaker, bulkhead, timeout', not: /\bdoors?\b|\bknock(s|ed|ing)?\b/i },
   { say: 'authenticate hook, timeout', not: /\bguard(s|ed|ing)?\b/i },
   { say: 'metrics', not: /\bfigures\b/i, in: SERVICE },
-  { say: 'who does it', not: FOREIGN, in: /^(docs|README|CONTRIBUTING).*\.md$/ },
   {
     say: 'who does it',
-    not: new RegExp(`^\\s*(//|/?\\*).*(${FOREIGN.source})`, 'im'),
-    in: SERVICE,
+    not: FOREIGN,
+    in: /^(docs|README|CONTRIBUTING).*\.md$|\.(ts|js|cjs|mjs|yaml)$/,
   },
 ];
 

@@ -347,7 +347,7 @@ describe('L5: both folds accept the same streams', () => {
     .map(eventOf);
   const candidates = fc.array(event, { maxLength: 120, size: 'max' });
 
-  // Thousands are thrown, and nobody reads where.
+  // Thousands are thrown, and where is never read.
   const { stackTraceLimit } = Error;
   beforeAll(() => {
     Error.stackTraceLimit = 0;

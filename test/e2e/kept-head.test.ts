@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { APPROVED, PAYMENTS, payment } from '../support/in-process.ts';
+import { shareOf, timesOf } from '../support/long-run-share.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { runCliProcess, type Service, startService } from '../support/service.ts';
 import { openRows, type Row, rewritten } from '../support/tampering.ts';
@@ -48,7 +49,7 @@ const killedAfterSales = async (): Promise<void> => {
   await endedByKill(service);
 };
 
-/** What somebody does who has the folder and not the key. */
+/** Changes by a thief who has the folder and not the key. */
 const change = (how: (rows: Row[]) => Row[]): void => {
   const log = openRows(join(dataDir, 'events.sqlite'));
   log.write(how(log.rows));
@@ -70,7 +71,7 @@ const CHANGES = [
 ];
 
 describe('a log after its last seal', () => {
-  test.each(CHANGES)(
+  test.each(shareOf(CHANGES, 1))(
     '$what, every hash right and no read models left, is refused and named',
     async ({ how }) => {
       await killedAfterSales();
@@ -95,7 +96,7 @@ describe('a log after its last seal', () => {
   );
 
   test('starts again after each kill -9 among its writes, and after a stop, with the head that was kept', async () => {
-    for (let n = 0; n < 3; n += 1) {
+    for (let n = 0; n < timesOf(3, 1); n += 1) {
       await using service = await startService({ dataDir, env });
       const writers = Array.from({ length: 8 }, async () => {
         while (service.running()) await sale(service).catch(() => undefined);

@@ -16,7 +16,7 @@ const readiness = async (service: Service) => {
 };
 const failures = (service: Service) => metricOf(service, 'payments_append_failures_total');
 
-/** A create was rejected: so it is shown, each time that somebody looks. */
+/** A create was rejected: so it is shown at each look. */
 const expectNotWritable = async (service: Service, reason: string): Promise<void> => {
   const shown = { status: 503, state: 'down', reason: expect.stringContaining(reason) };
   for (let looks = 0; looks < 5; looks += 1) expect(await readiness(service)).toMatchObject(shown);

@@ -11,7 +11,7 @@ import { stripeDouble } from '../support/stripe-double/server.ts';
 
 jest.setTimeout(240_000);
 
-const PASSWORD = 'a-password-that-nobody-may-see----';
+const PASSWORD = 'a-password-that-must-not-be-seen--';
 
 let folder: string;
 let env: Record<string, string>;

@@ -3,29 +3,21 @@
  * a backup and its drill, each command as it stands there. The issuer and Stripe are on loopback.
  */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from '@jest/globals';
 import byToken from '../../examples/token.json' with { type: 'json' };
+import { httpServer } from '../support/faulty-server.ts';
 import { blockOf, issuer, paste, settingsOf, shownIn } from '../support/production-page.ts';
-import { ROOT, spawnService, untilReady } from '../support/service.ts';
+import { RELEASE_BEFORE, releaseBefore } from '../support/release-before.ts';
+import { NODE, ROOT, type ServiceProcess, spawnService, untilReady } from '../support/service.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const PAGE = 'https://payments.example';
 const TYPED = ['rk_live_ofATrial', 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw='];
-
-const jwksServer = async (jwks: string) => {
-  const server = createServer((_, response) => response.end(jwks)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/certs`, close: () => server.close() };
-};
 
 /** An installation by the page up to its settings. */
 const installed = async () => {
@@ -34,7 +26,7 @@ const installed = async () => {
   expect(secrets).toMatchObject({ code: 0 });
   const own = settingsOf(folder);
   const sso = await issuer(own);
-  const keys = await jwksServer(sso.jwks);
+  const keys = await httpServer((_, response) => response.end(sso.jwks()));
   const stripe = await stripeDouble();
   const env: NodeJS.ProcessEnv = { ...own, JWT_JWKS_URL: keys.url, STRIPE_API_URL: stripe.url };
   const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
@@ -46,10 +38,11 @@ const installed = async () => {
     /** As the file of the settings says now. */
     envNow: (): NodeJS.ProcessEnv => parseEnv(readFileSync(file, 'utf8')),
     token: sso.token,
+    rotateIssuer: sso.rotate,
     /** How many payments Stripe has charged. */
     charges: () => stripe.books.all().intents.filter(({ status }) => status === 'succeeded').length,
     [Symbol.asyncDispose]: async () => {
-      keys.close();
+      await keys.close();
       await stripe.close();
       remove();
     },
@@ -87,46 +80,66 @@ test('the commands of the page lead to a service with a payment, a backup and a 
   expect(run).toMatchObject({ code: 0, printed: shownIn(block) });
 }, 120_000);
 
-/** A service on the settings as the file has them now. */
-const started = async ({ envNow }: Awaited<ReturnType<typeof installed>>) => {
+/** A service on the settings as the file has them now, of the release in a folder. */
+const started = async ({ envNow }: Awaited<ReturnType<typeof installed>>, release = ROOT) => {
   const env = envNow();
-  const service = await spawnService({ dataDir: env.DATA_DIR, env });
+  const command = [NODE, join(release, 'scripts/launch.cjs'), 'embedded/main.ts'];
+  const service = await spawnService({ dataDir: env.DATA_DIR, env, command });
   await untilReady(service);
   return service;
 };
 
-test('the disk is lost after a backup, then idempotency secret and sealing key are rotated: a payment under its key is charged once', async () => {
+const stopped = async (service: ServiceProcess): Promise<void> => {
+  service.kill('SIGTERM');
+  expect(await service.exited).toMatchObject({ code: 0 });
+};
+
+test(`upgraded from ${RELEASE_BEFORE}, the disk lost after a backup, every secret rotated: a payment under its key is charged once`, async () => {
   await using installation = await installed();
   const { folder, token, charges } = installation;
-  const MERCHANT_TOKEN = await token('shop', 'payments:read payments:write');
   const pay = async ({ url }: { url: string }, key: string) => {
+    const merchant = await token('shop', 'payments:read payments:write');
     const response = await fetch(`${url}/api/v1/payments`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${MERCHANT_TOKEN}`, 'idempotency-key': key },
+      headers: { authorization: `Bearer ${merchant}`, 'idempotency-key': key },
       body: JSON.stringify(byToken).replace(byToken.paymentMethod.card.token, 'pm_card_visa'),
     });
     const { paymentId } = (await response.json()) as { paymentId?: string };
     return { status: response.status, paymentId };
   };
-  const run = async (name: string, service?: { url: string }) => {
+  const run = async (name: string, service?: { url: string }, typed: string[] = []) => {
+    const MERCHANT_TOKEN = await token('shop', 'payments:read webhooks:write');
     const PAYMENTS_TOKEN = await token('*', 'ops:admin audit:read');
-    const env = { ...installation.envNow(), PAYMENTS_TOKEN };
-    const block = blockOf(name, folder).replaceAll('beyond-the-copy.txt', '/dev/null');
-    const pasted = await paste(block, { ...env, ...(service && { PAYMENTS_URL: service.url }) });
+    const env = { ...installation.envNow(), PAYMENTS_TOKEN, MERCHANT_TOKEN };
+    const page = blockOf(name, folder).replaceAll('beyond-the-copy.txt', '/dev/null');
+    const block = service === undefined ? page : page.replaceAll(PAGE, service.url);
+    const pasted = await paste(
+      block,
+      { ...env, ...(service && { PAYMENTS_URL: service.url }) },
+      typed,
+    );
     expect(pasted).toMatchObject({ code: 0, printed: shownIn(block) });
   };
 
-  await using first = await started(installation);
-  expect(await pay(first, 'before')).toMatchObject({ status: 200 });
-  await run('backup', first);
+  const earlier = releaseBefore();
+  await using older = await started(installation, earlier.path);
+  const first = await pay(older, 'first');
+  expect(first.status).toBe(200);
+  await stopped(older);
+  earlier.remove();
+  await using upgraded = await started(installation);
+  await run('look', upgraded);
+  expect(await pay(upgraded, 'first')).toEqual(first);
+
+  await run('backup', upgraded);
   const headFile = `${installation.envNow().SEALING_KEY_FILE}.head`;
   const kept = () => (existsSync(headFile) ? readFileSync(headFile, 'utf8') : '');
   const head = kept();
-  expect(await pay(first, 'after')).toMatchObject({ status: 200 });
+  expect(await pay(upgraded, 'after')).toMatchObject({ status: 200 });
   await until('the head of the log is kept', () => kept() !== head);
-  first.kill('SIGKILL');
-  await first.exited;
-  rmSync(first.dataDir, { recursive: true });
+  upgraded.kill('SIGKILL');
+  await upgraded.exited;
+  rmSync(upgraded.dataDir, { recursive: true });
 
   await run('restore');
   await using restored = await started(installation);
@@ -135,12 +148,20 @@ test('the disk is lost after a backup, then idempotency secret and sealing key a
   const again = await pay(restored, 'after');
   expect(again.status).toBe(200);
   expect(charges()).toBe(2);
-  restored.kill('SIGTERM');
-  expect(await restored.exited).toMatchObject({ code: 0 });
+  const registered = await fetch(`${restored.url}/api/v1/webhook-endpoints`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await token('shop', 'webhooks:write')}` },
+    body: JSON.stringify({ url: 'https://shop.example/webhooks' }),
+  });
+  expect(registered.status).toBe(201);
+  await stopped(restored);
 
-  await run('rotate');
+  await installation.rotateIssuer();
+  await run('rotate', undefined, ['rk_live_ofAnotherTrial', `${TYPED[1]},whsec_bmV3VHJpYWw=`]);
   await using rotated = await started(installation);
-  expect(await pay(rotated, 'after')).toEqual(again);
+  expect([await pay(rotated, 'first'), await pay(rotated, 'after')]).toEqual([first, again]);
   expect(charges()).toBe(2);
+  await run('endpoints', rotated);
+  await run('look', rotated);
   await run('backup', rotated);
-}, 120_000);
+}, 240_000);

@@ -134,7 +134,7 @@ describe('V2: a stop', () => {
     },
   );
 
-  test('SIGHUP where nobody reads stdout and stderr is closed: what is in flight gets its response, exit code 0 within 10 s', async () => {
+  test('SIGHUP where stdout has no reader and stderr is closed: what is in flight gets its response, exit code 0 within 10 s', async () => {
     await using service = await startService({ unread: true });
     const request = 'GET /api/v1/payments/pay_1 HTTP/1.1\r\nhost: a\r\n\r\n';
     const busy = rawClient(service.port, request.repeat(LOGGED));

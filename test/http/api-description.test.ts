@@ -11,8 +11,12 @@ import { generatedDocs } from '../../scripts/openapi/generated.ts';
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
-import { type Message, paymentMessage } from '../../shared/webhooks/message.ts';
-import { SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../shared/webhooks/message-types.ts';
+import {
+  type Message,
+  paymentMessage,
+  SUBSCRIBABLE_TYPES,
+  TEST_TYPE,
+} from '../../shared/webhooks/message.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { expectDescribed, type Received } from '../support/once/api-description.ts';
 import { authorized, captured, created, newEvent, placed } from '../support/payment-events.ts';
@@ -44,7 +48,7 @@ describe('the committed documents', () => {
 
 describe('what is described is what happens', () => {
   const documents = [description, JSON.parse(read('docs/openapi-audit.json'))];
-  type Described = { description?: string; responses: Record<string, { content: Content }> };
+  type Described = { description?: string; parameters?: { $ref?: string }[] };
   const operations = documents.flatMap(({ paths }) =>
     Object.entries(paths as Record<string, Record<string, Described>>).flatMap(([path, methods]) =>
       Object.entries(methods)
@@ -56,6 +60,17 @@ describe('what is described is what happens', () => {
   test('every operation has a description', () => {
     const without = operations.filter(({ operation }) => !operation.description);
     expect(without.map(({ name }) => name)).toEqual([]);
+  });
+
+  test('every name in a path is a parameter of its operation', () => {
+    for (const { name, operation } of operations) {
+      const named = [...name.matchAll(/\{(\w+)\}/g)].map(([, id = '']) => id.toLowerCase());
+      const refs = (operation.parameters ?? []).map(({ $ref = '' }) => $ref.toLowerCase());
+      expect([name, refs]).toEqual([
+        name,
+        expect.arrayContaining(named.map((id) => `#/components/parameters/${id}`)),
+      ]);
+    }
   });
 
   test('each document shows an example of a 500', () => {

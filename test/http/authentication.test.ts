@@ -6,6 +6,7 @@ import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { simulatorServer } from '../../provider-simulator/server.ts';
 import { openSimulation } from '../../provider-simulator/simulator.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
+import { httpServer } from '../support/faulty-server.ts';
 import {
   type CommandResponse,
   expectError,
@@ -323,6 +324,38 @@ test('gaps §8: a unique reference of a payment that waits is taken, and gives t
   expectError(await create(unique, undefined, other), 422, 'BUSINESS_RULE_VIOLATION', [
     `merchantReference names another payment already, ${idOf(first)}`,
   ]);
+});
+
+test('a provider that would wait for ever is waited for as long as the setting says', async () => {
+  const outcomes: Record<string, object> = {
+    PUT: {
+      outcome: 'ACTION_REQUIRED',
+      nextAction: { type: 'REDIRECT', url: 'https://pay.example/3ds' },
+      expiresAt: '9999-12-31T23:59:59Z',
+    },
+    DELETE: { outcome: 'FENCED' },
+  };
+  outcomes.GET = outcomes.PUT as object;
+  const provider = await httpServer(async ({ method = '', url = '' }, response) => {
+    const operationId = url.split('/').at(-1);
+    const money = { operationId, amount: 2500, currency: 'USD' };
+    response.end(JSON.stringify({ ...money, ...outcomes[method] }));
+  });
+  const own = await openInProcess({
+    PROVIDER_URL: provider.url,
+    AUTHENTICATION_TIMEOUT_MS: '400',
+  });
+  try {
+    const response = await create(own);
+    expect(response.status).toBe(202);
+    const endsMs = Date.parse(nextOf(response)?.expiresAt ?? '');
+    expect(endsMs).toBeLessThanOrEqual(Date.now() + 400);
+    const got = await ended(own, idOf(response));
+    expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
+  } finally {
+    await own[Symbol.asyncDispose]();
+    await provider.close();
+  }
 });
 
 test('the simulator in another process: the same, seen when the provider is asked', async () => {

@@ -193,7 +193,7 @@ describe('the console', () => {
     }
   });
 
-  test('an operator of all merchants learns when the log was verified and sealed; nobody else', async () => {
+  test('an operator of all merchants alone learns when the log was verified and sealed', async () => {
     const ask = (bearer: string) => service.ask('GET', '/ops/v1/log', undefined, { token: bearer });
     const { status, json } = await ask(await token('*', 'ops:admin'));
     expect([status, json]).toEqual([

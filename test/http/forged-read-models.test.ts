@@ -1,4 +1,4 @@
-/** Whoever can write the read models' file changes nothing that a merchant or an auditor is shown. */
+/** A writer of the read models' file changes nothing that a merchant or an auditor is shown. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -122,7 +122,7 @@ const start = async ({
 
 /** In place of the one that tests share, for a test that needs other settings, or one without a past. */
 const startAnew = async (options?: Started): Promise<void> => {
-  await closeGracefully(app, 1000);
+  await closeGracefully(app, { hardStopMs: 1000 });
   await start(options);
   isShared = false;
 };
@@ -137,10 +137,10 @@ beforeEach(async () => {
 afterEach(async () => {
   release();
   if (isShared && app.server.listening) return;
-  await closeGracefully(app, 1000);
+  await closeGracefully(app, { hardStopMs: 1000 });
   isShared = false;
 });
-afterAll(() => closeGracefully(app, 1000));
+afterAll(() => closeGracefully(app, { hardStopMs: 1000 }));
 
 type CommandResponse = { status: number; headers: Record<string, string>; body: string };
 
@@ -534,7 +534,7 @@ describe('gaps §1: shutdown', () => {
       'the late request has its 401',
       () => app.lifecycle.places.taken() === 1 && text.includes('401'),
     );
-    const closed = closeGracefully(app, 5000);
+    const closed = closeGracefully(app, { hardStopMs: 5000 });
     late.write(`{}${pipelined}`);
     await lateEnded;
     release();
@@ -568,7 +568,7 @@ describe('gaps §1: shutdown', () => {
       clients.every(({ received }) => received.text.includes('HTTP/1.1 200')),
     );
     for (const { socket } of clients) socket.write(REQUEST);
-    const closed = closeGracefully(app, 5000);
+    const closed = closeGracefully(app, { hardStopMs: 5000 });
     expect(await Promise.all(clients.map(({ ended }) => ended))).toEqual(Array(20).fill(undefined));
     for (const { received } of clients) expect(received.text.match(/HTTP\/1\.1 /g)).toHaveLength(2);
     await closed;
@@ -579,7 +579,7 @@ describe('gaps §1: shutdown', () => {
     for (let attempt = 0; attempt < 20; attempt += 1) {
       const client = await connected();
       const fromMs = performance.now();
-      const closed = closeGracefully(app, 5000);
+      const closed = closeGracefully(app, { hardStopMs: 5000 });
       await until('the server no longer listens', () => !app.server.listening);
       // What comes after a file was read comes before timers, and those before sockets are read.
       await readFile(import.meta.filename);
@@ -599,19 +599,37 @@ describe('gaps §1: shutdown', () => {
     await closed;
   });
 
+  test('with a drain new requests are served, each as the last of its connection, until it is over', async () => {
+    const [kept, unused] = [await connected(), await connected()];
+    kept.socket.write(REQUEST);
+    await until('it is kept', () => kept.received.text.includes('HTTP/1.1 200'));
+    const fromMs = performance.now();
+    const closed = closeGracefully(app, { drainMs: 500, hardStopMs: 5000 });
+    expect(app.lifecycle.closing).toBe(true);
+    const late = await connected();
+    for (const { socket } of [kept, late]) socket.write(REQUEST);
+    await Promise.all([kept.ended, late.ended]);
+    expect(performance.now() - fromMs).toBeLessThan(500);
+    expect(kept.received.text.match(/HTTP\/1\.1 200 /g)).toHaveLength(2);
+    expect(kept.received.text.match(/connection: (\S+)/g)?.at(-1)).toBe('connection: close');
+    expect(late.received.text).toMatch(/^HTTP\/1\.1 200 .*connection: close/s);
+    await Promise.all([closed, unused.ended]);
+    expect(performance.now() - fromMs).toBeGreaterThan(500);
+  });
+
   test('idle connections do not hold the shutdown up', async () => {
     const idle = connect(port, '127.0.0.1');
     await new Promise((resolve) => idle.once('connect', resolve));
     const ended = new Promise((resolve) => idle.once('close', resolve));
     // Were the connection waited for, this test would fail by its time limit before the hard stop.
-    await closeGracefully(app, 60_000);
+    await closeGracefully(app, { hardStopMs: 60_000 });
     await ended;
   });
 
   test('a request that never ends is cut off', async () => {
     const slow = talk(request('POST /slow'));
     await slowStarted;
-    await closeGracefully(app, 200);
+    await closeGracefully(app, { hardStopMs: 200 });
     expect(await slow).toBe('');
   });
 });

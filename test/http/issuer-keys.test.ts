@@ -1,17 +1,16 @@
 /** An outage of the issuer is not ours, and no token makes us ask the issuer too often (gaps §10). */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
 import { followIssuerKeys, type IssuerKeys } from '../../shared/http/auth/issuer-keys.ts';
 import { createAuthenticator } from '../../shared/http/auth/tokens.ts';
+import { type FaultyServer, httpServer } from '../support/faulty-server.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-let issuer: Server;
+let issuer: FaultyServer;
 let pair: GenerateKeyPairResult;
 let url: string;
 /** The body that the issuer answers 200 with; undefined: 500. */
@@ -22,16 +21,13 @@ let goodKeys: string;
 beforeAll(async () => {
   pair = await generateKeyPair('ES256');
   goodKeys = JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1' }] });
-  issuer = createServer((_request, response) => {
+  issuer = await httpServer((_request, response) => {
     fetches += 1;
     response.writeHead(body === undefined ? 500 : 200).end(body);
   });
-  await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/keys`;
+  url = `${issuer.url}/keys`;
 });
-afterAll(() => {
-  issuer.close();
-});
+afterAll(() => issuer.close());
 beforeEach(() => {
   fetches = 0;
   body = goodKeys;

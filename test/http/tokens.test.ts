@@ -1,6 +1,5 @@
 /** Which tokens are valid, what they say, and which keys verify them (gaps §10). */
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -12,6 +11,7 @@ import {
   createSeenTokens,
   type TokenSettings,
 } from '../../shared/http/auth/tokens.ts';
+import { type FaultyServer, httpServer } from '../support/faulty-server.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = 'a shared secret of 32 bytes, or so';
@@ -317,21 +317,18 @@ describe('gaps §10: signatures and algorithms', () => {
 });
 
 describe('gaps §10: a key set that is fetched from an address', () => {
-  let issuer: Server;
+  let issuer: FaultyServer;
   let response: { status: number; body: string };
   let fetches: number;
-  const url = () => `http://127.0.0.1:${(issuer.address() as { port: number }).port}/keys`;
+  const url = () => `${issuer.url}/keys`;
 
   beforeAll(async () => {
-    issuer = createServer((_request, reply) => {
+    issuer = await httpServer((_request, reply) => {
       fetches += 1;
       reply.writeHead(response.status).end(response.body);
     });
-    await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
   });
-  afterAll(() => {
-    issuer.close();
-  });
+  afterAll(() => issuer.close());
 
   test('a key set out of reach leaves a token undecided; once it is back, the token is verified and remembered', async () => {
     fetches = 0;

@@ -47,7 +47,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
-  await closeGracefully(app, 1000);
+  await closeGracefully(app, { hardStopMs: 1000 });
 });
 
 /** A client that sends GETs one behind the other and reads nothing. */
@@ -140,7 +140,7 @@ test('what waits behind another response is dropped when its client has left', a
 describe('a client that takes something all the time, and less than 256 KiB in its time', () => {
   const STALLED_MS = 400;
   beforeEach(async () => {
-    await closeGracefully(app, 1000);
+    await closeGracefully(app, { hardStopMs: 1000 });
     await start(STALLED_MS);
   });
 

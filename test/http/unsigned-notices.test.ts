@@ -1,4 +1,4 @@
-/** Whoever has no signature cannot take the places of those who have a token (gaps §1, §11). */
+/** Notices without a signature cannot take the places of requests with a token (gaps §1, §11). */
 import { createHmac } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, expect, test } from '@jest/globals';

@@ -2,16 +2,16 @@
  * The console and the command line give the same answer to the same question: what a page shows is held
  * against what `payments` prints of the same service.
  */
-
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { hasGoodSignature } from '../../shared/event-store/manifest.ts';
+import { look } from '../support/accessibility.ts';
 import { BROWSER_MS } from '../support/browser.ts';
 import type { CliRun } from '../support/cli.ts';
 import { describeConsole } from '../support/console-world.ts';
-import { idOf, leaveUnresolved, locatedId } from '../support/in-process.ts';
+import { idOf, leaveUnresolved, locatedId, SECRET } from '../support/in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -126,7 +126,9 @@ describeConsole('console and CLI', (world) => {
     expect(await found.innerText()).toContain(`${events} events`);
     await open('/verify');
     await page.click('main button:has-text("Verify")');
-    await page.locator('.finding').waitFor();
+    const finding = page.locator('.finding.good');
+    await finding.waitFor();
+    expect(await finding.innerText()).toMatch(/^✓ intact: \d+ events, up to #\d+$/);
     const shown = (await rawIn(page)) as { events: number; head: object };
     const whole = await cliJson('verify', '--all');
     // The reading before is an event by now.
@@ -199,6 +201,8 @@ describeConsole('console and CLI', (world) => {
 
     await open('/operate/settings');
     await page.waitForSelector('th:has-text("JWT_SECRET")');
+    expect(await page.locator('main').innerText()).not.toContain(SECRET);
+    await look(page, 'settings');
     const rows = await page.locator('[aria-label=Settings] tbody tr').allInnerTexts();
     const { settings } = await cliJson('doctor');
     expect(rows.map(plain)).toEqual(

@@ -1,9 +1,10 @@
 /**
  * The stories of docs/console.md by keyboard alone: no address is opened after the first, nothing is
- * clicked, and whatever has the focus is seen.
+ * clicked, and whatever has the focus is seen. With TEST_PICTURES the pictures of that page are taken.
  */
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { look } from '../support/accessibility.ts';
 import { BROWSER_MS } from '../support/browser.ts';
 import { describeConsole, type Seeded, seedPayments } from '../support/console-world.ts';
 import { idOf } from '../support/in-process.ts';
@@ -73,6 +74,7 @@ describeConsole('the console by keyboard', (world) => {
     await keyboard.type('5.00');
     await page.keyboard.press('Enter');
     await page.waitForSelector('[aria-live] .finding.bad');
+    await look(page, 'explain');
     await keyboard.tabTo(/^r3 PaymentDisputed$/);
     await keyboard.press('Enter');
     await keyboard.arriveAt(/^At revision 3$/);
@@ -104,6 +106,7 @@ describeConsole('the console by keyboard', (world) => {
     await keyboard.press('ArrowLeft');
     await page.waitForURL(/revision=2$/);
     await page.waitForSelector('text=What GET answered then');
+    await look(page, 'payment');
     await keyboard.tabTo(/^999999.99 USD$/);
     await keyboard.tabTo(/^The whole body$/);
     await keyboard.press('Enter');
@@ -131,6 +134,14 @@ describeConsole('the console by keyboard', (world) => {
     };
     await word(first, ann, 'Resolve by hand', 'Request');
     await first.waitForSelector('text=Nothing is recorded until another operator');
+    await ann.tabTo(/^Needs a person$/, { isBack: true });
+    await ann.press('Enter');
+    const waiting = first.locator('.card:has-text("RESOLUTION_REQUESTED")');
+    const next = waiting.filter({ hasText: seeded.unresolved }).locator('code');
+    expect(await next.innerText()).toBe('payments unresolved');
+    await goTo(bob, 'Operate');
+    await second.waitForSelector('text=ann requested APPROVED');
+    await look(second, 'operate');
     await word(second, bob, 'Approve, or say otherwise', 'Approve');
     const confirmed = second.locator('h2:has-text("not confirmed yet") ~ ul .card');
     await confirmed.filter({ hasText: seeded.unresolved }).waitFor();
@@ -138,6 +149,10 @@ describeConsole('the console by keyboard', (world) => {
       new RegExp(`^✓ Recorded: APPROVED, the payment ${seeded.unresolved} is AUTHORIZED`),
     );
     service.faults.respondsToLookUps = true;
+    await findPayment(second, bob, seeded.unresolved, seeded.unresolved);
+    await second.waitForSelector('.by-hand');
+    expect(await second.locator('.by-hand').count()).toBe(2);
+    await look(second, 'by-hand');
   });
 
   test('story: a merchant watches its own payment arrive, and sends its message again', async () => {
@@ -149,6 +164,7 @@ describeConsole('the console by keyboard', (world) => {
     await keyboard.press('Enter');
     await keyboard.arriveAt(new RegExp(paymentId));
     await page.waitForSelector('li:has-text("SALE")');
+    await look(page, 'merchant');
     await keyboard.tabTo(/^25.00 USD$/);
     await keyboard.tabTo(/^25.00 USD$/);
     await keyboard.press('Enter');
@@ -178,6 +194,7 @@ describeConsole('the console by keyboard', (world) => {
     await keyboard.tabTo(/^Verify$/);
     await keyboard.press('Enter');
     await page.waitForSelector('.finding.good');
+    await look(page, 'verify');
     expect((await keyboard.focused()).name).toBe('Verify');
     await keyboard.tabTo(/ events, up to #/);
     await keyboard.press('Enter');
@@ -189,6 +206,7 @@ describeConsole('the console by keyboard', (world) => {
     await page.waitForSelector('text=Connected.');
     const shown = idOf(await world.service.create());
     await page.waitForSelector(`.row a:has-text("${shown}")`);
+    await look(page, 'live');
     await keyboard.tabTo(new RegExp(`^${shown}$`));
     await world.service.create();
     await page.waitForSelector('button:has-text("Go on (2 new)")');

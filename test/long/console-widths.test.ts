@@ -34,7 +34,7 @@ const MERCHANT = 'payments:read webhooks:write';
 type Shown = {
   path: (seeded: Seeded) => string;
   isMerchant?: boolean;
-  isNobody?: boolean;
+  isSignedOut?: boolean;
   prepare?: string;
 };
 
@@ -94,7 +94,7 @@ const PAGES: Record<string, Shown> = {
     isMerchant: true,
   },
   webhooks: { path: () => '/console/webhooks', isMerchant: true, prepare: 'attempts' },
-  'sign-in': { path: () => '/console', isNobody: true },
+  'sign-in': { path: () => '/console', isSignedOut: true },
   'no-page': { path: () => '/console/nowhere' },
 };
 
@@ -158,12 +158,12 @@ describeConsole('the console, narrow and wide', (world) => {
   afterAll(async () => seeded?.[Symbol.asyncDispose]());
 
   const expectLaidOut = async (name: string, options: (typeof WIDTHS)[number]): Promise<void> => {
-    const { path, isMerchant = false, isNobody = false, prepare } = PAGES[name] as Shown;
+    const { path, isMerchant = false, isSignedOut = false, prepare } = PAGES[name] as Shown;
     const { width, height, colorScheme } = options;
     const reader = isMerchant
       ? await world.tokenOf('shop', 'm_test', MERCHANT)
       : await world.tokenOf('ann');
-    const token = isNobody ? 'none' : reader;
+    const token = isSignedOut ? 'none' : reader;
     const { page, complaints }: Visit = await world.visit('/console', token);
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme });

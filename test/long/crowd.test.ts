@@ -1,4 +1,4 @@
-/** The same as in test/e2e/crowd.test.ts, for as long as one merchant would keep it up, and trickling too. */
+/** As in test/e2e/crowd.test.ts, and with answers that are not read, for as long as one merchant would keep it up, and trickling too. */
 import { describe, test } from '@jest/globals';
 import { withstandHalfSent, withstandUnread } from '../support/crowd-rounds.ts';
 

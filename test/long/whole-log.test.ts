@@ -1,6 +1,6 @@
 /**
- * A log of 30,000 events on EventStoreDB (its stand-in), and a service over it. Whoever reads
- * the whole log, as an operator or an auditor does it, sees every event.
+ * A log of 30,000 events on EventStoreDB (its stand-in), and a service over it. An operator
+ * or an auditor who reads the whole log sees every event.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -18,7 +18,8 @@ import {
   succeed,
 } from './arithmetic.ts';
 
-type Known = { id: string; model: Model };
+/** `page`: where the shopper is waited for; such a payment is PENDING and has nothing unresolved. */
+type Known = { id: string; model: Model; page?: string | undefined };
 type Sent = { path: string; body: object; key: string; response: CommandResponse; known: Known };
 
 /** What one sequence knows of its own payments; the service is shared by all sequences. */
@@ -38,6 +39,9 @@ const PAYMENTS = '/api/v1/payments';
 const DECLINED = '4000000000000002';
 /** Its refunds bounce, so the simulator's ledger takes another one in the place of each. */
 const BOUNCING = '4000000000004285';
+/** 1.00 of it is captured elsewhere: only of this one the simulator's ledger has that. */
+const CAPTURED_ELSEWHERE = '4000000000004335';
+const NEEDS_SHOPPER = '4000000000003220';
 const NOT_ALLOWED = {
   capture: 'CAPTURE_NOT_ALLOWED',
   void: 'VOID_NOT_ALLOWED',
@@ -67,11 +71,19 @@ const expectAsModelled = ({ json }: CommandResponse, model: Model): void => {
   });
 };
 
+const namedIn = ({ json }: CommandResponse): string =>
+  json.paymentId ?? String(json.details?.[0]).replace('paymentId ', '');
+
 /** Sends under a fault; where the outcome gets lost, waits for one look-up that gets no response. */
-const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<CommandResponse>) => {
+const sendUnder = async (
+  service: InProcess,
+  fault: Meet,
+  send: () => Promise<CommandResponse>,
+  paymentId?: string,
+) => {
   if (fault === 'none' || fault === 'declined') return send();
   const { faults } = service;
-  const questions = faults.questions;
+  const before = faults.lookUps.get(paymentId ?? '') ?? 0;
   const called = faults.calls.length;
   faults.respondsToLookUps = false;
   faults.next(fault);
@@ -79,7 +91,8 @@ const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Co
   const wasCalled = faults.calls.length > called;
   if (!wasCalled) faults.forget();
   else if (fault !== 'not sent') {
-    await until('recovery has looked it up', () => faults.questions > questions);
+    const id = paymentId ?? namedIn(response);
+    await until('recovery has looked it up', () => (faults.lookUps.get(id) ?? 0) > before);
   }
   faults.respondsToLookUps = true;
   return response;
@@ -114,20 +127,19 @@ const meet = (
   else expectUnavailable(response);
 };
 
-const create = (amount: number, sale: boolean, fault: Meet): Step => ({
+const create = (amount: number, sale: boolean, fault: Meet, card = APPROVED): Step => ({
   check: () => true,
   run: async (world, service) => {
     // Half of the payments: for the others the ledger too counts what was refunded. A notice of this
     // card would be a reason to ask about an unresolved create.
-    const bounces = amount % 2 === 0 && fault === 'none';
+    const bounces = amount % 2 === 0 && fault === 'none' && card === APPROVED;
     const model = newPayment(sale, bounces);
     const key = `${world.run}-${world.sent.length}-create`;
-    const number = fault === 'declined' ? DECLINED : bounces ? BOUNCING : APPROVED;
+    const number = fault === 'declined' ? DECLINED : bounces ? BOUNCING : card;
     const fields = { amount, captureNow: sale, number };
     const asking = { token: world.tokens.own, key };
     const response = await sendUnder(service, fault, () => service.create(fields, asking));
-    const named = response.json.details?.[0]?.replace('paymentId ', '');
-    const known = { id: response.json.paymentId ?? named, model };
+    const known = { id: namedIn(response), model };
     // What becomes of it later is a step of its own, and not what the card makes the simulator say.
     service.faults.later.set(known.id, []);
     meet(model, 'create', amount, fault, response);
@@ -159,7 +171,8 @@ const change = (
     );
     // Where the service has to look an unresolved operation up first, the provider responds.
     const met = model.unresolved === undefined ? fault : 'none';
-    const response = await sendUnder(service, met, () => service.change(kind, id, body, asking));
+    const send = () => service.change(kind, id, body, asking);
+    const response = await sendUnder(service, met, send, id);
     const resolved = resolve(model);
     if (resolved?.kind === kind && resolved.requestAmount === requestAmount) {
       // An equal command joins the unresolved one and gets its outcome.
@@ -169,6 +182,52 @@ const change = (
     else expect([response.status, response.json.error]).toEqual([422, NOT_ALLOWED[kind]]);
   },
   toString: () => `${kind} #${pick} ${share ?? 'all'} (${fault})`,
+});
+
+/** A create for which the provider wants the shopper. */
+const wait = (amount: number, sale: boolean): Step => ({
+  check: () => true,
+  run: async (world, service) => {
+    const key = `${world.run}-${world.sent.length}-wait`;
+    const authentication = { returnUrl: 'https://shop.example/back' };
+    const dates = { expiryMonth: '12', expiryYear: '2030' };
+    const card = { number: NEEDS_SHOPPER, holderName: 'Jane Doe', ...dates, authentication };
+    const fields = { amount, captureNow: sale, paymentMethod: { type: 'CARD', card } };
+    const response = await service.create(fields, { token: world.tokens.own, key });
+    expect([response.status, response.json.status]).toEqual([202, 'PENDING']);
+    const { url } = response.json.nextAction as { url: string };
+    const id = response.json.paymentId;
+    const known = { id, model: newPayment(sale, false), page: new URL(url).pathname };
+    service.faults.later.set(id, []);
+    world.known.push(known);
+    world.sent.push({ path: PAYMENTS, body: fields, key, response, known });
+  },
+  toString: () => `wait ${amount}${sale ? ' sale' : ''}`,
+});
+
+/** The shopper comes to one that waits. */
+const come = (pick: number, action: 'authenticate' | 'fail'): Step => ({
+  check: ({ known }) => known.some(({ page }) => page !== undefined),
+  run: async (world, service) => {
+    const waiting = world.known.filter(({ page }) => page !== undefined);
+    const known = waiting[pick % waiting.length];
+    if (known === undefined) return;
+    const pressed = await service.ask('POST', `${known.page}/${action}`, undefined, {
+      token: null,
+    });
+    expect(pressed.status).toBe(303);
+    known.page = undefined;
+    const asking = { token: world.tokens.own };
+    const { amount } = (await service.get(known.id, asking)).json;
+    if (action === 'authenticate') succeed(known.model, 'create', amount);
+    else fail(known.model, 'create');
+    world.visited.add(`come to ${action}`);
+    service.faults.notice(known.id);
+    const ended = async () => (await service.get(known.id, asking)).json.status !== 'PENDING';
+    await until('it has its outcome', ended);
+    expectAsModelled(await service.get(known.id, asking), known.model);
+  },
+  toString: () => `come #${pick} (${action})`,
 });
 
 const get = (pick: number): Step => ({
@@ -199,7 +258,9 @@ const repeat = (pick: number): Step => ({
     if (isFree) return;
     if (unresolvedCreate !== undefined) resolve(model);
     const response = await service.create(was.body, { token: world.tokens.own, key: was.key });
-    if (was.response.status === 503) expect(response.status).toBe(200);
+    const { status } = was.response;
+    const now = model.status === 'PENDING' ? 202 : model.status === 'FAILED' ? 402 : 200;
+    if (status === 503 || (status === 202 && now !== 202)) expect(response.status).toBe(now);
     else expect([response.status, response.text]).toEqual([was.response.status, was.response.text]);
     expect(response.headers['idempotent-replayed']).toBe('true');
   },
@@ -211,6 +272,8 @@ export const LATER_KINDS = [
   'AUTHORIZATION_EXPIRED',
   'REFUND_FAILED',
   'REFUND_OBSERVED',
+  'CAPTURE_OBSERVED',
+  'VOID_OBSERVED',
   'DISPUTED',
   'DISPUTE_WON',
   'DISPUTE_LOST',
@@ -256,6 +319,17 @@ const nextLater = (
     const operationId = id.replace('REFN_', 'op_');
     return { kind, operationId, failureCode: 'PROCESSING_ERROR' };
   }
+  const reference = `pi_${paymentId.slice(-20)}`;
+  if (kind === 'CAPTURE_OBSERVED') {
+    const amount = 100;
+    succeed(model, 'capture', amount);
+    return { kind, reference, amount };
+  }
+  if (kind === 'VOID_OBSERVED') {
+    if (model.status !== 'AUTHORIZED') return undefined;
+    succeed(model, 'void', model.authorized);
+    return { kind, reference };
+  }
   if (kind !== 'REFUND_OBSERVED') return disputed(known, kind, share);
   const left = model.captured - model.refunded;
   const amount = Math.floor(left * share);
@@ -272,11 +346,14 @@ const subjectOf = async (
   pick: number,
   share: number,
 ): Promise<Known | undefined> => {
-  const isOfNew = kind === 'REFUND_FAILED' || kind === 'DISPUTE_WON' || kind === 'DISPUTE_LOST';
-  if (!isOfNew) return world.known[pick % world.known.length];
+  const isCapture = kind === 'CAPTURE_OBSERVED';
+  const isOfNew = ['REFUND_FAILED', 'DISPUTE_WON', 'DISPUTE_LOST'].includes(kind);
+  if (!isOfNew && !isCapture) return world.known[pick % world.known.length];
   // Refunds of an even amount bounce.
-  await create(200 + 2 * pick, true, 'none').run(world, service);
+  const card = isCapture ? CAPTURED_ELSEWHERE : undefined;
+  await create(200 + 2 * pick, !isCapture, 'none', card).run(world, service);
   const at = world.known.length - 1;
+  if (isCapture) return world.known[at];
   if (kind === 'REFUND_FAILED') await change('refund', at, 0.5, 'none').run(world, service);
   else await later('DISPUTED', at, share).run(world, service);
   return world.known[at];
@@ -350,7 +427,7 @@ const changeKind = fc.constantFrom('capture', 'void', 'refund', 'refund');
 
 /**
  * Sequences of steps; with `slow` also a restart and a projector that stands still, with `afterwards`
- * also what a provider says later.
+ * also what a provider says later, and payments that wait for their shopper.
  */
 export const steps = (length: number, slow: boolean, afterwards: boolean) =>
   fc.commands<World, InProcess, false>(
@@ -365,7 +442,11 @@ export const steps = (length: number, slow: boolean, afterwards: boolean) =>
       pick.map(get),
       pick.map(repeat),
       ...(afterwards
-        ? [fc.tuple(laterKind, pick, fc.constantFrom(0.2, 1)).map((args) => later(...args))]
+        ? [
+            fc.tuple(laterKind, pick, fc.constantFrom(0.2, 1)).map((args) => later(...args)),
+            fc.tuple(amount, fc.boolean()).map((args) => wait(...args)),
+            fc.tuple(pick, fc.constantFrom('authenticate', 'fail')).map((args) => come(...args)),
+          ]
         : []),
       ...(slow ? [fc.constant(null).map(restart), pick.map(holdProjector)] : []),
     ] as fc.Arbitrary<Step>[],

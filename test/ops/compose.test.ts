@@ -172,7 +172,7 @@ test.each([
   ['mongodb', 'models', ['command-api', 'query-api', 'projector']],
   ['provider', 'provider', ['command-api']],
   ['kafka', 'topics', ['projector']],
-])('%s is reached on the network %s by %j and nobody else', (engine, network, users) => {
+])('%s is reached on the network %s by %j alone', (engine, network, users) => {
   expect(compose.networks[network]).toEqual({ internal: true });
   const there = services.filter(([, { networks }]) => networks.includes(network));
   expect(there.map(([name]) => name).sort()).toEqual([...users, engine].sort());

@@ -3,7 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { newSealingKey } from '../../projector/seals/key.ts';
@@ -183,6 +185,38 @@ test('every manifest of the folder is among the resources', () => {
   expect([...files, 'kustomization.yaml'].sort()).toEqual(there.sort());
 });
 
+/** Kubernetes' own document, cut down to the kinds that are used here. */
+const API = JSON.parse(
+  gunzipSync(readFileSync(join(import.meta.dirname, 'kubernetes-1.34.4.json.gz'))).toString(),
+);
+const ajv = new Ajv({ allErrors: true, strict: false, validateFormats: false });
+ajv.addSchema({ $id: 'kubernetes', definitions: API.definitions });
+
+/** What the API of Kubernetes would refuse in a manifest: a field that it does not know, too. */
+const refusedBy = (manifest: { apiVersion: string; kind: string }): string[] => {
+  const definition = API.kinds[`${manifest.apiVersion}/${manifest.kind}`];
+  const valid = ajv.getSchema(`kubernetes#/definitions/${definition}`);
+  if (valid === undefined) return [`no kind ${manifest.apiVersion}/${manifest.kind}`];
+  if (valid(manifest)) return [];
+  return (valid.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+};
+
+test.each(files)('%s is as the API of Kubernetes describes it', (name) => {
+  const documents = parseAllDocuments(read(name)).map((document) => document.toJS());
+  expect(documents.flatMap(refusedBy)).toEqual([]);
+});
+
+test('a misspelt field, a wrong type and a missing one are noticed', () => {
+  const [deployment] = workloads;
+  const broken = structuredClone(deployment as object) as Record<string, Record<string, unknown>>;
+  Object.assign(broken.spec ?? {}, { replica: 2, replicas: 'two', selector: undefined });
+  expect(refusedBy(broken as never).sort()).toEqual([
+    '/spec must NOT have additional properties',
+    "/spec must have required property 'selector'",
+    '/spec/replicas must be integer',
+  ]);
+});
+
 /** Which keys each secret has, by the page. */
 const PAGE = textOf('docs/kubernetes.md');
 const secretsOfPage = new Map(
@@ -277,6 +311,7 @@ built(`kustomize builds all of it into one namespace${why}`, () => {
   expect(status).toBe(0);
   const all = parseAllDocuments(stdout).map((document) => document.toJS());
   expect(all).toHaveLength(manifests.length + 1);
+  expect(all.filter(({ kind }) => kind !== 'ConfigMap').flatMap(refusedBy)).toEqual([]);
   const inside = all.filter(({ kind }) => kind !== 'Namespace');
   expect(new Set(inside.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['payments']));
 });

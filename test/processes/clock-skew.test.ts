@@ -63,7 +63,7 @@ test('an own intent counts by a clock that only goes forward, without the log', 
   expect((await capturing).json.status).toBe('CAPTURED');
 });
 
-test('an intent from before the start counts by its time, so that nobody waits for what is long over', async () => {
+test('an intent from before the start counts by its time, so that no command waits for a call that is long over', async () => {
   const { a } = processes;
   a.faults.respondsToLookUps = false;
   a.faults.next('answer lost');

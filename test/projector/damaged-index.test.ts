@@ -105,7 +105,7 @@ describe.each(DAMAGES)('an index $what', ({ damage, search }) => {
       ),
     });
     await until('they are filled anew', async () => (await listed(search)) === whole);
-    // Somebody has to look, so the metric stays until they are compared once more.
+    // An operator has to look, so the metric stays until they are compared once more.
     expect(projector.status().compared.differences).toBeGreaterThan(0);
     expect(errors).toMatchObject([{ message: expect.stringMatching(/^read models are damaged/) }]);
     expect(await projector.compareAll()).toMatchObject({ documents: PAYMENTS, differences: 0 });

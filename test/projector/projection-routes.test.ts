@@ -20,6 +20,7 @@ import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-model
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { runCli } from '../support/cli.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
@@ -267,10 +268,33 @@ describe('POST /ops/v1/projections/rebuild', () => {
       expect(refused.headers[REJECTION_HEADER]).toBe('STANDING_BY');
       expect([refused.status, JSON.parse(refused.body).details]).toEqual([
         503,
-        ['this projector stands by; ask the one that follows the log'],
+        ['this projector stands by, or is stopping; ask the one that follows the log'],
       ]);
     }
     expect(await projection()).toMatchObject({ state: 'standing-by', rebuild: null });
+  });
+
+  test('a command sent while no projector follows the log is carried out once one has taken over', async () => {
+    const other = { leads: true };
+    const { app, projector } = await open({
+      readModels: (own) => ({
+        ...own,
+        lease: async (...given) => (other.leads ? false : own.lease(...given)),
+      }),
+    });
+    await until('it stands by', () => projector.status().state === 'standing-by');
+    let rejected = 0;
+    app.addHook('onResponse', async (_request, { statusCode }) => {
+      if (statusCode === 503) rejected += 1;
+    });
+    const env = {
+      PAYMENTS_URL: await app.listen({ host: '127.0.0.1', port: 0 }),
+      PAYMENTS_TOKEN: await signToken({ merchant_id: '*', sub: 'jane', scope: 'ops:admin' }),
+    };
+    const rebuilt = runCli(['projections', 'rebuild', '--yes'], env);
+    await until('it was rejected', () => rejected > 1);
+    other.leads = false;
+    expect(await rebuilt).toMatchObject({ code: 0, stdout: expect.stringContaining(' = ') });
   });
 
   test('the end of the process waits for no watcher', async () => {

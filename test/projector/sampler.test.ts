@@ -118,7 +118,7 @@ describe('the sampler', () => {
     const started = await noticed('damaged');
     await until('whole', async () => (await readModels.inspect('pay_1')).whole);
     expect(await readModels.search({ status: 'VOIDED' }, 9)).toEqual({ documents: [] });
-    // It stays until somebody looks.
+    // It stays until an operator looks.
     expect(started.status().compared.differences).toBe(1);
   });
 

@@ -59,7 +59,7 @@ const ownPublicKey = (): string => publicKeyOf(ownKey());
 const types = async () => (await sealsOf(store)).map(({ event }) => event.type);
 const verifyFrom = (publicKey: string) => verifyWhole(store, undefined, undefined, publicKey);
 
-/** Appends what somebody makes who can write the log, and has `key`. */
+/** Appends a seal that a writer of the log makes with `key`. */
 const forge = async (
   make: (head: Parameters<typeof makeSeal>[1]) => Parameters<typeof appendSeal>[2],
 ) => {
@@ -77,7 +77,7 @@ test('a key that others can read is warned of at the start, and one that was jus
   chmodSync(keyFile, 0o644);
   await startAndStop(logger);
   expect(warnings).toEqual([
-    'SEALING_KEY_FILE names a file that others can read (mode 0644); it must be 0600: whoever can read it can forge the seals',
+    'SEALING_KEY_FILE names a file that others can read (mode 0644); it must be 0600: a reader of it can forge the seals',
   ]);
 });
 
@@ -126,7 +126,7 @@ describe('a new sealing key', () => {
     });
   });
 
-  test('of somebody who has not the trusted one is a break, and no start', async () => {
+  test('of another key than the trusted one is a break, and no start', async () => {
     await startAndStop();
     const evil = generateKeyPairSync('ed25519').privateKey;
     await forge((head) => ({ type: 'SealingKeyRotated', data: makeRotation(strange, evil, head) }));
@@ -161,7 +161,7 @@ describe('a new sealing key', () => {
     await expect(startAndStop()).rejects.toThrow(/at position 38, .* with another key/);
   });
 
-  test('protects what was before it from whoever has the old key', async () => {
+  test('protects what was before it from a thief of the old key', async () => {
     await startAndStop();
     const old = ownKey();
     await rotateSealingKey(store, place());

@@ -121,7 +121,7 @@ test('gaps §17: where the end of the ledger is hidden, merchants only read unti
 });
 
 describe('a provider that is ahead of the log', () => {
-  test('one that is out of reach at the start holds up nobody, and is compared once it is there', async () => {
+  test('one that is out of reach at the start holds up no request, and is compared once it is there', async () => {
     const { provider, open } = openOver();
     provider.reachable = false;
     const ahead = open();

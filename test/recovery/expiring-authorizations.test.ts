@@ -1,6 +1,6 @@
 /** gaps §24: 48 h before an authorization ends its merchant is told once, and nothing else happens. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { messageTypeOf } from '../../shared/webhooks/message-types.ts';
+import { messageTypeOf } from '../../shared/webhooks/message.ts';
 import { idOf } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import {

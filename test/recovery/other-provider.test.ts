@@ -1,5 +1,5 @@
 /**
- * ADR-0247: after a change of the provider nobody asks the new one about what the earlier one was sent,
+ * ADR-0247: after a change of the provider the new one is not asked about what the earlier one was sent,
  * and nothing of it is fenced there or recorded as failed. Process a is set to the earlier provider,
  * process c to another one with a ledger of its own.
  */

@@ -46,7 +46,7 @@ test('work that is late rejects with the error of the limit, and its own later e
   const work = Promise.withResolvers<never>();
   await expect(within(1, work.promise, late)).rejects.toThrow('late');
   work.reject(new Error('too late to matter'));
-  // A rejection that nobody handles is reported once the microtasks are done, and fails this test.
+  // An unhandled rejection is reported once the microtasks are done, and fails this test.
   await new Promise(setImmediate);
 });
 

@@ -1,4 +1,4 @@
-/** The banner tells somebody in a hurry what runs, where, and what is still missing. */
+/** The banner tells an operator in a hurry what runs, where, and what is still missing. */
 
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';

@@ -21,7 +21,7 @@ const callByHand = () => {
   return { clock, calls, ping };
 };
 
-test('whoever comes while it is under way waits for the same call, however long that takes', async () => {
+test('a caller that comes while it is under way waits for the same call, however long that takes', async () => {
   const { clock, calls, ping } = callByHand();
   const first = ping();
   await clock.advance(10 * GOOD_FOR_MS);

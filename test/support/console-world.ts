@@ -105,7 +105,7 @@ export type Seeded = Record<
 
 /**
  * Payments of every kind, and two endpoints of which one fails: a partial refund with the longest
- * reference, a declined one, one without a capture, a disputed one, one of which nobody knows what came
+ * reference, a declined one, one without a capture, a disputed one, one of unknown outcome, as no answer came
  * of it, one that a first operator has said a word about, and one that two have resolved.
  */
 export const seedPayments = async ({ service, tokenOf }: ConsoleWorld): Promise<Seeded> => {

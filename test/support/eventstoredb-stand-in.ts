@@ -40,9 +40,9 @@ export type StandIn = {
   refuseAll(on: boolean): void;
   /** Takes calls and answers none of them until thawed; then it goes on where it stood. */
   freeze(on: boolean): void;
-  /** Puts an event of somebody else at the end of the log. */
+  /** Puts a foreign event at the end of the log. */
   foreign(stream: string): void;
-  /** Changes the data of an event, JSON text, as somebody does who may write the server's files. */
+  /** Changes the data of an event, JSON text, as a writer of the server's files does. */
   rewrite(stream: string, revision: number, change: (data: string) => string): void;
   /** Deletes a stream so that it can go on: it reads as not found, and an append begins it anew. */
   softDelete(stream: string): void;

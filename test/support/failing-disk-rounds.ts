@@ -1,5 +1,5 @@
 /**
- * A disk whose fsync fails under merchants at work. After a failed fsync nobody knows what is on the
+ * A disk whose fsync fails under merchants at work. After a failed fsync it is not known what is on the
  * disk, and a second one may lie: the process ends, and the next one finds every acknowledged event.
  */
 import { expect } from '@jest/globals';

@@ -37,15 +37,19 @@ export type ProviderFaults = {
   respondsToLookUps: boolean;
   /** How many questions were asked. */
   questions: number;
+  /** How often each payment was looked up. */
+  lookUps: Map<string, number>;
   /** Questions wait for this before they are answered. */
   beforeResponse: Promise<void> | undefined;
   /** Every call that the service made, whatever became of it. */
   calls: ProviderOperation[];
   /** What has become of a payment, by its id, in the place of what the provider says itself. */
   later: Map<string, LaterResult[]>;
+  /** While false, the provider gives no notice of its own. */
+  givesNotice: boolean;
   /** Gives notice of a payment. */
   notice(paymentId: string): void;
-  /** A call that was lost reaches the provider after all, when nobody waits for it any more. */
+  /** A call that was lost reaches the provider after all, when no request waits for it any more. */
   arriveLate(operation: ProviderOperation): Promise<void>;
 };
 
@@ -96,12 +100,18 @@ export const providerFaults = (): ProviderFaults => {
           }),
         onNotice: (next) => {
           listener = next;
-          own.onNotice((paymentId) => faults.later.has(paymentId) || next(paymentId));
+          own.onNotice((paymentId) => {
+            if (faults.givesNotice && !faults.later.has(paymentId)) next(paymentId);
+          });
         },
         execute: (operation, opened) => execute(own, operation, opened),
         ledger: (after, limit) => list(() => own.ledger(after, limit)),
         ledgerEnd: (after) => list(() => own.ledgerEnd(after)),
-        lookUp: (about) => question(() => own.lookUp(about)),
+        lookUp: (about) => {
+          const { paymentId } = about;
+          faults.lookUps.set(paymentId, (faults.lookUps.get(paymentId) ?? 0) + 1);
+          return question(() => own.lookUp(about));
+        },
         fence: (about) => question(() => own.fence(about)),
       };
     },
@@ -118,9 +128,11 @@ export const providerFaults = (): ProviderFaults => {
     listsLedger: true,
     respondsToLookUps: true,
     questions: 0,
+    lookUps: new Map(),
     beforeResponse: undefined,
     calls: [],
     later: new Map(),
+    givesNotice: true,
     notice: (paymentId) => listener(paymentId),
     arriveLate: async (operation) => void (await behind?.execute(operation, async () => undefined)),
   };

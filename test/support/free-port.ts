@@ -1,7 +1,7 @@
 /**
  * Ports for servers that are started in a moment, below those that systems give to clients. Each of
  * Jest's workers has a block of them to itself, also beside another run of the tests: it listens at the
- * first port of its block for as long as it lives. So nobody else takes what was free a moment ago.
+ * first port of its block for as long as it lives. So no other process takes a port that was free a moment ago.
  */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';

@@ -74,7 +74,7 @@ const throughRounds = async (
   await using service = await startService({ dataDir: disk.path, env });
   const work = newWork(service, await token('m_test'), random);
   const writing = workTogether(work, WRITERS);
-  // Told by the wait below, not as an error that nobody has heard.
+  // Told by the wait below, not as an unhandled error.
   writing.catch(() => undefined);
   let reads = 0;
   try {

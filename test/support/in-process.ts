@@ -48,7 +48,7 @@ export type Asking = {
 };
 
 export type InProcess = {
-  /** The data folder, for who may write its files. */
+  /** The data folder, whose files a test may write. */
   dataDir: string;
   faults: ProviderFaults;
   readModels: ReadModelsFaults;
@@ -260,7 +260,7 @@ export const idOf = ({ json }: CommandResponse): string => json.paymentId;
 
 /**
  * Sends a request whose outcome gets lost, and gives its answer once recovery has asked in vain;
- * with `NO_RETRIES` nobody asks again but the next command. Questions are answered from then on.
+ * with `NO_RETRIES` only the next command asks again. Questions are answered from then on.
  */
 export const leaveUnresolved = async (
   { faults }: InProcess,

@@ -15,7 +15,7 @@ export type MemoryFeed = EventFeed & {
   stored(topic: Topic): FeedMessage[];
   /** Nothing can be reached from now on, or again. */
   down(on: boolean): void;
-  /** The next sends store only so many of their messages, and then nobody knows; undefined: all is well. */
+  /** The next sends store only so many of their messages, and then the sender does not know; undefined: all is well. */
   loseResponses(...storedOfEach: (number | undefined)[]): void;
   /** Sends store nothing and do not end, until `close` or called with false. */
   freeze(on: boolean): void;

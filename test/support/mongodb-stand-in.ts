@@ -3,8 +3,8 @@
  * the documents in memory.
  *
  * What it is not: durable, a replica set, protected by TLS or passwords, or slow. It has no cursors
- * (a find is one batch), no indexes but that of ids, and no commands or operators that nobody here
- * sends. A driver that passes here has been tested for its use of the client, not against a server.
+ * (a find is one batch), no indexes but that of ids, and only the commands and operators
+ * that this service sends. A driver that passes here has been tested for its use of the client, not against a server.
  */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net';

@@ -24,7 +24,7 @@ export type Collector = {
   /** What OTEL_EXPORTER_OTLP_ENDPOINT is set to. */
   url: string;
   spans: CollectedSpan[];
-  /** Everything it was sent, for who searches it. */
+  /** Everything it was sent, to be searched. */
   bytes(): Buffer;
   /** `hangs`: takes requests and never responds. */
   mode: 'takes' | 'hangs';

@@ -33,16 +33,23 @@ export const paste = async (block: string, env: NodeJS.ProcessEnv, typed: string
 
 /** An issuer as the page describes it: its public keys, and what signs a token of a subject. */
 export const issuer = async ({ JWT_ISSUER = '', JWT_AUDIENCE = '' }: NodeJS.ProcessEnv) => {
-  const { publicKey, privateKey } = await generateKeyPair('RS256');
-  const key = { ...(await exportJWK(publicKey)), kid: 'first', alg: 'RS256' };
+  const newKey = async (kid: string) => {
+    const { publicKey, privateKey } = await generateKeyPair('RS256');
+    return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg: 'RS256' } };
+  };
+  const keys = [await newKey('first')];
   return {
-    jwks: JSON.stringify({ keys: [key] }),
-    token: (merchant: string, scope: string): Promise<string> =>
-      new SignJWT({ client_id: merchant, scope, sub: 'ann@example.com' })
-        .setProtectedHeader({ alg: 'RS256', kid: 'first', typ: 'JWT' })
+    jwks: () => JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }),
+    /** A new key beside the old one, which signs no more. */
+    rotate: async () => void keys.unshift(await newKey('second')),
+    token: (merchant: string, scope: string): Promise<string> => {
+      const [{ kid, privateKey }] = keys as [(typeof keys)[number]];
+      return new SignJWT({ client_id: merchant, scope, sub: 'ann@example.com' })
+        .setProtectedHeader({ alg: 'RS256', kid, typ: 'JWT' })
         .setIssuer(JWT_ISSUER)
         .setAudience(JWT_AUDIENCE)
         .setExpirationTime('10m')
-        .sign(privateKey),
+        .sign(privateKey);
+    },
   };
 };

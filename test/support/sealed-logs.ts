@@ -1,6 +1,6 @@
 /**
  * A log that a projector follows and seals, in a file of SQLite and at the stand-in of EventStoreDB; and
- * somebody who may write both, and computes every hash anew.
+ * a thief who may write both, and computes every hash anew.
  */
 import { join } from 'node:path';
 import { startProjector } from '../../projector/compose.ts';

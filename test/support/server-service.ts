@@ -101,7 +101,7 @@ export const exportAndVerify = async (
   return { exported, verified: await cli('verify', '--file', out) };
 };
 
-/** What somebody may do at the server with the rights of its administrator, or to append alone. */
+/** Changes at the server with the rights of its administrator, or to append alone. */
 export const AT_SERVER = {
   softDelete: ({ standIn, hit }: ServerService) => standIn.softDelete(streamOf(hit)),
   tombstone: ({ standIn, hit }: ServerService) => standIn.tombstone(streamOf(hit)),

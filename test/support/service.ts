@@ -96,7 +96,7 @@ const collect = (stream: NodeJS.ReadableStream | null): (() => string) => {
   return () => text;
 };
 
-/** `close` comes once the output has ended, too; of one that nobody reads it never does. */
+/** `close` comes once the output has ended, too; without a reader it never does. */
 const exitOf = async (child: ChildProcess, when: 'close' | 'exit' = 'close'): Promise<Exit> => {
   const [code, signal] = await once(child, when);
   return { code, signal };
@@ -106,7 +106,7 @@ const exitOf = async (child: ChildProcess, when: 'close' | 'exit' = 'close'): Pr
 export const LAUNCHER = join(ROOT, 'scripts/launch.cjs');
 
 /**
- * The environment without the settings of whoever runs the tests, and without the folder of what Jest's
+ * The environment without the settings of the shell that runs the tests, and without the folder of what Jest's
  * workers have compiled: the engine refuses that under the launcher's flags. A main is started
  * by the launcher, which has a folder of its own: without one, a start takes half as long again.
  */
@@ -241,7 +241,7 @@ const tokenOf = (
   return makeToken(read.config, { merchant, scope, ttlSeconds: 3600 });
 };
 
-/** Whoever has tokens of a service that listens at `url` over a data folder, with these settings. */
+/** A client with tokens of a service that listens at `url` over a data folder, with these settings. */
 export const clientOf = (
   { url, dataDir }: { url: string; dataDir: string },
   env: NodeJS.ProcessEnv | undefined,

@@ -1,4 +1,4 @@
 import type { Logger } from '../../shared/runtime/log.ts';
 
-/** A log that nobody reads. */
+/** A log without a reader. */
 export const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };

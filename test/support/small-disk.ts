@@ -19,7 +19,7 @@ export type SmallDisk = {
   fill(pagesLeft?: number): void;
   /** Gives it back. */
   clear(): void;
-  /** Takes the disk away; nobody may use it any more. */
+  /** Takes the disk away; no process may use it any more. */
   remove(): void;
 };
 

@@ -1,6 +1,6 @@
 /**
  * A call of Stripe's driver beside its own fence, as a process that was given up for dead and the one
- * that took over: whoever is first, the fence's word holds. Between them stands what the log keeps.
+ * that took over: whichever is first, the fence's word holds. Between them stands what the log keeps.
  */
 import type {
   OperationQuestion,

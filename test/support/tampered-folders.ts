@@ -1,6 +1,6 @@
 /**
- * What somebody might do who can write the files of a data folder, one table of it: the log, the read
- * models, the provider's ledger. Whoever does it knows the code and has no key.
+ * Changes by a writer of a data folder's files, in one table: the log, the read
+ * models, the provider's ledger. The writer knows the code and has no key.
  */
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ export type Target = { paymentId: string; lateId: string };
 /** A tampering: `changes` says what of the payment it makes untrue. */
 export type Tampering = {
   name: string;
-  /** `with the key`: money, by somebody who has the sealing key, which nothing can show. */
+  /** `with the key`: money, by a thief of the sealing key, which nothing can show. */
   changes: 'money' | 'merchant' | 'nothing' | 'with the key';
   where: 'log' | 'elsewhere';
   apply(folder: string, target: Target): void;
@@ -146,7 +146,7 @@ const late =
   (change: RowsChange): RowsChange =>
   (rows, { lateId }, names) =>
     change(rows, { paymentId: lateId, lateId }, names);
-/** The seals are events of the log: whoever has no key can only leave them out. */
+/** The seals are events of the log: a writer without the key can only leave them out. */
 const withoutSeals =
   (change: RowsChange): RowsChange =>
   (rows, target, names) =>

@@ -5,13 +5,12 @@
  */
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommandFailed } from '../../cli/output.ts';
-import { buildProgram } from '../../cli/run.ts';
 import { openService, type Service } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
+import { runCli } from './cli.ts';
 import { APPROVED, PAYMENTS, payment, SECRET, token } from './in-process.ts';
 import { ROOT } from './service.ts';
 import { KEY_FILE, TAMPERINGS, type Tampering, type Target } from './tampered-folders.ts';
@@ -55,24 +54,9 @@ export type Original = {
 
 type Printed = { code: number; text: string };
 
-/** Runs a command line to its end, and gives what it printed. */
 const run = async (args: string[], env: Record<string, string>): Promise<Printed> => {
-  const printed: string[] = [];
-  const write = (part: unknown): boolean => printed.push(String(part)) > 0;
-  const [stdout, stderr] = [process.stdout.write, process.stderr.write];
-  Object.assign(process.env, { JWT_SECRET: SECRET, ...env });
-  Object.assign(process.stdout, { write });
-  Object.assign(process.stderr, { write });
-  try {
-    await (await buildProgram(args[0])).parseAsync(args, { from: 'user' });
-    return { code: 0, text: printed.join('') };
-  } catch (error) {
-    if (!(error instanceof CommandFailed)) throw error;
-    return { code: error.exitCode, text: printed.join('') + error.message };
-  } finally {
-    Object.assign(process.stdout, { write: stdout });
-    Object.assign(process.stderr, { write: stderr });
-  }
+  const { code, stdout, stderr } = await runCli(args, { JWT_SECRET: SECRET, ...env });
+  return { code, text: stdout + stderr };
 };
 
 const sale = async (app: Service['app'], bearer: string): Promise<string> => {
@@ -162,15 +146,17 @@ const rebuildCell = ({ code, text }: Printed): string => {
   return /not switched|parked/.exec(text)?.[0] ?? 'fails';
 };
 
+type Measure = (place: Place) => Promise<string>;
+
 /** What only a running service answers gives a dash where the start was refused. */
-const NOT_RUNNING = '–';
+const ofService =
+  (measure: (running: Running, place: Place) => Promise<string>): Measure =>
+  async (place) =>
+    place.running === undefined ? '–' : measure(place.running, place);
 
 /** The columns after `start`, in their order; the rebuild comes last, for it changes the folder. */
-const MEASURES: Record<string, (place: Place) => Promise<string>> = {
-  verify: async (place) =>
-    place.running === undefined
-      ? NOT_RUNNING
-      : cell(await runAt(place, 'verify', '--all'), 'intact'),
+const MEASURES: Record<string, Measure> = {
+  verify: ofService(async (_, place) => cell(await runAt(place, 'verify', '--all'), 'intact')),
   'verify --data': async (place) =>
     cell(await runAt({ ...place, running: undefined }, 'verify'), 'intact'),
   'with a kept head': async (place) =>
@@ -178,16 +164,14 @@ const MEASURES: Record<string, (place: Place) => Promise<string>> = {
       await runAt(place, 'verify', '--all', '--manifest', place.original.keptManifest),
       'intact',
     ),
-  'verify --read-models': async (place) =>
-    place.running === undefined
-      ? NOT_RUNNING
-      : cell(await runAt(place, 'verify', '--read-models'), 'the same', 'differ'),
+  'verify --read-models': ofService(async (_, place) =>
+    cell(await runAt(place, 'verify', '--read-models'), 'the same', 'differ'),
+  ),
   events: async (place) =>
     cell(await runAt(place, 'events', place.original.target.paymentId), 'shown'),
   explain: async (place) =>
     cell(await runAt(place, 'explain', place.original.target.paymentId, 'refund'), 'answers'),
-  GET: async ({ original, running }) =>
-    running === undefined ? NOT_RUNNING : getCell(original, running),
+  GET: ofService((running, { original }) => getCell(original, running)),
   reconcile: async (place) => cell(await runAt(place, 'reconcile'), 'agree', 'differ'),
   'verify --file': async (place) => {
     const out = join(place.folder, 'export.jsonl');
@@ -197,10 +181,9 @@ const MEASURES: Record<string, (place: Place) => Promise<string>> = {
     // An export of a log that was written anew is as whole as that log: making it says so.
     return code === 3 && said === 'intact' ? 'break at export' : said;
   },
-  rebuild: async (place) =>
-    place.running === undefined
-      ? NOT_RUNNING
-      : rebuildCell(await runAt(place, 'projections', 'rebuild', '--yes')),
+  rebuild: ofService(async (_, place) =>
+    rebuildCell(await runAt(place, 'projections', 'rebuild', '--yes')),
+  ),
 };
 
 export const COLUMNS = ['start', ...Object.keys(MEASURES)];
@@ -249,7 +232,7 @@ export const measure = async (original: Original, tampering: Tampering): Promise
 export const lineOf = ({ name, cells }: TableRow): string =>
   `| ${[name, ...COLUMNS.map((column) => cells[column] ?? '–')].join(' | ')} |`;
 
-/** The row of a folder that nobody touched. */
+/** The row of an untouched folder. */
 export const UNTOUCHED: Tampering = {
   name: 'nothing',
   changes: 'nothing',

@@ -1,5 +1,5 @@
 /**
- * Changes that somebody might make to a log or to an export of it, drawn by a seed. What makes them
+ * Changes that a thief might make to a log or to an export of it, drawn by a seed. What makes them
  * is theirs alone: the store and its chains are the real ones.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -137,7 +137,7 @@ export type Row = {
   text: string;
 };
 
-/** The rows of the log in the hands of somebody who may write the file. */
+/** The rows of the log in the hands of a writer of the file. */
 export const openRows = (file: string) => {
   const db = new DatabaseSync(file, { timeout: 5000, enableForeignKeyConstraints: false });
   for (const table of ['events', 'streams']) {
@@ -180,7 +180,7 @@ const withRow = (rows: Row[], at: number, change: Partial<Row>): Row[] =>
   rows.map((row, n) => (n === at ? { ...row, ...change } : row));
 const rowAt = (rows: Row[], at: number): Row => rows[at] as Row;
 
-/** Everything from a row on, as somebody would write it who computes the hashes as well. */
+/** Everything from a row on, as a thief would write it who computes the hashes as well. */
 export const rewritten = (rows: Row[], at: number, change = dearer): Row[] => {
   const ends = new Map<number, string>();
   let logHash = GENESIS_HASH;
@@ -332,7 +332,7 @@ export const openExport = (file: string) => {
   };
 };
 
-/** Makes so many changes, one at a time, and gives those that nobody noticed. */
+/** Makes so many changes, one at a time, and gives those that were not noticed. */
 export const unnoticedInExport = async (
   log: LogUnderTest,
   verify: (file: string) => Promise<{ ok: boolean; broken?: { line?: number } }>,

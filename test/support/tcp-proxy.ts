@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export type TcpProxy = {
   port: number;
-  /** Breaks every connection, and lets nobody in: the process is gone. */
+  /** Breaks every connection, and lets none in: the process is gone. */
   shut(): void;
   open(): void;
   /** Connections stay and new ones are taken, but not a byte goes through: it is frozen. */

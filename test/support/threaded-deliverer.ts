@@ -12,10 +12,10 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
-import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { newEvent, timeOf, wholeLife } from './payment-events.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { startReceiver } from './webhook-receiver.ts';
+import { registerEndpoint, WORLD_SECRET } from './webhook-world.ts';
 
 /** What tests change as it runs. */
 type Course = {
@@ -63,7 +63,7 @@ export const threadedDeliverer = async () => {
       deliveries: deliveries(),
       config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
       allowedNetworks: ['127.0.0.0/8'],
-      secret: async () => 'a secret of the tests, 32 bytes long at least',
+      secret: async () => WORLD_SECRET,
       disable: disableIn({ ...store, append }, logger),
       logger,
       turn: () => course.turn,
@@ -80,18 +80,8 @@ export const threadedDeliverer = async () => {
   const running = { deliverer: start() };
 
   /** Registers an endpoint of a merchant; it is sent to a path of that name. */
-  const register = async (merchantId: string): Promise<string> => {
-    const endpointId = `we_${newUlid()}`;
-    const place = { endpointId, merchantId, url: `${receiver.url}/${merchantId}` };
-    const after = await store.end();
-    const endpoint = {
-      ...{ ...place, ...(after === null ? {} : { after }) },
-      apiVersion: 'v1' as const,
-    };
-    const context = { actor: 'test', requestId: 'r', correlationId: 'r', causationId: 'r' };
-    await handleEndpointCommand(store, merchantId, { kind: 'create', endpoint }, context);
-    return endpointId;
-  };
+  const register = (merchantId: string): Promise<string> =>
+    registerEndpoint(store, merchantId, `${receiver.url}/${merchantId}`);
 
   /** Two messages: the payment is authorized, and captured. */
   const pay = async (merchantId: string, paymentId = `pay_${newUlid()}`): Promise<void> => {

@@ -4,9 +4,10 @@
  * process of its own and a gateway in front, as in the compose file.
  */
 import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
+import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { NODE, type ServiceProcess, spawnService, untilReady } from './service.ts';
+import { join } from 'node:path';
+import { isReady, NODE, ROOT, type ServiceProcess, spawnService, untilReady } from './service.ts';
 import { standInEventStore } from './stand-in-process.ts';
 
 export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
@@ -17,8 +18,10 @@ export type ThreeProcesses = {
   /** What the processes were started with; another one joins them with the same. */
   env: Record<string, string>;
   processes: Record<Kind, ServiceProcess[]>;
-  /** Starts one more process of a kind; for the APIs the gateway knows of it at once. */
-  add(kind: Kind): Promise<ServiceProcess>;
+  /** Starts one more process of a kind, of a release in another folder; the gateway knows of it once it is ready. */
+  add(kind: Kind, release?: string): Promise<ServiceProcess>;
+  /** Stops a process, to which the gateway sends nothing any more. */
+  retire(kind: Kind, process: ServiceProcess): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -27,6 +30,8 @@ export const noThreeProcesses = (): string | undefined =>
   process.env.MONGODB_URL === undefined
     ? 'MONGODB_URL is not set; npm run engines -- up starts a server and prints it'
     : undefined;
+
+const APIS = ['projector', 'command-api', 'query-api'] as const;
 
 const MAINS: Record<Kind, string> = {
   'command-api': 'command-api/main.ts',
@@ -58,21 +63,42 @@ const kindFor = (method: string, path: string): Kind => {
   return isRead && !path.startsWith('/health') ? 'query-api' : 'command-api';
 };
 
+const READINESS_MS = 250;
+/** An idle connection ends before its process would close it, as in ops/Caddyfile. */
+const IDLE_MS = 3_000;
+
+/** Which of them were ready a moment ago; all that run where nothing asks. */
+const watchReadiness = (upstreams: Record<Kind, ServiceProcess[]>, server: Server) => {
+  const ready = new Set<ServiceProcess>();
+  const look = async (one: ServiceProcess): Promise<void> => {
+    if (await isReady(one.url)) ready.add(one);
+    else ready.delete(one);
+  };
+  const timer = setInterval(() => {
+    for (const one of Object.values(upstreams).flat()) void look(one);
+  }, READINESS_MS);
+  server.on('close', () => clearInterval(timer));
+  return (one: ServiceProcess): boolean => ready.has(one);
+};
+
 /** Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. */
-const startGateway = async (upstreams: Record<Kind, ServiceProcess[]>): Promise<Server> => {
+const startGateway = async (
+  upstreams: Record<Kind, ServiceProcess[]>,
+  asksReadiness: boolean,
+): Promise<Server> => {
   let turn = 0;
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const server = createServer((incoming, outgoing) => {
-    const candidates = upstreams[kindFor(incoming.method ?? '', incoming.url ?? '')].filter((p) =>
-      p.running(),
-    );
+    const kind = kindFor(incoming.method ?? '', incoming.url ?? '');
+    const candidates = upstreams[kind].filter(serves);
     turn += 1;
     const upstream = candidates[turn % candidates.length];
     if (upstream === undefined) {
       outgoing.writeHead(502).end();
       return;
     }
-    const { method = 'GET', url = '/', rawHeaders } = incoming;
-    const forwarded = request(upstream.url + url, { method, headers: rawHeaders }, (response) => {
+    const { method = 'GET', url = '/', rawHeaders: headers } = incoming;
+    const forwarded = request(upstream.url + url, { method, headers, agent }, (response) => {
       outgoing.writeHead(response.statusCode ?? 502, response.rawHeaders);
       response.pipe(outgoing);
     });
@@ -80,17 +106,24 @@ const startGateway = async (upstreams: Record<Kind, ServiceProcess[]>): Promise<
       outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end(),
     );
     incoming.pipe(forwarded);
-  }).listen(0, '127.0.0.1');
+  });
+  const serves = asksReadiness
+    ? watchReadiness(upstreams, server)
+    : (one: ServiceProcess) => one.running();
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return server;
 };
 
 /**
  * Starts one of each kind and waits until all are ready. `EVENTSTOREDB_URL` and `KAFKA_BROKERS`
- * are used where they are set; without the first a stand-in server takes its place.
+ * are used where they are set; without the first a stand-in server takes its place. The gateway
+ * sends requests to every process that runs or, where it `asksReadiness`, to those that are ready.
+ * `release` is the folder of what runs; the provider is always of this one.
  */
 export const startThreeProcesses = async (
   settings: Record<string, string> = {},
+  { asksReadiness = false, release = ROOT } = {},
 ): Promise<ThreeProcesses> => {
   const { database, topics } = ownNames();
   const { MONGODB_URL: ownReadStore, ...ownSettings } = settings;
@@ -119,32 +152,38 @@ export const startThreeProcesses = async (
     'command-api': [],
     'query-api': [],
   };
-  const add = async (kind: Kind): Promise<ServiceProcess> => {
+  const all = new Set<ServiceProcess>();
+  const add = async (kind: Kind, from = ROOT): Promise<ServiceProcess> => {
     const started = await spawnService({
       env,
-      command: [NODE, 'scripts/launch.cjs', MAINS[kind]],
+      command: [NODE, join(from, 'scripts/launch.cjs'), MAINS[kind]],
     });
+    all.add(started);
+    await untilReady(started);
     processes[kind].push(started);
     if (kind === 'provider') env.PROVIDER_URL = started.url;
-    await untilReady(started);
     return started;
   };
-  const gateway = await startGateway(processes);
+  const retire = async (kind: Kind, process: ServiceProcess): Promise<void> => {
+    processes[kind].splice(processes[kind].indexOf(process), 1);
+    process.kill('SIGTERM');
+    await process.exited;
+  };
+  const gateway = await startGateway(processes, asksReadiness);
   const dispose = async (): Promise<void> => {
     gateway.close();
     gateway.closeAllConnections();
-    for (const kind of Object.values(processes)) {
-      await Promise.all(kind.map((one) => one[Symbol.asyncDispose]()));
-    }
+    await Promise.all([...all].map((one) => one[Symbol.asyncDispose]()));
     await standIn?.[Symbol.asyncDispose]();
   };
   try {
     await add('provider');
-    await Promise.all([add('projector'), add('command-api'), add('query-api')]);
+    await Promise.all(APIS.map((kind) => add(kind, release)));
   } catch (error) {
     await dispose();
     throw error;
   }
   const { port } = gateway.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, env, processes, add, [Symbol.asyncDispose]: dispose };
+  const url = `http://127.0.0.1:${port}`;
+  return { url, env, processes, add, retire, [Symbol.asyncDispose]: dispose };
 };

@@ -28,6 +28,18 @@ export const request = async (
   return { status: response.status, text, json: text === '' ? {} : JSON.parse(text) };
 };
 
+export const merchantOf = async (
+  service: { url: string; token(merchant: string, scope: string): Promise<string> },
+  name: string,
+): Promise<Merchant> => ({
+  url: service.url,
+  token: await service.token(name, 'payments:read payments:write webhooks:write'),
+});
+
+/** The value that this share of the values, from 0 to 1, does not exceed. */
+export const percentile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
+
 /** Registers an endpoint. Throws Error where that is rejected. */
 export const register = async (merchant: Merchant, url: string): Promise<Endpoint> => {
   const { status, json, text } = await request(merchant, 'POST', '/api/v1/webhook-endpoints', {

@@ -2,6 +2,7 @@
 import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
 import { disableIn } from '../../projector/deliverer/open.ts';
 import type { SendOutcome } from '../../projector/deliverer/send.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
@@ -16,7 +17,23 @@ import { silent } from './silent-log.ts';
 export const WORLD_SECRET = 'a secret of the tests, 32 bytes long at least';
 export const MERCHANT = 'm_1';
 
-/** Rows and attempts in memory; `saves` counts, `refuse` makes each save that of an overtaken one. */
+export const CONTEXT = { actor: 'test', requestId: 'r', correlationId: 'r', causationId: 'r' };
+
+/** An endpoint that is sent what happens from now on. Returns its id. */
+export const registerEndpoint = async (
+  store: Pick<EventStore, 'readStream' | 'append' | 'end'>,
+  merchantId: string,
+  url: string,
+): Promise<string> => {
+  const endpointId = `we_${newUlid()}`;
+  const end = await store.end();
+  const after = end === null ? {} : { after: end };
+  const endpoint = { endpointId, merchantId, url, ...after, apiVersion: 'v1' as const };
+  await handleEndpointCommand(store, merchantId, { kind: 'create', endpoint }, CONTEXT);
+  return endpointId;
+};
+
+/** Rows and attempts in memory. */
 export const memoryDeliveries = () => {
   const rows = new Map<string, { version: number; text: string }>();
   const attempts = new Map<string, Attempt[]>();
@@ -97,6 +114,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     secret: async () => WORLD_SECRET,
     disable: disableIn(store, logger),
     logger,
+    onAttempt: () => undefined,
     turn: options.turn ?? (() => 'own'),
     nowMs,
     startTimer: clock.startTimer,
@@ -107,23 +125,9 @@ export const webhookWorld = (options: WorldOptions = {}) => {
   });
 
   const command = (merchantId: string, requested: EndpointCommand) =>
-    handleEndpointCommand(store, merchantId, requested, {
-      actor: 'test',
-      requestId: 'r',
-      correlationId: 'r',
-      causationId: 'r',
-    });
-  const register = async (merchantId = MERCHANT, url = 'https://shop.example/hook') => {
-    const endpointId = `we_${newUlid()}`;
-    const end = await store.end();
-    const endpoint = {
-      ...{ endpointId, merchantId, url },
-      ...(end === null ? {} : { after: end }),
-      apiVersion: 'v1' as const,
-    };
-    await command(merchantId, { kind: 'create', endpoint });
-    return endpointId;
-  };
+    handleEndpointCommand(store, merchantId, requested, CONTEXT);
+  const register = (merchantId = MERCHANT, url = 'https://shop.example/hook') =>
+    registerEndpoint(store, merchantId, url);
   /** Appends the first `length` events of a payment's whole life. */
   const pay = async (paymentId: string, length = 2, merchantId = MERCHANT): Promise<void> => {
     const events = wholeLife(paymentId, merchantId).slice(0, length);

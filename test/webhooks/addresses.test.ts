@@ -11,7 +11,7 @@ import { createSender, type SenderOptions } from '../../projector/deliverer/send
 import { addressKinds, urlProblem } from '../../shared/webhooks/addresses.ts';
 import { hasOpenssl, ownCertificate } from '../support/own-certificate.ts';
 
-const nobody = addressKinds([]);
+const kindOf = addressKinds([]);
 const loopback = addressKinds(['127.0.0.0/8']);
 
 test.each([
@@ -36,7 +36,7 @@ test.each([
     '2002:7f00:1::',
   ],
   ...['2620:4f:8000::1', '3fff::1', '100::1', '5f00::1', '4000::1', '', 'localhost', '8.8.8'],
-])('%s is refused', (address) => expect(nobody(address)).toBe('refused'));
+])('%s is refused', (address) => expect(kindOf(address)).toBe('refused'));
 
 test.each([
   '8.8.8.8',
@@ -46,7 +46,7 @@ test.each([
   '2606:4700::1111',
   '2a00:1450::1',
   '2400:cb00::1',
-])('%s is public', (address) => expect(nobody(address)).toBe('public'));
+])('%s is public', (address) => expect(kindOf(address)).toBe('public'));
 
 test('a network that the operator allows is allowed, also over http', () => {
   expect(loopback('127.3.2.1')).toBe('allowed');
@@ -57,13 +57,13 @@ test('a network that the operator allows is allowed, also over http', () => {
 test.each(['https://localhost:3443/hook', 'https://LOCALHOST/', 'https://shop.localhost./hook'])(
   '%s is no public address, and is one where the operator allows loopback',
   (url) => {
-    expect(urlProblem(url, nobody)).toBe('must be a public https address');
+    expect(urlProblem(url, kindOf)).toBe('must be a public https address');
     expect(urlProblem(url, loopback)).toBeUndefined();
   },
 );
 
 test('a name that only ends like localhost is public', () => {
-  expect(urlProblem('https://notlocalhost/', nobody)).toBeUndefined();
+  expect(urlProblem('https://notlocalhost/', kindOf)).toBeUndefined();
 });
 
 describe('connections', () => {
@@ -89,7 +89,7 @@ describe('connections', () => {
 
   const until = { totalMs: 9_000, signal: new AbortController().signal };
   const send = async (url: string, options: Partial<SenderOptions> = {}) => {
-    const sender = createSender({ kindOf: nobody, resolve: async () => ['127.0.0.1'], ...options });
+    const sender = createSender({ kindOf, resolve: async () => ['127.0.0.1'], ...options });
     try {
       return await sender.send(url, {}, '{}', until);
     } finally {
@@ -143,7 +143,7 @@ describe('connections', () => {
     expect(connections).toBe(0);
   });
 
-  test('a name is looked up for each connection, so that its change helps nobody', async () => {
+  test('a name is looked up for each connection, so that its change helps no attacker', async () => {
     const addressesInTurn = [['127.0.0.1'], ['10.0.0.1']];
     const sender = createSender({
       kindOf: loopback,

@@ -13,6 +13,7 @@ import { createQueues, type Queues } from '../../shared/runtime/queues.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
+import { CONTEXT, registerEndpoint } from '../support/webhook-world.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const principal = { merchantId: 'm_1', actor: 'tester', scopes: undefined };
@@ -41,9 +42,9 @@ const respond = async ({
   const deps = { webhooks, commands, requestBudgetMs: budgetMs, waiting: new Set<never>() };
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
-    const arrived = { principal, arrivedAtMs: performance.now(), keyed };
-    const stored = await handled(deps, arrived, { kind: 'create', endpoint }, reply);
-    return stored === undefined ? reply : { details: stored.after.endpoints.length };
+    const arrived = { principal, arrivedAtMs: performance.now() };
+    const stored = await handled(deps, arrived, { kind: 'create', endpoint }, reply, keyed);
+    return stored === undefined ? reply : { details: stored.endpoint.endpointId };
   });
   const { statusCode, headers, body } = await app.inject({ method: 'POST', url: '/' });
   const { details } = JSON.parse(body);
@@ -76,11 +77,9 @@ test('a request whose turn comes too late is 503 and stores nothing', async () =
 
 test('of tests that several processes request at a time, four a minute are stored', async () => {
   const store = memoryEventStore();
-  const context = { actor: 'tester', requestId: 'r', correlationId: 'r', causationId: 'r' };
-  const { endpointId } = endpoint;
-  await handleEndpointCommand(store, 'm_1', { kind: 'create', endpoint }, context);
+  const endpointId = await registerEndpoint(store, 'm_1', endpoint.url);
   const requested = (nowMs: number) =>
-    handleEndpointCommand(store, 'm_1', { kind: 'test', endpointId, nowMs }, context);
+    handleEndpointCommand(store, 'm_1', { kind: 'test', endpointId, nowMs }, CONTEXT);
   const nowMs = Date.now();
   const all = await Promise.all(Array.from({ length: 6 }, () => requested(nowMs)));
   const kinds = all.map(({ kind }) => kind);
@@ -99,6 +98,6 @@ test('ADR-0105: a repeat is recognised by the older secret', async () => {
   const store = memoryEventStore();
   await respond({ store, secrets: ['older'] });
   const repeat = await respond({ store, secrets: ['newer', 'older'] });
-  expect(repeat).toMatchObject({ statusCode: 200, details: 1 });
+  expect(repeat).toMatchObject({ statusCode: 200, details: endpoint.endpointId });
   expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
 });

@@ -4,24 +4,22 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { followCommands } from '../../projector/deliverer/commands.ts';
-import {
-  type Delivery,
-  deliveryOf,
-  type Item,
-  nextStep,
-  RETRYING_MAX,
-  type Wanted,
-} from '../../projector/deliverer/delivery.ts';
 import {
   ATTEMPTS_OF_ONE_MAX,
   accepted,
+  type Delivery,
   DISABLED_AFTER_MS,
+  deliveryOf,
   failed,
+  type Item,
+  nextStep,
   passed,
+  RETRYING_MAX,
   readOn,
   started,
-} from '../../projector/deliverer/outcomes.ts';
+  type Wanted,
+} from '../../projector/deliverer/delivery.ts';
+import { followEndpointEvents } from '../../projector/deliverer/endpoint-events.ts';
 import {
   type DeliveryRow,
   isFailing,
@@ -30,6 +28,7 @@ import {
 } from '../../shared/webhooks/delivery-row.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { propertyRuns } from '../support/property-runs.ts';
+import { randomOf } from '../support/random.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -54,15 +53,6 @@ const logOf = (of: readonly number[]): Wanted[] => {
   });
 };
 
-/** The same numbers for the same seed. */
-const chanceOf = (seed: number) => {
-  let state = seed | 1;
-  return (): number => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return state / 0x7fffffff;
-  };
-};
-
 type World = {
   log: Wanted[];
   /** Payments that the endpoint never accepts. */
@@ -85,7 +75,7 @@ const asRevision = (item: Item) => {
 
 /** Delivers a whole log, and fails where an event overtakes another of its payment. */
 const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: World) => {
-  const chance = chanceOf(seed);
+  const random = randomOf(seed);
   const ended = new Set<string>();
   const givenUp = new Set<string>();
   const requests = { count: 0, most: 0 };
@@ -102,7 +92,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
         throw new Error(`${paymentId}: revision ${revision} before ${before}`);
     }
     const isOut = nowMs >= outageMs.from && nowMs < outageMs.to;
-    const isAccepted = !isOut && !poisoned.has(paymentId) && chance() >= failureRate;
+    const isAccepted = !isOut && !poisoned.has(paymentId) && !random.chance(failureRate);
     if (isAccepted) ended.add(revisionKey({ paymentId, revision }));
     return isAccepted;
   };
@@ -110,7 +100,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
   const end = (item: Item): void => {
     if (receive(item)) delivery = accepted(delivery, item, nowMs, 0);
     else {
-      const after = failed(delivery, item, nowMs, { random: chance() });
+      const after = failed(delivery, item, nowMs, { random: random.between(0, 100) / 100 });
       // Where nothing but poisoned payments is left it is disabled, and enabled by its merchant.
       delivery = after.isOver
         ? { ...after.delivery, row: { ...after.delivery.row, ...WELL } }
@@ -131,7 +121,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
   for (let steps = 0; !isDone(); steps += 1) {
     if (steps > STEPS_PER_EVENT_MAX * log.length)
       throw new Error(`not at its end: ${ended.size} of ${log.length}`);
-    if (chance() < crashRate) crash();
+    if (random.chance(crashRate)) crash();
     const step = nextStep(delivery, nowMs);
     const at = delivery.readTo.position === null ? 0 : Number(delivery.readTo.position);
     if (Object.keys(delivery.row.retrying).length > RETRYING_MAX) throw new Error('too many retry');
@@ -141,13 +131,13 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
       flying.push(step.send);
       requests.most = Math.max(requests.most, flying.length);
     } else if (step.read && at < log.length) {
-      const events = log.slice(at, at + 1 + Math.floor(chance() * 20));
+      const events = log.slice(at, at + random.between(1, 20));
       delivery = readOn(delivery, events, events.at(-1)?.place ?? delivery.readTo);
     } else if (flying.length > 0) {
-      const [item] = flying.splice(Math.floor(chance() * flying.length), 1) as [Item];
+      const [item] = flying.splice(random.between(0, flying.length - 1), 1) as [Item];
       nowMs += 10;
       end(item);
-      if (chance() < crashRate) crash();
+      if (random.chance(crashRate)) crash();
       else saved = delivery.row;
     } else nowMs = Math.max(nowMs + 1, step.untilMs ?? nowMs + 1_000);
   }
@@ -230,6 +220,17 @@ test('the checkpoint stays before what is being sent, though a later one was acc
   const later = accepted(second.delivery, second.item, 0, 0);
   expect(later.row.checkpoint).toBeNull();
   expect(accepted(later, first.item, 0, 0).row.checkpoint).toBe('2');
+});
+
+test('no event is tried beside so many that wait that the row could have more than a hundred', () => {
+  const waits = { from: 0, to: 0, n: 1, since: 0, nextAt: HOUR };
+  const ids = Array.from({ length: RETRYING_MAX - 1 }, (_, n) => `pay_waits_${n}`);
+  const retrying = Object.fromEntries(ids.map((id) => [id, waits]));
+  const row = { ...newDeliveryRow(null, 0), window: 4, retrying };
+  const first = sendNext(read(row, logOf([1, 2])), 0);
+  expect(nextStep(first.delivery, 0).send).toBeUndefined();
+  const accepting = accepted(first.delivery, first.item, 0, 0);
+  expect(nextStep(accepting, 0).send).toMatchObject({ paymentId: 'pay_2' });
 });
 
 describe('an endpoint has as many requests at a time as it bears', () => {
@@ -426,7 +427,7 @@ describe('a test', () => {
   });
 });
 
-describe('commands', () => {
+describe('events of its endpoint', () => {
   const endpoint = {
     endpointId: 'we_1',
     merchantId: 'm_1',
@@ -449,26 +450,28 @@ describe('commands', () => {
 
   test('each is followed once, also over a restart', () => {
     const events = [recorded('WebhookTestRequested', { endpointId: 'we_1' }, 2)];
-    const followed = followCommands(at, endpoint, events, 0);
+    const followed = followEndpointEvents(at, endpoint, events, 0);
     expect(followed.row.singles).toHaveLength(1);
-    expect(followCommands(deliveryOf(followed.row), endpoint, events, 0).row).toEqual(followed.row);
+    expect(followEndpointEvents(deliveryOf(followed.row), endpoint, events, 0).row).toEqual(
+      followed.row,
+    );
   });
 
   test('tests that wait give way to later ones, so that a row that was lost sends four', () => {
     const requested = (revision: number) =>
       recorded('WebhookTestRequested', { endpointId: 'we_1' }, revision);
-    const followed = followCommands(at, endpoint, [2, 3, 4, 5, 6, 7].map(requested), 0);
+    const followed = followEndpointEvents(at, endpoint, [2, 3, 4, 5, 6, 7].map(requested), 0);
     const idsOf = ({ row }: typeof followed) => row.singles.map(({ id }) => id);
     expect(idsOf(followed)).toEqual(['evt_4', 'evt_5', 'evt_6', 'evt_7']);
     const sending = started(followed, { kind: 'single', single: single('test', 'evt_4', 0) });
-    const after = followCommands(sending, endpoint, [requested(8), requested(9)], 0);
+    const after = followEndpointEvents(sending, endpoint, [requested(8), requested(9)], 0);
     expect(idsOf(after)).toEqual(['evt_4', 'evt_6', 'evt_7', 'evt_8', 'evt_9']);
   });
 
   test('a resend reads again from the start up to where it was, and keeps what is retrying', () => {
     const since = new Date(90 * MINUTE).toISOString();
     const events = [recorded('WebhookResendRequested', { endpointId: 'we_1', since }, 2)];
-    const { row, readTo } = followCommands(at, endpoint, events, 0);
+    const { row, readTo } = followEndpointEvents(at, endpoint, events, 0);
     expect(readTo.position).toBe('5');
     expect(row).toMatchObject({ checkpoint: '5', rescan: { upTo: '90', before: 90 * MINUTE } });
     expect(row.retrying).toEqual(at.row.retrying);
@@ -479,12 +482,12 @@ describe('commands', () => {
         2,
       ),
     ];
-    expect(followCommands(at, endpoint, earlier, 0).row.checkpoint).toBeNull();
+    expect(followEndpointEvents(at, endpoint, earlier, 0).row.checkpoint).toBeNull();
   });
 
   test('enabled from its checkpoint, what is retrying is due; from now, nothing waits', () => {
     const enable = (data: object) =>
-      followCommands(
+      followEndpointEvents(
         at,
         endpoint,
         [recorded('WebhookEndpointEnabled', { endpointId: 'we_1', ...data }, 2)],

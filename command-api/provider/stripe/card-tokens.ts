@@ -2,10 +2,10 @@ import type { CardBrand } from '../../../shared/payment/card.ts';
 import type { TokenDescription } from '../port.ts';
 import type { StripeCall } from './client.ts';
 import { undecided, unknown } from './read.ts';
-import { getPaymentMethod } from './requests.ts';
-import { paymentMethod } from './shapes.ts';
+import { getConfirmationToken, getPaymentMethod, isConfirmationToken } from './requests.ts';
+import { confirmationToken, paymentMethod } from './shapes.ts';
 
-const TOKEN = /^pm_[A-Za-z0-9_]{1,252}$/;
+const TOKEN = /^(pm|ctoken)_[A-Za-z0-9_]{1,248}$/;
 
 const BRANDS: Readonly<Record<string, CardBrand>> = {
   visa: 'VISA',
@@ -17,16 +17,24 @@ const BRANDS: Readonly<Record<string, CardBrand>> = {
   unionpay: 'UNIONPAY',
 };
 
-/** NOT_FOUND where Stripe knows no such PaymentMethod (`pm_…`), or it is no card. */
+const methodIn = (token: string, body: unknown) =>
+  isConfirmationToken(token)
+    ? confirmationToken.safeParse(body).data?.payment_method_preview
+    : paymentMethod.safeParse(body).data;
+
+/** NOT_FOUND where Stripe knows no such PaymentMethod or ConfirmationToken, or it is no card. */
 export const describeToken = async (call: StripeCall, token: string): Promise<TokenDescription> => {
   if (!TOKEN.test(token)) return { outcome: 'NOT_FOUND' };
-  const response = await call.send(getPaymentMethod(token));
+  const request = isConfirmationToken(token)
+    ? getConfirmationToken(token)
+    : getPaymentMethod(token);
+  const response = await call.send(request);
   if ('sent' in response) return undecided(response);
   if (response.status === 404 || response.status === 400) return { outcome: 'NOT_FOUND' };
   if (response.status !== 200) return undecided(response);
-  const read = paymentMethod.safeParse(response.body);
-  if (!read.success) return unknown('malformed');
-  const { card } = read.data;
+  const method = methodIn(token, response.body);
+  if (method === undefined) return unknown('malformed');
+  const { card, customer } = method;
   if (card?.last4 == null || card.exp_month == null || card.exp_year == null)
     return { outcome: 'NOT_FOUND' };
   const { iin, brand, last4, exp_month, exp_year } = card;
@@ -36,6 +44,7 @@ export const describeToken = async (call: StripeCall, token: string): Promise<To
     expiryMonth: String(exp_month).padStart(2, '0'),
     expiryYear: String(exp_year),
     brand: BRANDS[brand ?? ''],
+    customer: customer ?? undefined,
     ...(iin != null && /^[0-9]{6}([0-9]{2})?$/.test(iin) && { bin: iin }),
   };
 };

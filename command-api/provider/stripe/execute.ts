@@ -15,7 +15,7 @@ import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
 import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
-import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
+import { find, intentReference, isKeyTaken, isMissing, MISSING } from './look-up.ts';
 import {
   bodyOf,
   declinedBy,
@@ -39,6 +39,7 @@ import {
 import { paymentMethod } from './shapes.ts';
 
 const MISCONFIGURED: ProviderOutcome = { ...NOT_SENT, reason: 'misconfigured' };
+const TOKEN_USED: ProviderOutcome = { ...NOT_SENT, reason: 'token_used' };
 const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
 const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
 
@@ -52,6 +53,8 @@ type Execution = {
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
+  /** What was opened is used no more. Beside the call, and without an outcome. */
+  leave(reference: string): void;
 };
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
@@ -71,6 +74,12 @@ const isDecline = (response: StripeResponse): boolean => {
   return isOfBank || bank != null || (code != null && isOfDecline(code));
 };
 
+/** Stripe gives no code of a token that cannot pay, and names no other parameter than it. */
+const isOfMethod = (response: StripeResponse): boolean => {
+  const { code, param } = errorOf(response) ?? {};
+  return code == null && [undefined, null, 'payment_method', 'confirmation_token'].includes(param);
+};
+
 const isRejected = (response: StripeResponse): boolean =>
   !('sent' in response) && [400, 402, 404].includes(response.status);
 
@@ -85,11 +94,15 @@ const open = async (execution: Execution, operation: Create): Promise<Step<strin
   return isOurs ? { value: intent.id } : { end: NOT_SENT };
 };
 
-const paymentMethodFor = async (execution: Execution, card: SentCard): Promise<Step<string>> => {
+const paymentMethodFor = async (
+  execution: Execution,
+  { card: secret, billing }: Create,
+): Promise<Step<string>> => {
+  const card = secret.reveal();
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
-  const response = await execution.call.send(makePaymentMethod(card));
+  const response = await execution.call.send(makePaymentMethod(card, billing));
   const made = paymentMethod.safeParse(bodyOf(response)).data;
   return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };
@@ -134,9 +147,9 @@ const afterRejection = async (
   // An impossible create was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
-  return (isFollowUp(question) && isMissing(response)) || isDecline(response)
-    ? declinedBy(errorOf(response) ?? {}, card)
-    : MISCONFIGURED;
+  if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
+    return declinedBy(errorOf(response) ?? {}, card);
+  return card && 'token' in card && isOfMethod(response) ? TOKEN_USED : MISCONFIGURED;
 };
 
 const readRejection = async (
@@ -183,14 +196,19 @@ const confirm = async (
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
   const card = operation.card.reveal();
-  const response = await call.send(
-    confirmIntent(operation.operationId, reference, method, card.threeDSecure),
-  );
+  const response = await call.send(confirmIntent(operation, reference, method));
   const question = { ...questionOf(operation, nowMs), reference };
   const intent = intentOf(response);
   if (intent !== undefined && intent.id === reference) {
     const reading = readCreate(intent, question);
-    return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN' ? reading : mismatch;
+    switch (reading.outcome) {
+      case 'APPROVED':
+      case 'ACTION_REQUIRED':
+      case 'UNKNOWN':
+        return reading;
+      default:
+        return mismatch;
+    }
   }
   if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
   return readRejection(execution, response, question, card);
@@ -211,13 +229,18 @@ const executeCreate = async (
 ): Promise<ProviderOutcome> => {
   const [intent, method] = await Promise.all([
     open(execution, operation),
-    paymentMethodFor(execution, operation.card.reveal()),
+    paymentMethodFor(execution, operation),
   ]);
   if ('end' in intent) return intent.end;
-  if ('end' in method) return method.end;
-  if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
-  if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
-  return confirm(execution, operation, intent.value, method.value);
+  const keepAndConfirm = async (): Promise<ProviderOutcome> => {
+    if ('end' in method) return method.end;
+    if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
+    if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+    return confirm(execution, operation, intent.value, method.value);
+  };
+  const outcome = await keepAndConfirm();
+  if (['DECLINED', 'NOT_SENT'].includes(outcome.outcome)) execution.leave(intent.value);
+  return outcome;
 };
 
 const executeFollowUp = async (
@@ -225,7 +248,7 @@ const executeFollowUp = async (
   operation: FollowUp,
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
-  const reference = await authorizationOf(call, operation);
+  const reference = intentReference(operation.authorizationReference);
   if (reference === undefined) return NOT_SENT;
   const question = {
     ...questionOf(operation, nowMs),

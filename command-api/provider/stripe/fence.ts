@@ -13,7 +13,6 @@ import {
 } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import {
-  authorizationOf,
   find,
   findFollowUp,
   intentReference,
@@ -45,7 +44,7 @@ const KEY_AGE_MS_MAX = 23 * HOUR_MS;
 const TRACELESS_AGE_MS_MIN = 25 * HOUR_MS;
 
 const definite = (reading: Reading): FenceOutcome | undefined => {
-  if (reading.outcome === 'NOT_FOUND') return undefined;
+  if (reading.outcome === 'NOT_FOUND' || reading.outcome === 'ACTION_REQUIRED') return undefined;
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
@@ -68,7 +67,10 @@ const fenceUnopened = async (
   return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
 };
 
-/** A cancel that fails is no outcome: the PaymentIntent decides. */
+/**
+ * A cancel that fails is no outcome: the PaymentIntent decides. A shopper who was asked for holds its
+ * secret and could confirm it again after a decline, so it is canceled then too.
+ */
 const cancelUnlessDone = async (
   call: StripeCall,
   about: OperationQuestion,
@@ -77,9 +79,19 @@ const cancelUnlessDone = async (
   const question = { ...about, reference };
   // First, so that an approved authorization is not released.
   const before = definite(await find(call, question));
-  if (before !== undefined) return before;
+  const isConfirmable = before?.outcome === 'DECLINED' && question.waitsUntil !== undefined;
+  if (before !== undefined && !isConfirmable) return before;
   await call.send(cancelAsFence(reference));
-  return definite(await find(call, question)) ?? unknown('not_canceled');
+  const after = definite(await find(call, question)) ?? unknown('not_canceled');
+  if (before === undefined || after.outcome === 'APPROVED') return after;
+  return after.outcome === 'FENCED' ? before : unknown('not_canceled');
+};
+
+/** After a decline or a failure nothing stays open. Looks first: an earlier log's call may be approved. */
+export const cancelUnused = async (call: StripeCall, reference: string): Promise<object> => {
+  const intent = intentOf(await call.send(getIntent(reference)));
+  if (intent?.status === 'requires_payment_method') await call.send(cancelAsFence(reference));
+  return {};
 };
 
 const fenceCreate = async (
@@ -172,7 +184,7 @@ export const fence = async (
   times: Times,
 ): Promise<FenceOutcome> => {
   if (!isFollowUp(question)) return fenceCreate(call, question, times);
-  const reference = await authorizationOf(call, question);
+  const reference = intentReference(question.authorizationReference);
   if (reference === undefined) return unknown('no_reference');
   return fenceFollowUp(call, question, reference, times.nowMs);
 };

@@ -20,7 +20,11 @@ const declineCodes = {
 
 /** `type` decides nothing: a double and older versions name others. */
 export const errorBody = z.object({
-  error: z.object({ ...declineCodes, payment_intent: z.object({ id: z.string() }).nullish() }),
+  error: z.object({
+    ...declineCodes,
+    param: code,
+    payment_intent: z.object({ id: z.string() }).nullish(),
+  }),
 });
 export type StripeError = z.infer<typeof errorBody>['error'];
 
@@ -35,6 +39,10 @@ export const paymentIntent = z.object({
   status: z.string(),
   cancellation_reason: z.string().nullish(),
   last_payment_error: z.object(declineCodes).nullish(),
+  next_action: z
+    .object({ redirect_to_url: z.object({ url: z.url({ protocol: /^https$/ }) }) })
+    .nullish()
+    .catch(undefined),
   /** Its id alone where it was not expanded. */
   latest_charge: z
     .union([
@@ -42,6 +50,7 @@ export const paymentIntent = z.object({
       z.object({
         status: z.string(),
         disputed: z.boolean().nullish(),
+        amount_refunded: amount.nullish().catch(undefined),
         payment_method_details: z
           .object({ card: z.object({ capture_before: z.int().min(0).max(SECONDS_MAX) }) })
           .optional()
@@ -87,9 +96,7 @@ export const disputeOfOurs = dispute.extend({
   payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }),
 });
 
-export const paymentMethod = z.object({
-  object: z.literal('payment_method'),
-  id: id('pm'),
+const cardOfCustomer = {
   card: z
     .object({
       brand: z.string().nullish(),
@@ -99,6 +106,18 @@ export const paymentMethod = z.object({
       iin: z.string().nullish(),
     })
     .nullish(),
+  /** Of a card that was saved. */
+  customer: id('cus').nullish().catch(undefined),
+};
+export const paymentMethod = z.object({
+  object: z.literal('payment_method'),
+  id: id('pm'),
+  ...cardOfCustomer,
+});
+
+export const confirmationToken = z.object({
+  object: z.literal('confirmation_token'),
+  payment_method_preview: z.object(cardOfCustomer),
 });
 
 export const listOf = <T extends z.ZodType>(item: T) =>

@@ -111,7 +111,7 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
       reject(reply, 'INVALID_REQUEST', ['the Host header is required']);
     } else if (host === null) {
       reject(reply, 'INVALID_REQUEST', ['the Host header must be given once']);
-    } else if (lifecycle.closing) {
+    } else if (lifecycle.refusing) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
     } else if (request.is404) rejectUnknown(request, reply);
     else done();
@@ -233,6 +233,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     places: createShares(options.maxInFlight, PLACES_OF_ONE_MIN),
     unread: createShares(UNREAD_BYTES_MAX),
     closing: false,
+    refusing: false,
   };
   const app = Fastify({
     logger: false,

@@ -16,15 +16,21 @@ const untilRead = async (ms: number): Promise<void> => {
   await afterSockets();
 };
 
-/** Each whole request that was sent gets its response or 503; `hardStopMs` cuts off the rest. */
+/**
+ * Each whole request that was sent gets its response. For `drainMs` new ones are served as well, so that
+ * a gateway finds out by readiness or `connection: close`; without it they are 503 at once. `hardStopMs`,
+ * from now on, cuts off the rest.
+ */
 export const closeGracefully = async (
   app: FastifyInstance,
-  hardStopMs: number = HARD_STOP_MS,
+  { drainMs = 0, hardStopMs = HARD_STOP_MS } = {},
 ): Promise<void> => {
   const { lifecycle, server } = app;
   lifecycle.closing = true;
-  const startedAtMs = performance.now();
+  lifecycle.refusing = drainMs === 0;
   const hardStop = setTimeout(() => server.closeAllConnections(), hardStopMs);
+  if (drainMs > 0) await pause(drainMs);
+  const startedAtMs = performance.now();
   await untilRead(ARRIVED_MS);
   const closeIdle = setInterval(async () => {
     await afterSockets();

@@ -16,7 +16,10 @@ type Shares = {
 export type Lifecycle = {
   readonly places: Shares;
   readonly unread: Shares;
+  /** Not ready, and each response is the last of its connection. */
   closing: boolean;
+  /** New requests are 503. */
+  refusing: boolean;
 };
 
 /** A merchant may take `ofOneMin` in any case, so that a small `max` is not halved. */

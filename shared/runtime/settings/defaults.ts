@@ -20,6 +20,9 @@ export const ratesOf = (mode: Mode) =>
     ? { merchant: 1_000, unauthenticated: 50 }
     : { merchant: 0, unauthenticated: 0 };
 
+/** A process on its own has no gateway that could send requests to another one. */
+export const drainMsOf = (mode: Mode): number => (isDistributed(mode) ? 3_000 : 0);
+
 export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
   PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
 

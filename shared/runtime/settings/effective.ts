@@ -30,6 +30,7 @@ const DEFAULTS: { [Name in keyof typeof settings]?: (config: Known) => string | 
   PROVIDER: ({ provider }) => provider.kind,
   PROVIDER_TIMEOUT_MS: ({ provider }) => provider.timeoutMs,
   REQUEST_BUDGET_MS: ({ requestBudgetMs }) => requestBudgetMs,
+  SHUTDOWN_DRAIN_MS: ({ drainMs }) => drainMs,
   STRIPE_TEST_TOKENS: ({ stripe }) => String(stripe?.testTokens ?? NOT_SET),
   JWT_MERCHANT_CLAIM: ({ tokens }) => tokens.merchantClaims.join(','),
   JWT_ALGORITHMS: ({ tokens: { keys } }) =>

@@ -11,6 +11,8 @@ export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
 // A timer of Node holds 24.8 days, and waits get a random tenth more.
 const INTERVAL_MS_HIGHEST = 20 * DAY_MS;
+// Half of the 10 s of a stop.
+const DRAIN_MS_HIGHEST = 5_000;
 // More operations bring a payment's document near what engines take.
 const MAX_OPERATIONS_HIGHEST = 5_000;
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
@@ -177,6 +179,7 @@ export const settings = {
   RATE_LIMIT_BURST: optional(wholeNumber(0, 1_000_000)),
   RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: optional(wholeNumber(0, 1_000_000)),
   MAX_IN_FLIGHT: setting('2048', wholeNumber(1, 1_000_000)),
+  SHUTDOWN_DRAIN_MS: optional(wholeNumber(0, DRAIN_MS_HIGHEST, 'milliseconds')),
   SEALING_KEY_FILE: optional(file),
   SEALED_HEAD_FILE: optional(file),
   SEAL_EVENTS_MAX: setting('10000', wholeNumber(1, 1_000_000_000)),

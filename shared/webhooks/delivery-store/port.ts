@@ -14,14 +14,10 @@ import type { Attempt } from '../delivery-row.ts';
 export const ATTEMPTS_MAX = 1_000;
 
 /** At most `limit`, with numbers below `before`. */
-type AttemptSearch = {
-  limit: number;
-  eventId?: string | undefined;
-  before?: number | undefined;
-};
+type Search = { limit: number; eventId?: string | undefined; before?: number | undefined };
 
 /** Later attempts of an endpoint have higher numbers. */
-export type NumberedAttempt<A = Attempt> = { number: number; attempt: A };
+type NumberedAttempt = { number: number; attempt: Attempt };
 
 export type DeliveryStore = {
   /** The last row saved of an endpoint. Throws where the engine is out of reach. */
@@ -38,7 +34,7 @@ export type DeliveryStore = {
     attempts: readonly Attempt[],
   ): Promise<boolean>;
   /** The latest first. */
-  attempts(endpointId: string, search: AttemptSearch): Promise<NumberedAttempt[]>;
+  attempts(endpointId: string, search: Search): Promise<NumberedAttempt[]>;
   /** Forgets an endpoint that was deleted. */
   remove(endpointId: string): Promise<void>;
   close(): Promise<void>;

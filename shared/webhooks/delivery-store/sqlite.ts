@@ -49,19 +49,9 @@ const connect = (file: string) => {
 /** Older attempts are deleted at each hundredth one: a look for them costs as much as an insert. */
 const hundreds = (number: number): number => Math.floor(number / 100);
 
-type Save = {
-  endpointId: string;
-  text: string;
-  expectedVersion: number;
-  attempts: readonly Attempt[];
-  resolve(saved: boolean): void;
-  reject(error: unknown): void;
-};
-
 /** The file has mode 0600; one process at a time writes to it. */
 export const sqliteDeliveries = (file: string): DeliveryStore => {
   let opened: ReturnType<typeof connect> | undefined;
-  let queued: Save[] = [];
   const connection = () => {
     opened ??= connect(file);
     return opened;
@@ -90,54 +80,33 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
     if (hundreds(number) > hundreds(before)) trim.run(endpointId, number - ATTEMPTS_MAX);
   };
 
-  const saveOne = ({ endpointId, text, expectedVersion, attempts }: Save): boolean => {
-    const { insert, update } = connection();
-    const { changes } =
-      expectedVersion === 0
-        ? insert.run(endpointId, text)
-        : update.run(text, endpointId, expectedVersion);
-    if (changes !== 1) return false;
-    addAttempts(endpointId, attempts);
-    return true;
-  };
-
-  /** One transaction for the saves of many endpoints: requests that time out do so together. */
-  const flush = (): void => {
-    const saves = queued;
-    queued = [];
-    try {
-      const saved = inTransaction(() => saves.map(saveOne));
-      for (const [at, { resolve }] of saves.entries()) resolve(saved[at] === true);
-    } catch (error) {
-      for (const { reject } of saves) reject(error);
-    }
-  };
-
   return {
     load: async (endpointId) => {
       const found = connection().load.get(endpointId);
       return found && { version: Number(found.version), text: String(found.text) };
     },
-    save: (endpointId, text, expectedVersion, attempts) =>
-      new Promise((resolve, reject) => {
-        queued.push({ endpointId, text, expectedVersion, attempts, resolve, reject });
-        if (queued.length === 1) setImmediate(flush);
+    save: async (endpointId, text, expectedVersion, attempts) =>
+      inTransaction(() => {
+        const { insert, update } = connection();
+        const { changes } =
+          expectedVersion === 0
+            ? insert.run(endpointId, text)
+            : update.run(text, endpointId, expectedVersion);
+        if (changes === 1) addAttempts(endpointId, attempts);
+        return changes === 1;
       }),
     attempts: async (endpointId, { limit, eventId = '', before = Number.MAX_SAFE_INTEGER }) =>
       connection()
         .attempts.all(endpointId, limit, eventId, before)
         .map(({ number, body }) => ({
           number: Number(number),
-          attempt: JSON.parse(String(body)) as Attempt,
+          attempt: JSON.parse(String(body)),
         })),
     remove: async (endpointId) =>
       inTransaction(() => {
         connection().remove.run(endpointId);
         connection().removeAttempts.run(endpointId);
       }),
-    close: async () => {
-      if (queued.length > 0) flush();
-      opened?.db.close();
-    },
+    close: async () => opened?.db.close(),
   };
 };

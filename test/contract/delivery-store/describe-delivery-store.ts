@@ -1,17 +1,13 @@
 /** The promises of shared/webhooks/delivery-store/port.ts, asked of one driver. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Attempt } from '../../../shared/webhooks/delivery-row.ts';
-import {
-  ATTEMPTS_MAX,
-  type DeliveryStore,
-  type NumberedAttempt,
-} from '../../../shared/webhooks/delivery-store/port.ts';
+import { ATTEMPTS_MAX, type DeliveryStore } from '../../../shared/webhooks/delivery-store/port.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 
 /** `open` opens the same store each time, as the next start of the service would. */
 export type DeliveryStoreDriver = Driver & { open(): DeliveryStore };
 
-const attempt = (n: number, eventId = `evt_${n}`): Attempt => ({
+export const attempt = (n: number, eventId = `evt_${n}`): Attempt => ({
   eventId,
   type: 'payment.captured',
   paymentId: 'pay_1',
@@ -24,7 +20,8 @@ const attempt = (n: number, eventId = `evt_${n}`): Attempt => ({
   nextAt: null,
   outcome: 'ACCEPTED',
 });
-const revisions = (found: NumberedAttempt[]) => found.map(({ attempt }) => attempt.revision);
+const revisions = (found: Awaited<ReturnType<DeliveryStore['attempts']>>) =>
+  found.map(({ attempt }) => attempt.revision);
 
 export const describeDeliveryStore = (driver: DeliveryStoreDriver): void =>
   describeDriver('delivery store', driver, () => {

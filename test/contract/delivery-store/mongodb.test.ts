@@ -1,10 +1,9 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { mongoDeliveries } from '../../../shared/read-models/mongodb/deliveries.ts';
-import { ATTEMPTS_MAX } from '../../../shared/webhooks/delivery-store/port.ts';
+import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
 import { mongoServer } from '../../support/mongo-server.ts';
 import { tcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
-import { describeDeliveryStore } from './describe-delivery-store.ts';
+import { attempt, describeDeliveryStore } from './describe-delivery-store.ts';
 
 const mongo = await mongoServer();
 const database = 'skip' in mongo ? undefined : mongo.database();
@@ -13,7 +12,7 @@ afterAll(() => database?.drop());
 describeDeliveryStore({
   name: mongo.name,
   skip: 'skip' in mongo ? mongo.skip : undefined,
-  open: () => mongoDeliveries({ url: database?.url ?? '', attemptsMax: ATTEMPTS_MAX }),
+  open: () => mongoDeliveries(database?.url ?? ''),
 });
 
 const testOfMongo = database === undefined ? test.skip : test;
@@ -27,9 +26,8 @@ testOfMongo.each([
   const proxy = await tcpProxy(url.hostname, Number(url.port));
   url.host = `127.0.0.1:${proxy.port}`;
   url.searchParams.set('directConnection', 'true');
-  const open = (at: string) => mongoDeliveries({ url: at, attemptsMax: ATTEMPTS_MAX });
-  const store = open(url.href);
-  const other = open(database?.url ?? '');
+  const store = mongoDeliveries(url.href);
+  const other = mongoDeliveries(database?.url ?? '');
   try {
     const endpointId = `we_${crypto.randomUUID()}`;
     let version = 0;
@@ -38,14 +36,14 @@ testOfMongo.each([
       version += 1;
     }
     proxy.beforeRequest('webhook_attempts', () => proxy.shut());
-    const saved = await store.save(endpointId, '1', version, [{ eventId: 'evt_1' }]);
+    const saved = await store.save(endpointId, '1', version, [attempt(1)]);
     proxy.open();
     expect(saved).toBe(true);
     expect(await other.attempts(endpointId, { limit: 10 })).toEqual([]);
     const next = by.includes('another') ? other : store;
     const isBack = (): Promise<boolean> => next.load(endpointId).then(Boolean, () => false);
     await until('the next one is in reach of its server', isBack);
-    expect(await next.save(endpointId, '2', version + 1, [{ eventId: 'evt_2' }])).toBe(true);
+    expect(await next.save(endpointId, '2', version + 1, [attempt(2)])).toBe(true);
     expect(await other.attempts(endpointId, { limit: 10 })).toMatchObject([
       { attempt: { eventId: 'evt_2' } },
       { attempt: { eventId: 'evt_1' } },

@@ -84,7 +84,7 @@ describe('each answer reaches its own append', () => {
   });
 
   test.each<AppendFault>(['answered twice', 'stray answer'])(
-    '%s: nobody is misled',
+    '%s: no caller is misled',
     async (fault) => {
       standIn.fail('append', fault);
       await storedOnce(appendMany(20));

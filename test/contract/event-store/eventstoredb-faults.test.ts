@@ -174,7 +174,7 @@ describe('an append', () => {
     expect(storedTwice()).toEqual([]);
   });
 
-  test('a hash that nobody remembers is asked for', async () => {
+  test('a forgotten hash is asked for', async () => {
     const [first, second] = await store.append('payment-1', 'none', batch());
     const other = await open(standIn.url);
     const wrong = { revision: 1, hash: first?.hash ?? '' };
@@ -393,7 +393,7 @@ describe('opening', () => {
   });
 });
 
-test('an event that was changed at the server is not read, whoever reads its stream', async () => {
+test('an event that was changed at the server is not read, in no process', async () => {
   const stored = await placed(store, store.append('payment-1', 'none', batch()));
   standIn.rewrite('payment-1', 1, (data) => data.replace('2500', '9500'));
   await expect(store.readStream('payment-1')).rejects.toThrow(

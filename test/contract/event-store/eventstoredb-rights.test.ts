@@ -24,7 +24,7 @@ describe('doctor asks the server', () => {
     expect([finding.faults, finding.warnings]).toEqual([
       [],
       [
-        'the server checks no user: whoever reaches it may delete streams and rewrite their metadata, so the log is append-only by our word alone',
+        'the server checks no user: any client may delete streams and rewrite their metadata, so the log is append-only by our word alone',
       ],
     ]);
   });

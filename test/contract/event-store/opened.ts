@@ -31,7 +31,7 @@ export type EventStoreDriver = Driver & {
   countedEventsMax?: number;
   /** Why no connection of the driver can be dropped; printed in place of that test. */
   connectionless?: string;
-  /** Somebody who may delete and cut streams of the store, past the service. */
+  /** An administrator, who may delete and cut streams of the store, past the service. */
   administrator?(): Promise<Administrator>;
   /** Why there is no administrator; printed in place of those tests. */
   undeletable?: string;

@@ -78,7 +78,7 @@ export const removingCases = (driver: EventStoreDriver): void => {
         expect(await store.stored.readAll(start, 100)).toHaveLength(page.length);
       });
 
-      test('is not whole to whoever reads it, or reads as unknown', async () => {
+      test('is not whole to its readers, or reads as unknown', async () => {
         store = await reopen();
         const read = store.readStream(removed());
         if (way === 'a soft delete') expect(await read).toEqual([]);

@@ -506,7 +506,7 @@ describe('faults of the disk', () => {
   test('a commit that fails may be stored all the same: its outcome is unknown', async () => {
     const opened = await open({ onFatal: () => undefined });
     await append(opened, 'payment-1');
-    // A foreign key that nobody looks at before the commit.
+    // A foreign key that SQLite checks at the commit.
     run('CREATE TABLE absent (id INTEGER PRIMARY KEY)');
     run('CREATE TABLE late (id REFERENCES absent DEFERRABLE INITIALLY DEFERRED)');
     run('CREATE TRIGGER breaks AFTER INSERT ON events BEGIN INSERT INTO late VALUES (1); END');

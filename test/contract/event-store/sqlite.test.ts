@@ -5,7 +5,7 @@ import { describeEventStore } from './describe-event-store.ts';
 
 describeEventStore({
   name: 'sqlite',
-  undeletable: 'nothing deletes a stream but whoever writes its file',
+  undeletable: 'only a writer of its file can delete a stream',
   connectionless: 'a file in the same process',
   make: async () => {
     const folder = temporaryFolder();

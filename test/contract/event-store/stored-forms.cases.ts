@@ -44,7 +44,7 @@ export const storedFormCases = (driver: EventStoreDriver): void => {
       expect(await stored.readStream('payment-unknown')).toEqual([]);
     });
 
-    test('one log hash over all events, the same whoever reads them in their order', async () => {
+    test('one log hash over all events, the same for every reader in their order', async () => {
       const stored = storedOf(store);
       const events = wholeLife(run).map((event) => newEvent(event));
       await store.append(`payment-${run}`, 'none', events);

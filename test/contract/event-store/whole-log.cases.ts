@@ -1,5 +1,5 @@
 /**
- * The end of the log is a place, never a count (shared/event-store/port.ts). Whoever reads the
+ * The end of the log is a place, never a count (shared/event-store/port.ts). A reader of the
  * whole log gets all of it, from a driver that counts few events as from one that counts them all.
  */
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -13,7 +13,7 @@ import { batchOf, type EventStoreDriver, openForGroup, placed } from './opened.t
 // More than one page of each reader.
 const PAYMENTS = 50;
 const EVENTS = 6 * PAYMENTS;
-const nobody = { getAny: async () => undefined };
+const noPayments = { getAny: async () => undefined };
 
 const onFrom = (position: Position | null): LogRequest => ({
   from: position ?? 'start',
@@ -61,7 +61,7 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       },
       beforeAll,
     );
-    const deps = () => ({ store, log: store, merchants: createMerchantLookup(store, nobody) });
+    const deps = () => ({ store, log: store, merchants: createMerchantLookup(store, noPayments) });
     const isOwn = async ({ stream }: StoredForm): Promise<boolean> => stream.includes(run);
     beforeAll(async () => {
       const append = (_: unknown, n: number) => {

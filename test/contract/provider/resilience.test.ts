@@ -37,7 +37,7 @@ const serve = async (handler: Parameters<typeof httpServer>[0]): Promise<FaultyS
   return server;
 };
 
-/** Everything but `execute` is somebody else's promise here. */
+/** Other tests hold everything but `execute` to its promise. */
 const providerThat = (execute: Provider['execute']): Provider => ({
   execute,
   describeToken: async () => ({ outcome: 'NOT_FOUND' }),
@@ -141,7 +141,7 @@ describe('gaps §7: the breaker', () => {
     }
     expect(provider.breakerOpen()).toBe(true);
     expect(await provider.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
-    // It still goes out: nobody answers there.
+    // It still goes out: no server answers there.
     expect(await withLog(provider).lookUp(authorize())).toEqual({
       outcome: 'UNKNOWN',
       reason: 'unreachable',

@@ -11,6 +11,7 @@ import {
 } from '../../../command-api/provider/stripe/client.ts';
 import * as requests from '../../../command-api/provider/stripe/requests.ts';
 import {
+  confirmationToken,
   dispute,
   listOf,
   paymentIntent,
@@ -18,6 +19,7 @@ import {
   refund,
   refundWithIntent,
 } from '../../../command-api/provider/stripe/shapes.ts';
+import { CardSecret } from '../../../shared/payment/card.ts';
 import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings/table.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
@@ -48,12 +50,20 @@ const CARD = {
   expiryYear: '2030',
   cvv: CVV,
 };
+const BILLING = {
+  email: 'jane.doe@example.com',
+  address: { street: '1 Main St', city: 'Boise', state: 'ID', zip: '83702', country: 'US' },
+};
 const THREE_D_SECURE: ThreeDSecure = {
   version: '2.2.0',
   eci: '05',
   cryptogram: `${'A'.repeat(27)}=`,
   transactionId: '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70',
   exemption: 'LOW_RISK',
+};
+const withResults = {
+  ...create,
+  card: new CardSecret({ ...CARD, threeDSecure: THREE_D_SECURE }),
 };
 const DAY = { from: 1_790_000_000, to: 1_790_086_400 };
 
@@ -66,16 +76,33 @@ const refunds = listOf(refund);
 const CASES: Readonly<Record<Made, readonly Case[]>> = {
   openIntent: [
     { request: requests.openIntent(create), readAs: paymentIntent },
-    { request: requests.openIntent({ ...create, kind: 'SALE' }), readAs: paymentIntent },
+    {
+      request: requests.openIntent({ ...create, kind: 'SALE', customer: 'cus_3Shape' }),
+      readAs: paymentIntent,
+    },
   ],
-  makePaymentMethod: [{ request: requests.makePaymentMethod(CARD), readAs: paymentMethod }],
+  makePaymentMethod: [
+    { request: requests.makePaymentMethod(CARD, BILLING), readAs: paymentMethod },
+  ],
   confirmIntent: [
     {
-      request: requests.confirmIntent(operationId, PI, 'pm_card_visa', undefined),
+      request: requests.confirmIntent(create, PI, 'pm_card_visa'),
       readAs: paymentIntent,
     },
     {
-      request: requests.confirmIntent(operationId, PI, 'pm_card_visa', THREE_D_SECURE),
+      request: requests.confirmIntent(withResults, PI, 'ctoken_3Shape'),
+      readAs: paymentIntent,
+    },
+    {
+      request: requests.confirmIntent(
+        { ...create, authentication: { returnUrl: 'https://shop.example/back' } },
+        PI,
+        'pm_card_visa',
+      ),
+      readAs: paymentIntent,
+    },
+    {
+      request: requests.confirmIntent({ ...create, initiatedBy: 'MERCHANT' }, PI, 'pm_card_visa'),
       readAs: paymentIntent,
     },
   ],
@@ -90,6 +117,9 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
   searchOurs: [{ request: requests.searchOurs(), readAs: intents }],
   searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
+  getConfirmationToken: [
+    { request: requests.getConfirmationToken('ctoken_3Shape'), readAs: confirmationToken },
+  ],
   getPaymentMethod: [{ request: requests.getPaymentMethod('pm_card_visa'), readAs: paymentMethod }],
   listRefunds: [
     { request: requests.listRefunds({ reference: PI }, undefined), readAs: refunds },

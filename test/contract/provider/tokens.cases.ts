@@ -17,7 +17,7 @@ export const tokenCases = (driver: ProviderDriver): void => {
       card: new CardSecret({ token: name, holderName: 'Jane Doe' }),
     });
 
-    test('one that nobody knows is not found, and nothing is charged on it', async () => {
+    test('an unknown one is not found, and nothing is charged on it', async () => {
       expect(await provider.describeToken('tok_nobody', 'm_1')).toEqual({ outcome: 'NOT_FOUND' });
       expect((await provider.execute(byToken('tok_nobody'))).outcome).not.toBe('APPROVED');
       const entries = await takeAll(provider, 10);

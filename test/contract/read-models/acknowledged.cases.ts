@@ -1,6 +1,6 @@
 /**
  * What every driver of the read models promises of a batch that it has acknowledged (shared/read-models/port.ts):
- * nobody is shown less of it again, whatever has left memory and whoever is killed.
+ * no reader is shown less of it again, whatever has left memory and whichever process is killed.
  */
 import { describe, expect, test } from '@jest/globals';
 import { foldReadModel } from '../../../shared/payment/response.ts';

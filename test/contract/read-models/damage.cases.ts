@@ -1,4 +1,4 @@
-/** What every driver of the read models promises of a document that somebody else changed (ADR-0121). */
+/** What every driver of the read models promises of a document that another program changed (ADR-0121). */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { rowOf } from '../../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
@@ -27,7 +27,7 @@ const FORGED: [ForgedField, string | number][] = [
 ];
 
 export const damageCases = (driver: ReadModelDriver): void => {
-  describe('a document that somebody else changed', () => {
+  describe('a document that another program changed', () => {
     let readModels: ReadModels;
     const { reopen, store } = openBeforeEach(driver, (opened) => {
       readModels = opened;

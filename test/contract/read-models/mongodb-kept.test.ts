@@ -2,13 +2,13 @@
 import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { mongoDeliveries } from '../../../shared/read-models/mongodb/deliveries.ts';
 import { mongoKeyDocument } from '../../../shared/read-models/mongodb/key-document.ts';
 import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-models.ts';
-import { ATTEMPTS_MAX } from '../../../shared/webhooks/delivery-store/port.ts';
+import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
 import { mongoServer } from '../../support/mongo-server.ts';
 import { textOf } from '../../support/project-files.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { attempt } from '../delivery-store/describe-delivery-store.ts';
 import { change, readModelAt } from './opened.ts';
 
 const mongo = await mongoServer();
@@ -44,11 +44,11 @@ testOfMongo(
     const open = () => openMongoReadModels({ url, secrets: READ_MODEL_SECRETS });
     const readModels = await open();
     const relay = mongoKeyDocument({ url, name: 'relay-checkpoint' });
-    const deliveries = mongoDeliveries({ url, attemptsMax: ATTEMPTS_MAX });
+    const deliveries = mongoDeliveries(url);
     try {
       await readModels.apply([change(readModelAt('pay_1', 0))], null, 'p1');
       await relay.save('the place of the relay', 0);
-      await deliveries.save('we_1', 'the place of an endpoint', 0, [{ eventId: 'evt_1' }]);
+      await deliveries.save('we_1', 'the place of an endpoint', 0, [attempt(1)]);
       await readModels.close();
 
       expect(await runScriptOfPage(url)).not.toEqual([]);

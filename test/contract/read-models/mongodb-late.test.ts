@@ -1,8 +1,8 @@
 /** A MongoDB that is away when a process starts, and comes later: everything that is kept there goes on. */
 import { expect, test } from '@jest/globals';
-import { mongoDeliveries } from '../../../shared/read-models/mongodb/deliveries.ts';
 import { mongoKeyDocument } from '../../../shared/read-models/mongodb/key-document.ts';
 import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-models.ts';
+import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
 import { freePort } from '../../support/free-port.ts';
 import { startMongoStandIn } from '../../support/mongodb-stand-in.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
@@ -17,7 +17,7 @@ test(
     const port = await freePort();
     const url = `mongodb://127.0.0.1:${port}/payments`;
     const readModels = await openMongoReadModels({ url, secrets: READ_MODEL_SECRETS });
-    const deliveries = mongoDeliveries({ url, attemptsMax: 1_000 });
+    const deliveries = mongoDeliveries(url);
     const kept = mongoKeyDocument({ url, name: 'relay-checkpoint' });
     const calls = {
       readModels: () => readModels.checkpoint(),

@@ -56,7 +56,7 @@ describe('look-ups that come at a time share a call', () => {
     expect([(await before)?.revision, (await after)?.revision]).toEqual([0, 1]);
   });
 
-  test('a call that fails fails for those that share it, and for nobody else', async () => {
+  test('a call that fails fails for the requests that share it, and for no other', async () => {
     const { stored, calls, lookUp } = openStore();
     stored.set('pay_3', 3);
     const shared = [lookUp('pay_1'), lookUp('pay_2')].map((one) => expect(one).rejects.toThrow());

@@ -4,9 +4,9 @@
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
-import { mongoDeliveries } from '../../../shared/read-models/mongodb/deliveries.ts';
 import { mongoKeyDocument } from '../../../shared/read-models/mongodb/key-document.ts';
 import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-models.ts';
+import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
 import { startMongoStandIn } from '../../support/mongodb-stand-in.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
@@ -38,7 +38,7 @@ const CLIENTS: [string, () => Promise<Opened>][] = [
   [
     'state of webhook deliveries is',
     async () => {
-      const deliveries = mongoDeliveries({ url, attemptsMax: 1_000 });
+      const deliveries = mongoDeliveries(url);
       return { call: () => deliveries.load('we_1'), close: deliveries.close };
     },
   ],

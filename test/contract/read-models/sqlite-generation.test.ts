@@ -51,7 +51,7 @@ describe('the checksum of read models in a SQLite file', () => {
       await there.close();
     });
 
-  test('of a new generation is that of its file, whoever wrote to it last', async () => {
+  test('of a new generation is that of its file, after any writer', async () => {
     const next = await readModels.openGeneration();
     await write(next, 'pay_1', 0);
     expect(await next.checksum()).toEqual(checksumOf([readModelAt('pay_1', 0)]));

@@ -73,7 +73,7 @@ const expectServed = async (ids: string[], checkpoint: string): Promise<void> =>
   expect(documents.map(({ paymentId }) => paymentId).sort()).toEqual([...ids].sort());
   expect(await readModels.checksum()).toMatchObject({ documents: ids.length });
 };
-/** Once nobody has it open. */
+/** Once no connection has it open. */
 const expectWholeFile = (): void => {
   using db = new DatabaseSync(file, { timeout: 5000 });
   expect(db.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }]);

@@ -52,7 +52,7 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
     let made: FeedUnderTest;
     let openDocument: () => KeyDocument;
     let stored: number;
-    /** How many more sends are acknowledged; each later one is stored, and nobody knows. */
+    /** How many more sends are acknowledged; each later one is stored without an acknowledgement. */
     let acknowledged: number;
     /** Sends wait for this before they are acknowledged or not. */
     let response: Promise<void>;

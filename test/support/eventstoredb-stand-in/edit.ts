@@ -1,4 +1,4 @@
-/** The stand-in's log in the hands of somebody who may write the server's files. */
+/** The stand-in's log in the hands of a writer of the server's files. */
 import type { Log } from './log.ts';
 import type { Stored } from './stored.ts';
 

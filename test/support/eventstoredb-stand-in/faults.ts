@@ -6,7 +6,7 @@ export type Fault = 'silent' | 'clean end' | 'reset' | 'unavailable' | 'not lead
 /**
  * What only an append can meet: it is stored and its answer is lost, or it is told a wrong end. On a
  * stream of appends also: it is rejected; it is stored and the stream ends; the answer comes twice,
- * or after one that nobody waits for.
+ * or after one without a waiting caller.
  */
 export type AppendFault =
   | Fault

@@ -20,7 +20,7 @@ const member = (port: number, isLeader: boolean) => {
   return info;
 };
 
-/** `port` is asked late; `followers` are members that nobody can connect to. */
+/** `port` is asked late; `followers` are members that no client can connect to. */
 export function addIdentity(
   server: Server,
   port: () => number,

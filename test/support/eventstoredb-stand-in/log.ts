@@ -16,7 +16,7 @@ export type StandInOptions = {
   marksEachEvent?: boolean;
   /** What it says that it is: 24.10.9. */
   version?: string;
-  /** It names so many followers, which nobody can connect to. */
+  /** It names so many followers, which no client can connect to. */
   followers?: number;
   /** It speaks TLS, with this certificate and its key. */
   certificate?: { cert: string; key: string };

@@ -16,8 +16,9 @@ import {
 } from '../../parts.js';
 import { isOfAll } from '../../session.js';
 
-/** @typedef {import('../../../../projector/contract.ts').ParkedList['parked'][number]} Parked */
-/** @typedef {import('../../../../projector/contract.ts').ParkedRetry} Retried */
+/** @import { ParkedList, ParkedRetry as Retried, RelayParkedList as Listed, RelayParkedRetry as RelayRetried } from '../../../../projector/contract.ts' */
+/** @typedef {ParkedList['parked'][number]} Parked */
+/** @typedef {Listed['parked'][number]} RelayParked */
 
 const LIST_MS = 3_000;
 
@@ -44,9 +45,6 @@ const Row = ({ parked: { paymentId, revision, reason, since }, again }) => {
 };
 
 /** @typedef {{ topics: { topic: string, name: string, key: string, cleanup: string, partitions: number }[], relay: { state: string, error?: string, checkpoint: string | null, parked: number, counts: { published: number } }, lag?: { events: number, seconds: number } }} Topics */
-/** @typedef {import('../../../../projector/contract.ts').RelayParkedList['parked'][number]} RelayParked */
-/** @typedef {import('../../../../projector/contract.ts').RelayParkedList} Listed */
-/** @typedef {import('../../../../projector/contract.ts').RelayParkedRetry} RelayRetried */
 
 const RELAY_PARKED = '/ops/v1/topics/parked';
 

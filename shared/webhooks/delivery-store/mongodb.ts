@@ -1,7 +1,8 @@
-/** Webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
-import { isDuplicate } from './client.ts';
-import { openDatabase, quick } from './database.ts';
-import { loadText, saveText, type VersionedText } from './key-document.ts';
+/** The state of deliveries in MongoDB. */
+import { isDuplicate } from '../../read-models/mongodb/client.ts';
+import { openDatabase, quick } from '../../read-models/mongodb/database.ts';
+import { loadText, saveText, type VersionedText } from '../../read-models/mongodb/key-document.ts';
+import { ATTEMPTS_MAX, type DeliveryStore } from './port.ts';
 
 /** Apart from the read models' collections: dropping those keeps these. */
 const ROWS = 'webhook_deliveries';
@@ -15,25 +16,17 @@ const TRIM_EVERY = 64;
 type StoredAttempt = { _id: string; eventId: string; body: string };
 /** A row keeps the attempts that were saved with it: one document changes as a whole, two do not. */
 type StoredRow = VersionedText & { attempts?: StoredAttempt[] };
-type Search = { limit: number; eventId?: string | undefined; before?: number | undefined };
 
 const idOf = (endpointId: string, number: number): string =>
   `${endpointId}/${String(number).padStart(NUMBER_DIGITS, '0')}`;
-const numberOf = (id: string): number => Number(id.slice(-NUMBER_DIGITS));
 /** Ids of attempts begin with the endpoint's and a slash, which `0` follows. */
 const allOf = (endpointId: string, before?: number) => ({
   $gt: `${endpointId}/`,
   $lt: before === undefined ? `${endpointId}0` : idOf(endpointId, before),
 });
 
-/** Connects when it is first used. `attemptsMax` of an endpoint are kept at least. */
-export const mongoDeliveries = <A extends { eventId: string }>({
-  url,
-  attemptsMax,
-}: {
-  url: string;
-  attemptsMax: number;
-}) => {
+/** Connects when it is first used. */
+export const mongoDeliveries = (url: string): DeliveryStore => {
   const { db, read, write, writeOnce, close } = openDatabase(url);
   const rows = db.collection<StoredRow>(ROWS);
   const kept = db.collection<StoredAttempt>(ATTEMPTS);
@@ -58,26 +51,20 @@ export const mongoDeliveries = <A extends { eventId: string }>({
   const trim = async (endpointId: string): Promise<void> => {
     const _id = allOf(endpointId);
     const [oldest] = await read(() =>
-      kept.find({ _id }, quick).sort({ _id: -1 }).skip(attemptsMax).limit(1).toArray(),
+      kept.find({ _id }, quick).sort({ _id: -1 }).skip(ATTEMPTS_MAX).limit(1).toArray(),
     );
     if (oldest === undefined) return;
     await write(() => kept.deleteMany({ _id: { ..._id, $lte: oldest._id } }));
   };
 
   return {
-    load: (endpointId: string) => read(() => loadText(rows, endpointId)),
-    save: async (
-      endpointId: string,
-      text: string,
-      expectedVersion: number,
-      given: readonly A[],
-    ): Promise<boolean> => {
+    load: (endpointId) => read(() => loadText(rows, endpointId)),
+    save: async (endpointId, text, expectedVersion, given) => {
       await keepAttempts(endpointId, expectedVersion);
       inRow.delete(endpointId);
       const version = expectedVersion + 1;
-      const first = version * PER_SAVE;
       const attempts = given.map((attempt, at) => ({
-        _id: idOf(endpointId, first + at),
+        _id: idOf(endpointId, version * PER_SAVE + at),
         eventId: attempt.eventId,
         body: JSON.stringify(attempt),
       }));
@@ -91,20 +78,17 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       if (expectedVersion % TRIM_EVERY === 0) await trim(endpointId).catch(() => undefined);
       return true;
     },
-    attempts: async (
-      endpointId: string,
-      { limit, eventId, before }: Search,
-    ): Promise<{ number: number; attempt: A }[]> => {
+    attempts: async (endpointId, { limit, eventId, before }) => {
       const filter = { _id: allOf(endpointId, before), ...(eventId !== undefined && { eventId }) };
       const found = await read(() =>
         kept.find(filter, quick).sort({ _id: -1 }).limit(limit).toArray(),
       );
       return found.map(({ _id, body }) => ({
-        number: numberOf(_id),
-        attempt: JSON.parse(body) as A,
+        number: Number(_id.slice(-NUMBER_DIGITS)),
+        attempt: JSON.parse(body),
       }));
     },
-    remove: async (endpointId: string): Promise<void> => {
+    remove: async (endpointId) => {
       inRow.delete(endpointId);
       await write(() => rows.deleteOne({ _id: endpointId }));
       await write(() => kept.deleteMany({ _id: allOf(endpointId) }));

@@ -1,13 +1,13 @@
 /** Applies the events of a merchant's endpoints to one delivery, once each (`commands`). Pure. */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import type { Single } from '../../shared/webhooks/delivery-row.ts';
+import { NO_FAILURES, type Single } from '../../shared/webhooks/delivery-row.ts';
 import {
   type Endpoint,
   isOfWebhooks,
   type RecordedWebhookEvent,
   TESTS,
 } from '../../shared/webhooks/endpoints.ts';
-import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message-types.ts';
+import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message.ts';
 import type { Delivery } from './delivery.ts';
 
 const withSingle = (
@@ -47,21 +47,15 @@ const rewound = (delivery: Delivery, endpoint: Endpoint, sinceMs: number): Deliv
 };
 
 const enabled = (delivery: Delivery, after: string | null | undefined, nowMs: number): Delivery => {
-  const well = { fails: 0, failingSince: null, probeAt: 0, window: 1 };
-  const { row } = delivery;
-  if (after !== undefined) {
-    const place = {
-      checkpoint: after,
-      hash: null,
-      retrying: {},
-      rescan: null,
-      oldestWaiting: null,
-    };
-    const readTo = { position: after, hash: null };
-    return { ...delivery, ahead: [], readTo, holdUntil: 0, row: { ...row, ...well, ...place } };
+  const well = { ...delivery.row, ...NO_FAILURES, window: 1 };
+  if (after === undefined) {
+    const entries = Object.entries(well.retrying);
+    const due = entries.map(([id, entry]) => [id, { ...entry, nextAt: nowMs }]);
+    return { ...delivery, holdUntil: 0, row: { ...well, retrying: Object.fromEntries(due) } };
   }
-  const due = Object.entries(row.retrying).map(([id, entry]) => [id, { ...entry, nextAt: nowMs }]);
-  return { ...delivery, holdUntil: 0, row: { ...row, ...well, retrying: Object.fromEntries(due) } };
+  const nothing = { retrying: {}, rescan: null, oldestWaiting: null };
+  const row = { ...well, ...nothing, checkpoint: after, hash: null };
+  return { ...delivery, ahead: [], readTo: { position: after, hash: null }, holdUntil: 0, row };
 };
 
 const follow = (
@@ -98,7 +92,7 @@ const follow = (
 };
 
 /** `events` is the whole stream of the merchant. */
-export const followCommands = (
+export const followEndpointEvents = (
   delivery: Delivery,
   endpoint: Endpoint,
   events: readonly RecordedEvent[],

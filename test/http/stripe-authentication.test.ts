@@ -1,0 +1,256 @@
+/** gaps §21: Stripe's own 3-D Secure, over its double. */
+import { createHmac } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { createLogger } from '../../shared/runtime/log.ts';
+import {
+  type CommandResponse,
+  type InProcess,
+  idOf,
+  NO_RETRIES,
+  openInProcess,
+  PAYMENTS,
+  payment,
+  token,
+} from '../support/in-process.ts';
+import type { Intent } from '../support/stripe-double/books.ts';
+import { type Received, stripeDouble } from '../support/stripe-double/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const WEBHOOK_SECRET = 'whsec_of_the_tests';
+const RETURN_URL = 'https://shop.example/back?order=7';
+const NEEDS_SHOPPER = 'pm_card_authenticationRequired';
+const NOT_AUTHENTICATED = { failureCode: 'AUTHENTICATION_REQUIRED', advice: 'AUTHENTICATE' };
+
+const double = await stripeDouble();
+const { books } = double;
+const open = (
+  settings: Record<string, string> = {},
+  ...log: Parameters<typeof openInProcess>[1][]
+) =>
+  openInProcess(
+    {
+      ...NO_RETRIES,
+      PROVIDER: 'stripe',
+      STRIPE_SECRET_KEY: 'sk_test_of_the_service',
+      STRIPE_API_URL: double.url,
+      STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      STRIPE_CREATES_PER_SECOND: '0',
+      ...settings,
+    },
+    ...log,
+  );
+const service = await open();
+const short = await open({ AUTHENTICATION_TIMEOUT_MS: '1000' });
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await short[Symbol.asyncDispose]();
+  await double.close();
+});
+
+const create = (at: InProcess, fields: object = {}, card: object = {}, key?: string) => {
+  const authentication = { returnUrl: RETURN_URL };
+  const paymentMethod = {
+    type: 'CARD',
+    card: { token: NEEDS_SHOPPER, holderName: 'Jane Doe', authentication, ...card },
+  };
+  return at.ask('POST', PAYMENTS, payment({ paymentMethod, ...fields }), { ...(key && { key }) });
+};
+const intentOf = (paymentId: string): Intent => {
+  const intent = [...books.intents.values()].find(
+    ({ metadata }) => metadata.paymentId === paymentId,
+  );
+  if (intent === undefined) throw new Error(`Stripe has nothing of ${paymentId}`);
+  return intent;
+};
+const confirmOf = (paymentId: string) =>
+  double.received.findLast(({ path }) => path.includes(`${intentOf(paymentId).id}/confirm`))
+    ?.params;
+const urlIn = ({ json }: CommandResponse) => (json.nextAction as { url?: string } | undefined)?.url;
+const failureIn = ({ json }: CommandResponse) =>
+  (json.transactions as { failure?: object }[] | undefined)?.[0]?.failure;
+
+const notify = (paymentId: string) => {
+  const body = JSON.stringify({
+    id: 'evt_1',
+    type: 'payment_intent.any',
+    data: { object: { object: 'payment_intent', metadata: { paymentId } } },
+  });
+  const time = Math.floor(Date.now() / 1_000);
+  const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${time}.${body}`).digest('hex');
+  const headers = { 'stripe-signature': `t=${time},v1=${signature}` };
+  return service.ask('POST', '/webhooks/stripe', body, { token: null, headers });
+};
+const ended = async (at: InProcess, id: string): Promise<CommandResponse> => {
+  await until('it has its outcome', async () => (await at.get(id)).json.status !== 'PENDING');
+  return at.get(id);
+};
+
+describe('Stripe wants the shopper', () => {
+  test.each([
+    [false, 'AUTHORIZED'],
+    [true, 'CAPTURED'],
+  ])('captureNow %s: 202 with its address, and %s by its notice', async (captureNow, status) => {
+    const response = await create(service, { captureNow }, {}, `notice-${status}`);
+    expect([response.status, response.json.status]).toEqual([202, 'PENDING']);
+    const id = idOf(response);
+    expect(urlIn(response)).toBe(intentOf(id).next_action?.redirect_to_url?.url);
+    const again = await create(service, { captureNow }, {}, `notice-${status}`);
+    expect([again.status, again.text]).toEqual([202, response.text]);
+    expect((await notify(id)).status).toBe(200);
+    expect((await service.get(id)).json.status).toBe('PENDING');
+    books.authenticate(intentOf(id).id, true);
+    expect((await notify(id)).status).toBe(200);
+    const got = await service.get(id);
+    expect([got.json.status, got.json.nextAction]).toEqual([status, undefined]);
+    const repeat = await create(service, { captureNow }, {}, `notice-${status}`);
+    expect([repeat.status, repeat.json.status]).toEqual([200, status]);
+  });
+
+  test('the confirm asks for an address, and not for Stripe.js, also by a ConfirmationToken', async () => {
+    const confirmation = books.makeToken('ctoken', NEEDS_SHOPPER);
+    const response = await create(service, {}, { token: confirmation });
+    expect(response.status).toBe(202);
+    expect(confirmOf(idOf(response))).toEqual(
+      new Map([
+        ['confirmation_token', confirmation],
+        ['return_url', RETURN_URL],
+        ['use_stripe_sdk', 'false'],
+        ['expand[0]', 'latest_charge'],
+      ]),
+    );
+  });
+
+  test('a card that needs no shopper is approved at once', async () => {
+    const response = await create(service, {}, { token: 'pm_card_visa' });
+    expect([response.status, response.json.status]).toEqual([200, 'AUTHORIZED']);
+  });
+
+  test('a repeat meets the outcome that no notice told of', async () => {
+    const id = idOf(await create(service, {}, {}, 'untold'));
+    books.authenticate(intentOf(id).id, true);
+    const again = await create(service, {}, {}, 'untold');
+    expect([again.status, again.json.status]).toEqual([200, 'AUTHORIZED']);
+  });
+});
+
+describe('who fails', () => {
+  test('is declined, and holds no secret by which the PaymentIntent could still be confirmed', async () => {
+    const id = idOf(await create(service));
+    books.authenticate(intentOf(id).id, false);
+    expect((await notify(id)).status).toBe(200);
+    const got = await service.get(id);
+    expect([got.json.status, failureIn(got)]).toMatchObject(['FAILED', NOT_AUTHENTICATED]);
+    const { id: reference, status } = intentOf(id);
+    expect(status).toBe('canceled');
+    const late = books.confirm(reference, new Map([['payment_method', 'pm_card_visa']]));
+    expect([late.status, intentOf(id).latest_charge?.status]).toEqual([400, 'failed']);
+  });
+
+  test('stays PENDING while the PaymentIntent cannot be canceled, for it could still be confirmed', async () => {
+    const id = idOf(await create(service));
+    const { id: reference } = intentOf(id);
+    const isLook = ({ method, path }: Received) => method === 'GET' && path.endsWith(reference);
+    await until('it was looked at once', () => double.received.some(isLook));
+    books.authenticate(reference, false);
+    double.plan('cancel', '500 before acting');
+    expect((await notify(id)).status).toBe(200);
+    expect((await service.get(id)).json.status).toBe('PENDING');
+    books.confirm(reference, new Map([['payment_method', 'pm_card_visa']]));
+    expect((await notify(id)).status).toBe(200);
+    expect((await service.get(id)).json.status).toBe('AUTHORIZED');
+  });
+});
+
+describe('a shopper who does not come in time', () => {
+  test('FAILED by the fence: Stripe cancels, and the shopper is too late', async () => {
+    const id = idOf(await create(short, {}, {}, 'late'));
+    const got = await ended(short, id);
+    expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
+    expect(intentOf(id)).toMatchObject({ status: 'canceled', cancellation_reason: 'abandoned' });
+    expect(books.authenticate(intentOf(id).id, true).status).toBe(400);
+    const again = await create(short, {}, {}, 'late');
+    expect([again.status, again.json.failure]).toEqual([402, NOT_AUTHENTICATED]);
+  });
+
+  test('in time is in time, whenever Stripe is asked: the fence finds it', async () => {
+    const response = await create(short, { captureNow: true });
+    short.faults.respondsToLookUps = false;
+    const { expiresAt } = response.json.nextAction as { expiresAt: string };
+    books.authenticate(intentOf(idOf(response)).id, true);
+    await until('the time is over', () => Date.now() > Date.parse(expiresAt));
+    short.faults.respondsToLookUps = true;
+    expect((await ended(short, idOf(response))).json.status).toBe('CAPTURED');
+  });
+});
+
+describe('the shopper is not asked', () => {
+  test('without authentication: declined, and Stripe is told so beforehand', async () => {
+    const response = await create(service, {}, { authentication: null });
+    expect([response.status, response.json.failure]).toMatchObject([402, NOT_AUTHENTICATED]);
+  });
+
+  test('a payment of the merchant is off session: declined, never 202', async () => {
+    const source = { storeId: 's', initiatedBy: 'MERCHANT' };
+    const needs = await create(service, { source }, { authentication: null });
+    expect(needs.status).toBe(402);
+    const other = await create(
+      service,
+      { source },
+      { authentication: null, token: 'pm_card_visa' },
+    );
+    expect(other.status).toBe(200);
+    expect(confirmOf(idOf(other))?.get('off_session')).toBe('true');
+    const there = await create(service, {}, { authentication: null, token: 'pm_card_visa' });
+    expect(confirmOf(idOf(there))?.has('off_session')).toBe(false);
+  });
+});
+
+test('M5: log and Stripe agree on who came, who failed and who was too late', async () => {
+  const other = await stripeDouble();
+  const own = await open({ STRIPE_API_URL: other.url, AUTHENTICATION_TIMEOUT_MS: '1000' });
+  try {
+    const ids: string[] = [];
+    for (const comes of [true, false, undefined]) {
+      ids.push(idOf(await create(own)));
+      const last = [...other.books.intents.keys()].at(-1) ?? '';
+      if (comes !== undefined) other.books.authenticate(last, comes);
+    }
+    const statuses: string[] = [];
+    for (const id of ids) statuses.push((await ended(own, id)).json.status);
+    expect(statuses).toEqual(['AUTHORIZED', 'FAILED', 'FAILED']);
+    const auditor = { token: await token('*', 'audit:read') };
+    const { json } = await own.ask('POST', '/audit/v1/reconcile', undefined, auditor);
+    expect(json).toMatchObject({ ok: true, differences: [], notCompared: 0 });
+  } finally {
+    await own[Symbol.asyncDispose]();
+    await other.close();
+  }
+});
+
+test('the address and its secret are in no file and no log line', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'log');
+  const { log, flush } = createLogger({ level: 'trace', destination: { file } });
+  const other = await stripeDouble();
+  const own = await open({ STRIPE_API_URL: other.url }, log);
+  try {
+    await create(own, {}, {}, 'secret');
+    expect(urlIn(await create(own, {}, {}, 'secret'))).toMatch(/_secret_x$/);
+    for (const id of other.books.intents.keys()) other.books.authenticate(id, true);
+    expect((await create(own, {}, {}, 'secret')).json.status).toBe('AUTHORIZED');
+    flush();
+    const files = readdirSync(own.dataDir, { recursive: true, withFileTypes: true })
+      .filter((one) => one.isFile())
+      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
+    expect(files.join('')).toContain('PaymentAuthenticationRequested');
+    const texts = [...files, readFileSync(file, 'utf8')];
+    expect(texts.filter((text) => /_secret_|hooks\.stripe\.com/.test(text))).toEqual([]);
+  } finally {
+    await own[Symbol.asyncDispose]();
+    await other.close();
+    folder.remove();
+  }
+});

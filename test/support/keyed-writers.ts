@@ -1,0 +1,72 @@
+/** Merchants at work through a deploy: what is 503 is sent again under its key, as the contract tells a client. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import sale from '../../examples/sale.json' with { type: 'json' };
+import type { Body } from './service.ts';
+import { until } from './until.ts';
+
+const PAYMENTS = '/api/v1/payments';
+const TRIES_MAX = 30;
+
+type Done = { path: string; key: string; body: object; text: string };
+
+/** `url` gives the address of now. Any answer but 200, or 503 with `Retry-After`, ends the work. */
+export const keyedWriters = (url: () => string, token: string, count: number) => {
+  let running = true;
+  const done: Done[] = [];
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+
+  const post = async (path: string, body: object, key: string): Promise<Response> => {
+    for (let tries = 1; ; tries += 1) {
+      const init = { method: 'POST', headers: { ...headers, 'idempotency-key': key } };
+      const response = await fetch(url() + path, { ...init, body: JSON.stringify(body) });
+      const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+      if (response.status === 200) return response;
+      if (response.status !== 503 || !(seconds >= 0) || tries === TRIES_MAX)
+        throw new Error(`${path}: ${response.status} ${await response.text()}`);
+      await wait(seconds * 1_000);
+    }
+  };
+  const get = async (path: string): Promise<string> => {
+    for (let tries = 1; ; tries += 1) {
+      const response = await fetch(url() + path, { headers });
+      if (response.status !== 503 || tries === TRIES_MAX) return response.text();
+      await wait(Number(response.headers.get('retry-after')) * 1_000);
+    }
+  };
+  /** P4: what is read next is what was answered. */
+  const step = async (path: string, body: object): Promise<Body> => {
+    const key = randomUUID();
+    const text = await (await post(path, body, key)).text();
+    done.push({ path, key, body, text });
+    const paid: Body = JSON.parse(text);
+    const read = await get(`${PAYMENTS}/${paid.paymentId}`);
+    if (read !== text) throw new Error(`answered ${text}\nread ${read}`);
+    return paid;
+  };
+  const writer = async (): Promise<void> => {
+    while (running) {
+      const { paymentId } = await step(PAYMENTS, sale);
+      const refund = { refundAmount: 500 };
+      for (const _ of [1, 2]) await step(`${PAYMENTS}/${paymentId}/refund`, refund);
+    }
+  };
+  const work = Promise.all(Array.from({ length: count }, writer));
+  // `end` reports it.
+  work.catch(() => undefined);
+  return {
+    atLeast: (more: number) => {
+      const aim = done.length + more;
+      return until(`${more} more operations`, () => done.length >= aim, 60_000);
+    },
+    /** All that was acknowledged, each once more under its key: the bodies that were, and are. */
+    end: async () => {
+      running = false;
+      await work;
+      const again: string[] = [];
+      for (const { path, body, key } of done)
+        again.push(await (await post(path, body, key)).text());
+      return { before: done.map(({ text }) => text), again };
+    },
+  };
+};
