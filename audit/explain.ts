@@ -90,7 +90,7 @@ const whyDisputed = ({ disputes = [] }: PaymentState, disputed: EventData<'Payme
 const whyNothingLeft = (state: PaymentState): ReasonOf => {
   const captured = (data: Amount): string =>
     `captured ${amountText(data)}, the most that can go back`;
-  const settled = wordsOf({
+  const ended = wordsOf({
     PaymentCaptured: captured,
     PaymentCaptureObserved: captured,
     PaymentRefunded: (data) => `refunded ${amountText(data)} of it`,
@@ -103,7 +103,7 @@ const whyNothingLeft = (state: PaymentState): ReasonOf => {
     PaymentRefundRequested: (data) => `holds ${amountText(data)} for a refund without an outcome`,
   });
   const unresolved = unresolvedIntents(state);
-  return (event) => settled(event) ?? (unresolved.has(event.revision) ? waiting(event) : undefined);
+  return (event) => ended(event) ?? (unresolved.has(event.revision) ? waiting(event) : undefined);
 };
 
 const whyAtCeiling =

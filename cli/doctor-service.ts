@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AttentionItem } from '../command-api/attention/contract.ts';
-import type { ServiceSettings } from '../command-api/operator/settings.ts';
+import type { ServiceSettings } from '../command-api/operator/contract.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
 import type { DelivererStatus } from '../projector/deliverer/status.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';

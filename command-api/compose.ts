@@ -20,11 +20,13 @@ import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
 import { recordMetrics, watchAttention, watchMetrics } from './metrics.ts';
-import { serviceSettings } from './operator/settings.ts';
+import { serviceSettings } from './operator/contract.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { forOwnOperations, noteRejections, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
+import { openTurns } from './reconcile/checkpoint.ts';
+import { providerAgrees } from './reconcile/reconcile-payment.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
@@ -61,7 +63,7 @@ export type CommandSideOptions = {
   unresolvedAfterMs?: number | undefined;
 };
 
-type Documents = Record<'relay' | 'verification' | 'reconciliation', KeyDocument>;
+type Documents = Record<'relay' | 'verification' | 'reconciliation' | 'turn', KeyDocument>;
 
 /** What the projector and the checks of the whole log keep outside the log. */
 export const openDocuments = async (
@@ -70,6 +72,7 @@ export const openDocuments = async (
   relay: await openKeyDocument(place, 'relay-checkpoint'),
   verification: await openKeyDocument(place, 'log-verification'),
   reconciliation: await openKeyDocument(place, 'reconciliation'),
+  turn: await openKeyDocument(place, 'reconciliation-turn'),
 });
 
 /** The payments changed last; more of them would be garbage that is collected late (ADR-0112). */
@@ -146,6 +149,15 @@ export const openCommandSide = (options: CommandSideOptions) => {
     logger: log,
     readModels,
     record: openCheckRecord(options.documents.reconciliation, nowMs),
+    turns: openTurns({
+      document: options.documents.turn,
+      checkOf: options.identities.checkOf,
+      store,
+      provider: providers[0],
+      nowMs,
+    }),
+    nowMs,
+    agreesOn: (own) => providerAgrees(deps, own),
     untoldDisputes: () => untoldDisputes(deps),
     askAboutUntold: (paymentIds) => askAboutUntold(deps, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),

@@ -90,6 +90,7 @@ export const createPayment = (
     merchantReference: details.merchantReference,
     metadata: details.metadata,
     authentication,
+    billing: { email: details.consumer?.email, address: details.billing?.address },
     initiatedBy: details.source?.initiatedBy,
   };
   const attempt: Attempt = { sender, command, shown, call, budget };

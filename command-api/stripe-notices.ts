@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { createRateLimiter, type Rate, senderOf } from '../shared/http/auth/rate-limit.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../shared/http/route.ts';
-import { unresolvedOperations } from '../shared/payment/payment-state.ts';
+import { type PaymentState, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { CommandDeps } from './deps.ts';
 import type { NoticeOrigin } from './provider/port.ts';
@@ -14,14 +14,17 @@ import { askAbout } from './recovery/later-results.ts';
 import { type Budget, BudgetSpent, startBudget, withinBudget } from './request-budget.ts';
 
 type Notice = {
+  type: string;
   account: string | undefined;
   /** From our metadata, which PaymentIntents, their charges and our refunds have. */
   paymentId: string | undefined;
   /** The PaymentIntent, for what was made in the Dashboard, and disputes. */
   reference: string | undefined;
+  refund: { id: string; operationId: unknown; isMade: boolean } | undefined;
 };
 
 const noticeBody = z.object({
+  type: z.string().nullish(),
   account: z.string().nullish(),
   data: z.object({
     object: z.object({
@@ -29,6 +32,7 @@ const noticeBody = z.object({
       id: z.string().nullish(),
       metadata: z.record(z.string(), z.unknown()).nullish(),
       payment_intent: z.unknown().optional(),
+      status: z.unknown().optional(),
     }),
   }),
 });
@@ -48,12 +52,38 @@ const parsed = (body: Buffer): unknown => {
 const readNotice = (body: Buffer): Notice | undefined => {
   const read = noticeBody.safeParse(parsed(body)).data;
   if (read === undefined) return undefined;
-  const { object, id, metadata, payment_intent: intent } = read.data.object;
+  const { object, id, metadata, payment_intent: intent, status } = read.data.object;
+  const isMade = status === 'succeeded' || status === 'pending';
   return {
+    type: read.type ?? '',
     account: read.account ?? undefined,
     paymentId: ownPaymentId(metadata?.paymentId),
     reference: intentReference(object === 'payment_intent' ? id : intent),
+    refund:
+      object === 'refund'
+        ? { id: id ?? '', operationId: metadata?.operationId, isMade }
+        : undefined,
   };
+};
+
+const ENDS: readonly string[] = ['payment_intent.succeeded', 'payment_intent.canceled'];
+
+/** Stripe is asked only where it may show what the log does not have: reads have a rate limit too. */
+const mayBeNew = (
+  { type, refund }: Notice,
+  { status, operations, observedRefunds = [] }: PaymentState,
+): boolean => {
+  if (type.startsWith('payment_intent.')) return status === 'AUTHORIZED' && ENDS.includes(type);
+  if (refund === undefined || !refund.isMade) return true;
+  const isKnown =
+    operations.some(
+      (one) =>
+        one.operationId === refund.operationId &&
+        one.ended?.outcome === 'APPROVED' &&
+        !one.failedLater,
+    ) ||
+    observedRefunds.some(({ refundId, failedLater }) => refundId === refund.id && !failedLater);
+  return !isKnown;
 };
 
 const TOLERANCE_S = 300;
@@ -128,6 +158,7 @@ const askAll = async (
   const left = unresolvedOperations(payment.state);
   // While the shopper is waited for nothing is to be known.
   if (left.length > 0) return left.every(commands.inFlight.isWaiting);
+  if (!mayBeNew(notice, payment.state)) return true;
   const found = await askAbout(commands, paymentId);
   return found !== 'unknown' && found !== 'at other provider';
 };

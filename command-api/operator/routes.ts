@@ -17,12 +17,11 @@ import type { UnresolvedOperation } from '../recovery/unresolved.ts';
 import * as contract from './contract.ts';
 import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
-import { ServiceSettings } from './settings.ts';
 
 export type OperatorDeps = {
   commands: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
-  service: ServiceSettings;
+  service: contract.ServiceSettings;
 };
 
 const readResolve = (request: FastifyRequest) => {
@@ -35,7 +34,7 @@ const route = routeWith<OperatorDeps>();
 export const OPERATOR_ROUTES = {
   serviceSettings: route({
     request: { allMerchants: true },
-    responses: okJson(ServiceSettings),
+    responses: okJson(contract.ServiceSettings),
     handle: ({ service }, _input, reply) => sendJson(reply, service),
   }),
   listUnresolved: route({

@@ -4,8 +4,14 @@
  */
 import type { CardSecret, TokenCard } from '../../shared/payment/card.ts';
 import type { FinalOutcomeDetails, LaterResult } from '../../shared/payment/outcome.ts';
+import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
+
+export type Billing = {
+  email?: string | undefined;
+  address?: NonNullable<PaymentDetails['billing']>['address'] | undefined;
+};
 
 export type CallDetails =
   | {
@@ -19,6 +25,8 @@ export type CallDetails =
       metadata?: Record<string, string> | undefined;
       /** The merchant asks for the shopper's authentication where the card needs it (gaps §21). */
       authentication?: { returnUrl: string } | undefined;
+      /** As the shopper gave it, for the bank to compare. */
+      billing?: Billing | undefined;
       /** MERCHANT: no shopper is there. */
       initiatedBy?: 'CONSUMER' | 'MERCHANT' | undefined;
     }

@@ -18,42 +18,26 @@ const AGAIN = { minMs: 500, maxMs: 30_000 };
 const WINDOW_MS = 60_000;
 const WARNED_SECONDS = 5;
 
-const createWindowedMax = (windowMs: number) => {
-  let [current, before, sinceMs] = [0, 0, performance.now()];
-  const turn = (): void => {
-    const passed = Math.floor((performance.now() - sinceMs) / windowMs);
-    if (passed === 0) return;
-    before = passed === 1 ? current : 0;
-    current = 0;
-    sinceMs += passed * windowMs;
-  };
-  return {
-    add: (value: number, limit: number): boolean => {
-      turn();
-      const isFirst = value > limit && current <= limit;
-      current = Math.max(current, value);
-      return isFirst;
-    },
-    now: (): number => {
-      turn();
-      return Math.max(current, before);
-    },
-  };
-};
-
 /** Tries again while the log is out of reach. Never throws. */
 export const followLogTail = (options: LogTailOptions) => {
   const { store, inFlight, nowMs, logger } = options;
   const stopping = new AbortController();
   const { promise: caughtUp, resolve: onCaughtUp } = Promise.withResolvers<void>();
-  const skew = createWindowedMax(WINDOW_MS);
+  /** The largest in seconds, in this window and in the one before. */
+  const skew = { now: 0, before: 0 };
+  const turning = setInterval(() => {
+    skew.before = skew.now;
+    skew.now = 0;
+  }, WINDOW_MS).unref();
   let after: Position | null | undefined;
   /** Only events after the first catch-up were stored a moment ago. */
   let isLive = false;
 
   const measure = (time: string): void => {
     const seconds = Math.abs(nowMs() - Date.parse(time)) / 1000;
-    if (!skew.add(seconds, WARNED_SECONDS)) return;
+    const isFirst = seconds > WARNED_SECONDS && skew.now <= WARNED_SECONDS;
+    skew.now = Math.max(skew.now, seconds);
+    if (!isFirst) return;
     logger.warn(
       { seconds },
       'the clock of another process differs from this one: commands on its payments wait longer',
@@ -89,8 +73,11 @@ export const followLogTail = (options: LogTailOptions) => {
 
   return {
     caughtUp,
-    clockSkewSeconds: skew.now,
-    stop: () => stopping.abort(),
+    clockSkewSeconds: () => Math.max(skew.now, skew.before),
+    stop: () => {
+      clearInterval(turning);
+      stopping.abort();
+    },
   };
 };
 

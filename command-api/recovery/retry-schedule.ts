@@ -1,4 +1,5 @@
 /** At once, after each wait, then hourly (gaps §7). Jitter parts payments that began together. */
+import { bulkhead } from 'cockatiel';
 import {
   jittered,
   NARROW_JITTER,
@@ -38,8 +39,7 @@ type Schedule = {
 export const createRetrySchedules = (options: RetrySchedulesOptions) => {
   const { delaysMs, nowMs, startTimer = startBackgroundTimer, attempt, onFailed } = options;
   const schedules = new Map<string, Schedule>();
-  const waiting: string[] = [];
-  let running = 0;
+  const atOnce = bulkhead(AT_ONCE_MAX, Number.POSITIVE_INFINITY);
   let stopped = false;
 
   const attemptIn = (paymentId: string, schedule: Schedule, delayMs: number): void => {
@@ -69,25 +69,12 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
     else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
   };
 
-  const drain = (): void => {
-    while (running < AT_ONCE_MAX) {
-      const paymentId = waiting.shift();
-      if (paymentId === undefined) return;
-      running += 1;
-      void attemptNow(paymentId).finally(() => {
-        running -= 1;
-        drain();
-      });
-    }
-  };
-
   const enqueue = (paymentId: string, schedule: Schedule): void => {
     if (schedule.queued) return;
     schedule.cancelTimer?.();
     schedule.nextAttemptAtMs = undefined;
     schedule.queued = true;
-    waiting.push(paymentId);
-    drain();
+    void atOnce.execute(() => attemptNow(paymentId));
   };
 
   const begin = (paymentId: string): void => {

@@ -5,95 +5,66 @@
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 const { PAYMENTS_URL = 'http://127.0.0.1:8080', PAYMENTS_TOKEN, PORT = '3000' } = process.env;
 const shop = `http://127.0.0.1:${PORT}`;
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
-// A shop takes these from its own database: the cart and the customer; and the payment of each order,
-// which has to outlive a restart.
-const sale = JSON.parse(read('../token.json'));
-const paymentOf = new Map<string, string>();
+const [page, sale] = [read('index.html'), JSON.parse(read('../token.json'))];
 
-type Payment = {
-  paymentId?: string;
-  status: string;
-  nextAction?: { url?: string };
-  transactions?: { failure?: { advice: string } }[];
-  error?: string;
-};
-const call = async (path: string, headers: object = {}, body?: object) => {
-  const response = await fetch(`${PAYMENTS_URL}/api/v1/payments${path}`, {
+const call = async (query: string, headers: object = {}, body?: object) => {
+  const response = await fetch(`${PAYMENTS_URL}/api/v1/payments${query}`, {
     method: body ? 'POST' : 'GET',
     headers: { authorization: `Bearer ${PAYMENTS_TOKEN}`, ...headers },
     signal: AbortSignal.timeout(60_000),
     ...(body && { body: JSON.stringify(body) }),
   });
-  const payment = (await response.json()) as Payment;
-  return { payment, location: response.headers.get('location') };
+  return JSON.parse(await response.text());
 };
-
-const STATES: Record<string, string> = {
-  PENDING: 'waiting',
-  FAILED: 'declined',
-  AUTHORIZED: 'paid',
-  CAPTURED: 'paid',
-};
-const outcomeOf = async (order: string) => {
-  const id = paymentOf.get(order);
-  if (id === undefined) return { state: 'form' };
-  const { payment } = await call(`/${id}`);
-  const state = STATES[payment.status] ?? 'failed';
-  return { state, advice: payment.transactions?.[0]?.failure?.advice };
+/** The order's last payment, declined ones included. */
+const lastOf = async (order: string): Promise<Record<'status' | 'after' | 'advice', string>> => {
+  const [last] = (await call(`?merchantReference=${order}`)).payments;
+  const { status = 'NEW', paymentId: after = '', transactions = [] } = last ?? {};
+  return { status, after, advice: transactions[0]?.failure?.advice ?? '' };
 };
 
 /** Gives the address that the shopper goes to next. */
-const pay = async (order: string, request: IncomingMessage): Promise<string> => {
+const pay = async (order: string, form: URLSearchParams): Promise<string> => {
   const back = `${shop}/?order=${order}`;
-  if (!(Number(request.headers['content-length']) <= 1_000)) throw new Error('not our form');
-  const form = new URLSearchParams(await text(request));
-  const after = paymentOf.get(order) ?? '';
-  const { state } = await outcomeOf(order);
+  const { status, after } = await lastOf(order);
   // The form says which declined payment it follows, so an old form or a second click pays nothing.
-  if (form.get('after') !== after || !['form', 'declined'].includes(state)) return back;
-  const card = {
-    token: form.get('token'),
-    holderName: form.get('holder'),
-    authentication: { returnUrl: back },
-  };
+  if (form.get('after') !== after || !['NEW', 'FAILED'].includes(status)) return back;
+  const authentication = { returnUrl: back };
+  const card = { token: form.get('token'), holderName: form.get('holder'), authentication };
   const paymentMethod = { type: 'CARD', card };
   const body = { ...sale, merchantReference: order, metadata: { order }, paymentMethod };
+  // Two forms at once have the same key: the order is charged once.
   const headers = { 'content-type': 'application/json', 'idempotency-key': `${order}/${after}` };
-  const { payment, location } = await call('', headers, body);
-  // Where the outcome is not known yet, Location names the payment.
-  const id = payment.paymentId ?? location?.split('/').at(-1);
-  if (id === undefined) throw new Error(payment.error);
-  paymentOf.set(order, id);
-  return payment.nextAction?.url ?? back;
+  const { nextAction, error } = await call('', headers, body);
+  if (error !== undefined) throw new Error(error);
+  return nextAction?.url ?? back;
 };
 
-const page = read('index.html');
-const render = (order: string, state: string, advice = 'RETRY_LATER') =>
-  Object.entries({ order, state, advice, after: paymentOf.get(order) ?? '' }).reduce(
-    (html, [name, value]) => html.replaceAll(`{{${name}}}`, value),
-    page,
-  );
+const show = (shown: Record<string, string>): string =>
+  page.replace(/{{(\w+)}}/g, (_, name) => shown[name] ?? '');
 
 createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', shop);
   const order = searchParams.get('order') ?? `order-${randomBytes(6).toString('base64url')}`;
-  const led = (location: string) => response.writeHead(303, { location }).end();
+  const lead = (location: string) => response.writeHead(303, { location }).end();
   if (pathname !== '/' || !/^order-[\w-]{8}$/.test(order)) return response.writeHead(404).end();
-  if (!searchParams.has('order')) return led(`/?order=${order}`);
+  if (!searchParams.has('order')) return lead(`/?order=${order}`);
   response.setHeader('content-type', 'text/html; charset=utf-8');
   response.setHeader('cache-control', 'no-store');
   try {
-    if (request.method === 'POST') return led(await pay(order, request));
-    const { state, advice } = await outcomeOf(order);
-    response.end(render(order, state, advice));
+    if (request.method === 'POST') {
+      if (!(Number(request.headers['content-length']) <= 1_000)) throw new Error('not our form');
+      return lead(await pay(order, new URLSearchParams(await text(request))));
+    }
+    response.end(show({ order, ...(await lastOf(order)) }));
   } catch (error) {
     console.error(error);
-    response.writeHead(502).end(render(order, 'failed'));
+    response.writeHead(502).end(show({ order, status: 'UNKNOWN' }));
   }
 }).listen(Number(PORT), '127.0.0.1', () => console.log(`the checkout is at ${shop}`));

@@ -57,10 +57,25 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   last: 'single',
 });
 
-export type NextStep = {
-  send: Item | undefined;
-  read: boolean;
-  untilMs: number | undefined;
+const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);
+
+type Waiting = { item: Item; nextAt: number };
+
+/** What the row lists and no request is under way for. */
+const waitingIn = ({ row, busy }: Delivery): Waiting[] => {
+  const retries = Object.entries(row.retrying).map(([paymentId, entry]): Waiting => {
+    const { from: revision, n, since: atMs, nextAt } = entry;
+    return { item: { kind: 'retry', paymentId, revision, n, atMs }, nextAt };
+  });
+  const singles = row.singles.map(
+    (single): Waiting => ({ item: { kind: 'single', single }, nextAt: single.nextAt }),
+  );
+  return [...retries, ...singles].filter(({ item }) => !busy.has(keyOf(item)));
+};
+
+const firstDue = (waiting: readonly Waiting[], nowMs: number): Item | undefined => {
+  const due = waiting.filter(({ nextAt }) => nextAt <= nowMs);
+  return due.sort((a, b) => a.nextAt - b.nextAt)[0]?.item;
 };
 
 const unread = ({ row, ahead, busy }: Delivery): Item | undefined => {
@@ -71,64 +86,50 @@ const unread = ({ row, ahead, busy }: Delivery): Item | undefined => {
   return { kind: 'unread', paymentId, revision, n: 0, atMs };
 };
 
-const soonest = <T extends { nextAt: number }>(all: readonly T[]): T | undefined =>
-  all.reduce<T | undefined>((a, b) => (a === undefined || b.nextAt < a.nextAt ? b : a), undefined);
-
-const idleRetries = ({ row, busy }: Delivery) =>
-  Object.entries(row.retrying)
-    .filter(([paymentId]) => !busy.has(paymentId))
-    .map(([paymentId, entry]) => ({ paymentId, ...entry }));
-
-const idleSingles = ({ row, busy }: Delivery) => row.singles.filter(({ id }) => !busy.has(id));
-
-const retryItem = (delivery: Delivery, nowMs: number): Item | undefined => {
-  const entry = soonest(idleRetries(delivery));
+const inTurn = (
+  delivery: Delivery,
+  waiting: readonly Waiting[],
+  nowMs: number,
+): Item | undefined => {
   // The schedule of a failing endpoint says when: then whichever message waits is due.
-  if (entry === undefined || (entry.nextAt > nowMs && !isFailing(delivery.row))) return undefined;
-  const { paymentId, from: revision, n, since } = entry;
-  return { kind: 'retry', paymentId, revision, n, atMs: since };
-};
-
-const dueOf = (singles: readonly Single[], nowMs: number): Item | undefined => {
-  const single = soonest(singles);
-  return single === undefined || single.nextAt > nowMs ? undefined : { kind: 'single', single };
-};
-
-/** One test at a time. */
-const testItem = ({ row, busy }: Delivery, nowMs: number): Item | undefined => {
-  const tests = row.singles.filter(({ kind }) => kind === 'test');
-  return tests.some(({ id }) => busy.has(id)) ? undefined : dueOf(tests, nowMs);
-};
-
-const inTurn = (delivery: Delivery, nowMs: number): Item | undefined => {
-  const others = idleSingles(delivery).filter(({ kind }) => kind !== 'test');
+  const retriedMs = isFailing(delivery.row) ? Number.POSITIVE_INFINITY : nowMs;
+  const retries = waiting.filter(({ item }) => item.kind === 'retry');
+  const others = waiting.filter(({ item }) => item.kind === 'single' && !isTest(item));
   const items = {
     unread: unread(delivery),
-    retry: retryItem(delivery, nowMs),
-    single: dueOf(others, nowMs),
+    retry: firstDue(retries, retriedMs),
+    single: firstDue(others, nowMs),
   };
   const next = TURNS.indexOf(delivery.last) + 1;
   const order = [...TURNS.slice(next), ...TURNS.slice(0, next)];
   return order.map((kind) => items[kind]).find((item) => item !== undefined);
 };
 
-const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
+const sendable = (
+  delivery: Delivery,
+  waiting: readonly Waiting[],
+  nowMs: number,
+): Item | undefined => {
   const { row, busy, holdUntil } = delivery;
   if (busy.size >= row.window) return undefined;
-  const test = testItem(delivery, nowMs);
-  // A person waits for its outcome, so neither `Retry-After` nor the next probe delays it.
+  // One test at a time. A person waits for it, so neither `Retry-After` nor the next probe delays it.
+  const isTesting = row.singles.some(({ id, kind }) => kind === 'test' && busy.has(id));
+  const tests = isTesting ? [] : waiting.filter(({ item }) => isTest(item));
+  const test = firstDue(tests, nowMs);
   if (test !== undefined) return test;
-  if (isFailing(row) && row.probeAt > nowMs) return undefined;
-  return holdUntil > nowMs ? undefined : inTurn(delivery, nowMs);
+  const isHeld = holdUntil > nowMs || (isFailing(row) && row.probeAt > nowMs);
+  return isHeld ? undefined : inTurn(delivery, waiting, nowMs);
 };
 
-export const nextStep = (delivery: Delivery, nowMs: number): NextStep => {
+/** What to send now, whether the log may be read on, and when something waits until, if anything does. */
+export const nextStep = (delivery: Delivery, nowMs: number) => {
   const { row, ahead, holdUntil } = delivery;
+  const waiting = waitingIn(delivery);
   const isFull = ahead.length >= AHEAD_MAX || Object.keys(row.retrying).length >= RETRYING_MAX;
-  const due = [...idleRetries(delivery), ...idleSingles(delivery)].map(({ nextAt }) => nextAt);
+  const due = waiting.map(({ nextAt }) => nextAt);
   const times = [...due, row.probeAt, holdUntil].filter((time) => time > nowMs);
   return {
-    send: sendable(delivery, nowMs),
+    send: sendable(delivery, waiting, nowMs),
     read: !isFull,
     untilMs: times.length === 0 ? undefined : Math.min(...times),
   };
@@ -172,8 +173,6 @@ const windowAfter = ({ window }: DeliveryRow, latencyMs: number): number => {
   if (latencyMs <= SLOW_MS) return Math.min(WINDOW_MAX, window + 1);
   return window < SLOW_WINDOW ? window + 1 : Math.max(SLOW_WINDOW, window >> 1);
 };
-
-const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);
 
 export const started = (delivery: Delivery, item: Item): Delivery => ({
   ...delivery,
@@ -253,14 +252,14 @@ export const accepted = (
 export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery =>
   ended(delivery, item, withoutItem(delivery.row, item, nowMs));
 
-export type Failure = {
+type Failure = {
   retryAfterMs?: number | undefined;
   /** No request was made, which says nothing about the endpoint. */
   ours?: 'unreadable' | 'interrupted' | undefined;
   random: number;
 };
 
-export type Failed = {
+type Failed = {
   delivery: Delivery;
   nextAt: number | undefined;
   isOver: boolean;

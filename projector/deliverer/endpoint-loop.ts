@@ -7,8 +7,8 @@ import { newDeliveryRow, parseDeliveryRow } from '../../shared/webhooks/delivery
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message.ts';
-import { followCommands } from './commands.ts';
 import { deliveryOf, failed, type Item, isTest, nextStep, readOn, started } from './delivery.ts';
+import { followEndpointEvents } from './endpoint-events.ts';
 import { type LogFeed, nextPortion, type Portion } from './log-feed.ts';
 import { type SendDeps, type SendState, sendItem, setDelivery } from './send-item.ts';
 
@@ -91,7 +91,7 @@ export const openLoop = async (
     ended: Promise.resolve(),
   };
   await save(loop, deps);
-  setDelivery(loop, followCommands(loop.delivery, endpoint, events, deps.nowMs()));
+  setDelivery(loop, followEndpointEvents(loop.delivery, endpoint, events, deps.nowMs()));
   return loop;
 };
 
@@ -109,7 +109,7 @@ export const updateLoop = (
 ): void => {
   const before = loop.delivery.readTo.position;
   loop.endpoint = endpoint;
-  setDelivery(loop, followCommands(loop.delivery, endpoint, events, nowMs));
+  setDelivery(loop, followEndpointEvents(loop.delivery, endpoint, events, nowMs));
   if (loop.delivery.readTo.position !== before) loop.reading?.abort();
   wake(loop);
 };

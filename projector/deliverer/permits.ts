@@ -2,14 +2,15 @@
 export const createPermits = (max: number, ofOneMax: number) => {
   let free = max;
   const held = new Map<string, number>();
+  /** By merchant; whose turn is next stands first. */
   const waiting = new Map<string, Set<() => void>>();
 
-  const heldBy = (merchantId: string): number => held.get(merchantId) ?? 0;
-  const mayTake = (merchantId: string): boolean => free > 0 && heldBy(merchantId) < ofOneMax;
-
-  const take = (merchantId: string): void => {
+  const take = (merchantId: string): boolean => {
+    const own = held.get(merchantId) ?? 0;
+    if (free === 0 || own >= ofOneMax) return false;
     free -= 1;
-    held.set(merchantId, heldBy(merchantId) + 1);
+    held.set(merchantId, own + 1);
+    return true;
   };
 
   const waitForTurn = async (merchantId: string, signal: AbortSignal): Promise<void> => {
@@ -27,24 +28,20 @@ export const createPermits = (max: number, ofOneMax: number) => {
     signal.removeEventListener('abort', leave);
   };
 
-  const giveOn = (): void => {
-    for (const [merchantId, own] of waiting) {
-      const [next] = own;
-      if (next === undefined || !mayTake(merchantId)) continue;
-      own.delete(next);
-      waiting.delete(merchantId);
-      if (own.size > 0) waiting.set(merchantId, own);
-      take(merchantId);
-      next();
-      return;
-    }
-  };
-
   const giveBack = (merchantId: string): void => {
     free += 1;
-    if (heldBy(merchantId) === 1) held.delete(merchantId);
-    else held.set(merchantId, heldBy(merchantId) - 1);
-    giveOn();
+    const left = (held.get(merchantId) ?? 1) - 1;
+    if (left === 0) held.delete(merchantId);
+    else held.set(merchantId, left);
+    for (const [next, own] of waiting) {
+      const [begin] = own;
+      if (begin === undefined || !take(next)) continue;
+      own.delete(begin);
+      waiting.delete(next);
+      if (own.size > 0) waiting.set(next, own);
+      begin();
+      return;
+    }
   };
 
   return {
@@ -55,8 +52,7 @@ export const createPermits = (max: number, ofOneMax: number) => {
       work: () => Promise<T>,
     ): Promise<T> => {
       signal.throwIfAborted();
-      if (mayTake(merchantId)) take(merchantId);
-      else await waitForTurn(merchantId, signal);
+      if (!take(merchantId)) await waitForTurn(merchantId, signal);
       try {
         return await work();
       } finally {

@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createIdentities } from '../../command-api/idempotency.ts';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
+import { openTurns } from '../../command-api/reconcile/checkpoint.ts';
 import { LedgerUnavailable } from '../../command-api/reconcile/reconcile.ts';
 import { openReconciling } from '../../command-api/reconcile/reconciling.ts';
 import { openCheckRecord } from '../../shared/check-record.ts';
@@ -11,6 +13,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { ParkedPayment } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
@@ -39,6 +42,7 @@ const scheduled = async (
   events: PaymentEvent[],
   everyMs = HOUR_MS,
   store: EventStore = memoryEventStore(),
+  document: KeyDocument = memoryDocument(),
 ) => {
   await store.append(
     streamOf('pay_1'),
@@ -61,6 +65,13 @@ const scheduled = async (
     }),
   };
   const clock = manualClock();
+  const turns = openTurns({
+    document,
+    checkOf: createIdentities(['a secret of this installation']).checkOf,
+    store,
+    provider: undefined,
+    nowMs: clock.nowMs,
+  });
   const parked: ParkedPayment[] = [];
   const metrics = createMetrics();
   const reconciling = openReconciling({
@@ -70,6 +81,8 @@ const scheduled = async (
     metrics,
     logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
     record: openCheckRecord(memoryDocument()),
+    turns,
+    nowMs: clock.nowMs,
     onNeverSent: async () => undefined,
     readModels: { parked: async () => parked },
     untoldDisputes: async () => [],

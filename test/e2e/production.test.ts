@@ -164,4 +164,4 @@ test(`upgraded from ${RELEASE_BEFORE}, the disk lost after a backup, every secre
   await run('endpoints', rotated);
   await run('look', rotated);
   await run('backup', rotated);
-}, 120_000);
+}, 240_000);

@@ -58,11 +58,18 @@ afterAll(async () => {
 const questions = (): number => double.received.filter(({ step }) => step !== 'list').length;
 
 const noticeOf = (object: object, account?: string): string =>
-  JSON.stringify({ id: 'evt_1', type: 'any', ...(account && { account }), data: { object } });
-const noticeAbout = (paymentId: string): string =>
   JSON.stringify({
     id: 'evt_1',
-    type: 'payment_intent.payment_failed',
+    type: typeOf(object),
+    ...(account && { account }),
+    data: { object },
+  });
+const typeOf = (object: { object?: string; status?: string }): string =>
+  object.object === 'payment_intent' ? `payment_intent.${object.status}` : 'any';
+const noticeAbout = (paymentId: string, type = 'payment_intent.payment_failed'): string =>
+  JSON.stringify({
+    id: 'evt_1',
+    type,
     data: { object: { object: 'payment_intent', metadata: { paymentId } } },
   });
 
@@ -154,7 +161,7 @@ describe('a notice about a payment', () => {
     const { paymentId } = (await service.create()).json;
     const { text } = await service.get(paymentId);
     const before = questions();
-    const body = noticeAbout(paymentId);
+    const body = noticeAbout(paymentId, 'payment_intent.succeeded');
     for (let time = 0; time < 2; time += 1) {
       expect((await deliver(body, signed(body))).status).toBe(200);
     }
@@ -199,7 +206,7 @@ describe('a notice about a payment', () => {
       ({ metadata }) => metadata.paymentId === paymentId,
     );
     Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason });
-    const body = noticeAbout(paymentId);
+    const body = noticeAbout(paymentId, 'payment_intent.canceled');
     for (let time = 0; time < 2; time += 1) {
       expect((await deliver(body, signed(body))).status).toBe(200);
     }
@@ -208,7 +215,7 @@ describe('a notice about a payment', () => {
 
   test('is to be delivered again where Stripe does not say what came later', async () => {
     const { paymentId } = (await service.create()).json;
-    const body = noticeAbout(paymentId);
+    const body = noticeAbout(paymentId, 'payment_intent.canceled');
     double.plan('read', '500 before acting');
     expect((await deliver(body, signed(body))).status).toBe(503);
     expect((await deliver(body, signed(body))).status).toBe(200);
@@ -244,7 +251,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
   };
   const authorized = () => sold(undefined, double.books, false);
   const captureInDashboard = (intent: Intent, amount: number) =>
-    double.books.capture(intent.id, new Map([['amount_to_capture', String(amount)]]));
+    double.books.dashboard.capture(intent.id, amount);
   const differencesOf = async (id: string) => {
     const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
     const { json } = await service.ask('POST', '/audit/v1/reconcile', undefined, { token });
@@ -254,12 +261,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     return differences.filter(({ paymentId }) => paymentId === id);
   };
   const refundedInDashboard = (intent: Intent, amount: number, books: Books = double.books) =>
-    books.refund(
-      new Map([
-        ['payment_intent', intent.id],
-        ['amount', String(amount)],
-      ]),
-    );
+    books.dashboard.refund(intent.id, amount);
   const tell = async (object: object, secret = NEW, account?: string) => {
     const body = noticeOf(object, account);
     const responses = [];
@@ -296,7 +298,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
 
   test('a cancel made in the Dashboard, once', async () => {
     const { paymentId, intent } = await authorized();
-    double.books.cancel(intent.id, new Map());
+    double.books.dashboard.cancel(intent.id);
     expect(await tell(intent)).toEqual([200, 200]);
     expect(await shown(paymentId)).toMatchObject({ status: 'VOIDED' });
     expect(await differencesOf(paymentId)).toEqual([]);
@@ -358,7 +360,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
   test('a capture and a cancel that no notice told of are recorded by the comparison', async () => {
     const [captured, canceled] = [await authorized(), await authorized()];
     captureInDashboard(captured.intent, 1000);
-    double.books.cancel(canceled.intent.id, new Map());
+    double.books.dashboard.cancel(canceled.intent.id);
     expect(await differencesOf(captured.paymentId)).toEqual([]);
     expect(await shown(captured.paymentId)).toMatchObject({ capturedAmount: 1000 });
     expect(await shown(canceled.paymentId)).toMatchObject({ status: 'VOIDED' });

@@ -80,11 +80,25 @@ describe('PROVIDER=stripe', () => {
     },
   );
 
+  test.each([
+    ['pm', 'pm_card_visa_chargeDeclined', null, 402, 422],
+    ['ctoken', 'pm_card_visa', 'cus_Again', 200, 422],
+    ['pm', 'pm_card_visa', 'cus_Again', 200, 200],
+  ] as const)(
+    'gaps §14: %s_… of %s, customer %s: first %i, then %i',
+    async (kind, card, customer, first, then) => {
+      const token = double.books.makeToken(kind, card, customer);
+      expect((await service.create(byToken(token))).status).toBe(first);
+      expect((await service.create(byToken(token))).status).toBe(then);
+    },
+  );
+
   test('gaps §14: a token that can pay no more is 422, nothing is charged, and the key takes another', async () => {
     const pay = (token: string) =>
       service.ask('POST', PAYMENTS, payment(byToken(token)), { key: 'used' });
-    double.reject('confirm', undefined);
-    const used = await pay('pm_card_visa');
+    const token = double.books.makeToken('pm', 'pm_card_visa');
+    expect((await service.create(byToken(token))).json.status).toBe('AUTHORIZED');
+    const used = await pay(token);
     const [named, why] = used.json.details as string[];
     expect([used.status, used.json.error, why]).toEqual([
       422,
@@ -98,13 +112,59 @@ describe('PROVIDER=stripe', () => {
     expect(await reconcile()).toMatchObject({ ok: true });
   });
 
+  test('a raw number goes with the name, the e-mail and the billing address of the request', async () => {
+    const address = {
+      street: '1 Main St',
+      city: 'Boise',
+      state: 'ID',
+      zip: '83702',
+      country: 'US',
+    };
+    const consumer = { firstName: 'Jane', email: 'jane.doe+shop@example.com' };
+    const merchantReference = 'order-8';
+    const fields = {
+      number: '4000000000000077',
+      consumer,
+      billing: { address },
+      merchantReference,
+    };
+    expect((await service.create(fields)).status).toBe(200);
+    const lastOf = (wanted: string) => double.received.findLast(({ step }) => step === wanted);
+    const method = Object.fromEntries(lastOf('method')?.params ?? []);
+    expect(method).toMatchObject({
+      'billing_details[name]': 'Ada Lovelace',
+      'billing_details[email]': 'jane.doe+shop@example.com',
+      'billing_details[address][line1]': '1 Main St',
+      'billing_details[address][city]': 'Boise',
+      'billing_details[address][state]': 'ID',
+      'billing_details[address][postal_code]': '83702',
+      'billing_details[address][country]': 'US',
+    });
+    const opened = Object.fromEntries(lastOf('open')?.params ?? []);
+    expect(opened).toMatchObject({
+      description: 'order-8',
+      'metadata[merchantReference]': 'order-8',
+    });
+  });
+
+  test.each([
+    ['parameter_unknown', undefined],
+    [undefined, 'return_url'],
+  ])(
+    'a 400 that is not of the token (%s, %s) is a fault of the account, 503',
+    async (code, param) => {
+      double.reject('confirm', code, param);
+      expect((await service.create(byToken('pm_card_visa'))).status).toBe(503);
+    },
+  );
+
   test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {
     const { paymentId } = (await service.create()).json;
     const intent = [...double.books.intents.values()].at(-1)?.id ?? '';
     const send = () => service.change('void', paymentId, undefined, { key: 'k' });
     double.plan('cancel', '429 rate_limit');
     expect((await send()).status).toBe(503);
-    double.books.cancel(intent, new Map([['cancellation_reason', 'duplicate']]));
+    double.books.dashboard.cancel(intent, 'duplicate');
     expect(await send()).toMatchObject({ status: 200, json: { status: 'VOIDED' } });
     expect(await reconcile()).toMatchObject({ ok: true });
   });

@@ -1,5 +1,6 @@
 /** gaps §4, S1, S2 with Stripe: numbers go to it in one kind of body and nowhere else, tokens too. */
 import { expect, test } from '@jest/globals';
+import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import {
   type Canary,
   cardDataIn,
@@ -15,7 +16,10 @@ const tokenFor =
   async ({ number, cvv }: Canary): Promise<string> => {
     const response = await fetch(`${url}/v1/payment_methods`, {
       method: 'POST',
-      headers: { authorization: 'Bearer sk_test_of_the_shop' },
+      headers: {
+        authorization: 'Bearer sk_test_of_the_shop',
+        'stripe-version': STRIPE_API_VERSION_DEFAULT,
+      },
       body: new URLSearchParams({ type: 'card', 'card[number]': number, 'card[cvc]': cvv }),
     });
     return ((await response.json()) as { id: string }).id;

@@ -112,6 +112,7 @@ export const openTwoCommandProcesses = async (
     relay: memoryDocument(),
     verification: memoryDocument(),
     reconciliation: memoryDocument(),
+    turn: memoryDocument(),
   };
   const opened: { app: FastifyInstance; side: CommandSide }[] = [];
 

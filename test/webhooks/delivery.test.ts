@@ -4,7 +4,6 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { followCommands } from '../../projector/deliverer/commands.ts';
 import {
   ATTEMPTS_OF_ONE_MAX,
   accepted,
@@ -20,6 +19,7 @@ import {
   started,
   type Wanted,
 } from '../../projector/deliverer/delivery.ts';
+import { followEndpointEvents } from '../../projector/deliverer/endpoint-events.ts';
 import {
   type DeliveryRow,
   isFailing,
@@ -427,7 +427,7 @@ describe('a test', () => {
   });
 });
 
-describe('commands', () => {
+describe('events of its endpoint', () => {
   const endpoint = {
     endpointId: 'we_1',
     merchantId: 'm_1',
@@ -450,26 +450,28 @@ describe('commands', () => {
 
   test('each is followed once, also over a restart', () => {
     const events = [recorded('WebhookTestRequested', { endpointId: 'we_1' }, 2)];
-    const followed = followCommands(at, endpoint, events, 0);
+    const followed = followEndpointEvents(at, endpoint, events, 0);
     expect(followed.row.singles).toHaveLength(1);
-    expect(followCommands(deliveryOf(followed.row), endpoint, events, 0).row).toEqual(followed.row);
+    expect(followEndpointEvents(deliveryOf(followed.row), endpoint, events, 0).row).toEqual(
+      followed.row,
+    );
   });
 
   test('tests that wait give way to later ones, so that a row that was lost sends four', () => {
     const requested = (revision: number) =>
       recorded('WebhookTestRequested', { endpointId: 'we_1' }, revision);
-    const followed = followCommands(at, endpoint, [2, 3, 4, 5, 6, 7].map(requested), 0);
+    const followed = followEndpointEvents(at, endpoint, [2, 3, 4, 5, 6, 7].map(requested), 0);
     const idsOf = ({ row }: typeof followed) => row.singles.map(({ id }) => id);
     expect(idsOf(followed)).toEqual(['evt_4', 'evt_5', 'evt_6', 'evt_7']);
     const sending = started(followed, { kind: 'single', single: single('test', 'evt_4', 0) });
-    const after = followCommands(sending, endpoint, [requested(8), requested(9)], 0);
+    const after = followEndpointEvents(sending, endpoint, [requested(8), requested(9)], 0);
     expect(idsOf(after)).toEqual(['evt_4', 'evt_6', 'evt_7', 'evt_8', 'evt_9']);
   });
 
   test('a resend reads again from the start up to where it was, and keeps what is retrying', () => {
     const since = new Date(90 * MINUTE).toISOString();
     const events = [recorded('WebhookResendRequested', { endpointId: 'we_1', since }, 2)];
-    const { row, readTo } = followCommands(at, endpoint, events, 0);
+    const { row, readTo } = followEndpointEvents(at, endpoint, events, 0);
     expect(readTo.position).toBe('5');
     expect(row).toMatchObject({ checkpoint: '5', rescan: { upTo: '90', before: 90 * MINUTE } });
     expect(row.retrying).toEqual(at.row.retrying);
@@ -480,12 +482,12 @@ describe('commands', () => {
         2,
       ),
     ];
-    expect(followCommands(at, endpoint, earlier, 0).row.checkpoint).toBeNull();
+    expect(followEndpointEvents(at, endpoint, earlier, 0).row.checkpoint).toBeNull();
   });
 
   test('enabled from its checkpoint, what is retrying is due; from now, nothing waits', () => {
     const enable = (data: object) =>
-      followCommands(
+      followEndpointEvents(
         at,
         endpoint,
         [recorded('WebhookEndpointEnabled', { endpointId: 'we_1', ...data }, 2)],

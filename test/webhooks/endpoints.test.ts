@@ -36,22 +36,23 @@ afterEach(async () => {
   await receiver?.[Symbol.asyncDispose]();
 });
 
+const ask = (...[method, path, body]: Parameters<typeof service.ask>) =>
+  service.ask(method, path, body, mine);
+const operator = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
+const askAsOperator = (...[method, path, body]: Parameters<typeof service.ask>) =>
+  service.ask(method, path, body, operator);
+
 const register = async (fields: object = {}): Promise<Endpoint> => {
-  const { status, json } = await service.ask(
-    'POST',
-    ENDPOINTS,
-    { url: receiver.url, ...fields },
-    mine,
-  );
+  const { status, json } = await ask('POST', ENDPOINTS, { url: receiver.url, ...fields });
   expect(status).toBe(201);
   return json as unknown as Endpoint;
 };
 const at = ({ id }: Endpoint, rest = '') => `${ENDPOINTS}/${id}${rest}`;
 const show = async (endpoint: Endpoint): Promise<Endpoint> =>
-  (await service.ask('GET', at(endpoint), undefined, mine)).json as unknown as Endpoint;
+  (await ask('GET', at(endpoint))).json as unknown as Endpoint;
 const untilAttempts = (endpoint: Endpoint, count: number): Promise<void> =>
   until('its attempts are there', async () => {
-    const { json } = await service.ask('GET', at(endpoint, '/attempts'), undefined, mine);
+    const { json } = await ask('GET', at(endpoint, '/attempts'));
     return (json.attempts as unknown[]).length === count;
   });
 const types = () => receiver.received.map(({ json }) => json.type);
@@ -111,8 +112,7 @@ describe('a failing endpoint', () => {
         .map(({ json }) => json.type);
     expect(of(second.json.paymentId)).toEqual(['payment.authorized']);
     expect(of(first.json.paymentId)).toEqual(['payment.authorized']);
-    const attempts = async () =>
-      (await service.ask('GET', at(endpoint, '/attempts'), undefined, mine)).json.attempts;
+    const attempts = async () => (await ask('GET', at(endpoint, '/attempts'))).json.attempts;
     await until('both are saved', async () => Object(await attempts()).length === 2);
     expect(await attempts()).toMatchObject([
       { outcome: 'ACCEPTED', status: 200, attempt: 1, nextAt: null },
@@ -127,7 +127,7 @@ describe('a failing endpoint', () => {
     expect((await show(endpoint)).oldestWaiting).not.toBeNull();
 
     const page = async (query: string) =>
-      (await service.ask('GET', at(endpoint, `/attempts?${query}`), undefined, mine)).json;
+      (await ask('GET', at(endpoint, `/attempts?${query}`))).json;
     const latest = await page('limit=1');
     expect(latest).toMatchObject({ attempts: [{ status: 200 }], next: expect.any(String) });
     const earlier = await page(`limit=1&cursor=${latest.next}`);
@@ -144,7 +144,7 @@ describe('a failing endpoint', () => {
     await service.change('capture', json.paymentId, undefined, mine);
     receiver.respond = undefined;
     receiver.received.length = 0;
-    await service.ask('PATCH', at(endpoint), { status: 'ENABLED' }, mine);
+    await ask('PATCH', at(endpoint), { status: 'ENABLED' });
     await until('it is so', () => receiver.received.length === 2);
     expect(types()).toEqual(['payment.authorized', 'payment.captured']);
   });
@@ -155,7 +155,7 @@ describe('a failing endpoint', () => {
       url: `${receiver.url}/other`,
       eventTypes: ['webhook_endpoint.disabled'],
     });
-    await service.ask('PATCH', at(endpoint), { status: 'DISABLED' }, mine);
+    await ask('PATCH', at(endpoint), { status: 'DISABLED' });
     await until('it is so', () => receiver.received.length === 1);
     const [received] = receiver.received;
     expect(received).toMatchObject({
@@ -172,8 +172,8 @@ describe('a failing endpoint', () => {
 describe('on request', () => {
   test('a test message is sent once, also to a disabled endpoint, and its attempt can be read', async () => {
     const endpoint = await register();
-    await service.ask('PATCH', at(endpoint), { status: 'DISABLED' }, mine);
-    const { status, json } = await service.ask('POST', at(endpoint, '/test'), undefined, mine);
+    await ask('PATCH', at(endpoint), { status: 'DISABLED' });
+    const { status, json } = await ask('POST', at(endpoint, '/test'));
     expect(status).toBe(202);
     await until('it is so', () => receiver.received.length === 1);
     expect(receiver.received[0]).toMatchObject({
@@ -183,8 +183,7 @@ describe('on request', () => {
     const path = at(endpoint, `/attempts?eventId=${json.eventId}`);
     await until(
       'its attempt is there',
-      async () =>
-        ((await service.ask('GET', path, undefined, mine)).json.attempts as unknown[]).length === 1,
+      async () => ((await ask('GET', path)).json.attempts as unknown[]).length === 1,
     );
   });
 
@@ -209,7 +208,7 @@ describe('on request', () => {
     }
     const repeat = await request(endpoint, 'key-1');
     expect([repeat.status, repeat.json.eventId]).toEqual([202, first.json.eventId]);
-    const events = () => service.ask('GET', at(endpoint, '/attempts'), undefined, mine);
+    const events = () => ask('GET', at(endpoint, '/attempts'));
     await until('their attempts', async () => Object((await events()).json.attempts).length === 4);
     expect(receiver.received).toHaveLength(4);
     expect((await request(await register())).status).toBe(202);
@@ -222,7 +221,7 @@ describe('on request', () => {
     await service.change('void', json.paymentId, undefined, mine);
     // What is under way when it is to be sent again is sent once.
     await untilAttempts(endpoint, 2);
-    const { status } = await service.ask('POST', at(endpoint, '/resend'), { since }, mine);
+    const { status } = await ask('POST', at(endpoint, '/resend'), { since });
     expect(status).toBe(202);
     await until('it is so', () => receiver.received.length === 4);
     const ids = receiver.received.map(({ id }) => id);
@@ -234,7 +233,7 @@ describe('on request', () => {
     await service.create({}, mine);
     await untilAttempts(endpoint, 1);
     const eventId = receiver.received[0]?.id;
-    await service.ask('POST', at(endpoint, '/resend'), { eventId }, mine);
+    await ask('POST', at(endpoint, '/resend'), { eventId });
     await until('it is so', () => receiver.received.length === 2);
     expect(receiver.received[1]?.body).toBe(receiver.received[0]?.body);
   });
@@ -242,13 +241,13 @@ describe('on request', () => {
   test('after a rotation both secrets verify, and then the new one alone', async () => {
     const { secret: old, ...endpoint } = await register();
     const own = { ...endpoint, secret: old } as Endpoint;
-    const rotated = await service.ask('POST', at(own, '/rotate-secret'), undefined, mine);
+    const rotated = await ask('POST', at(own, '/rotate-secret'));
     await service.create({}, mine);
     await until('it is so', () => receiver.received.length === 1);
     const [first] = receiver.received;
     if (first === undefined) throw new Error('nothing received');
     for (const secret of [old, String(rotated.json.secret)]) verified(secret, first);
-    await service.ask('POST', at(own, '/rotate-secret'), { oldExpiresInHours: 0 }, mine);
+    await ask('POST', at(own, '/rotate-secret'), { oldExpiresInHours: 0 });
     await service.create({}, mine);
     await until('it is so', () => receiver.received.length === 2);
     const [, second] = receiver.received;
@@ -259,9 +258,9 @@ describe('on request', () => {
 
   test('from now on: what waits is not sent', async () => {
     const endpoint = await register();
-    await service.ask('PATCH', at(endpoint), { status: 'DISABLED' }, mine);
+    await ask('PATCH', at(endpoint), { status: 'DISABLED' });
     await service.create({}, mine);
-    await service.ask('PATCH', at(endpoint), { status: 'ENABLED', resumeFrom: 'now' }, mine);
+    await ask('PATCH', at(endpoint), { status: 'ENABLED', resumeFrom: 'now' });
     const { json } = await service.create({}, mine);
     await until('it is so', () => receiver.received.length > 0);
     expect(receiver.received.map((one) => one.json.data.payment.paymentId)).toEqual([
@@ -275,7 +274,7 @@ describe('registration', () => {
     const { secret, ...endpoint } = await register({ description: 'The shop' });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(await show(endpoint as Endpoint)).toEqual(endpoint);
-    const { text, json } = await service.ask('GET', ENDPOINTS, undefined, mine);
+    const { text, json } = await ask('GET', ENDPOINTS);
     expect(json).toEqual({ endpoints: [endpoint] });
     expect(text).not.toContain('whsec_');
   });
@@ -316,16 +315,14 @@ describe('registration', () => {
   test('the eleventh endpoint is rejected, and a deleted one makes place', async () => {
     const all = [];
     for (let n = 0; n < 10; n += 1) all.push(await register());
-    const { status, json } = await service.ask('POST', ENDPOINTS, { url: receiver.url }, mine);
+    const { status, json } = await ask('POST', ENDPOINTS, { url: receiver.url });
     expect([status, json.error]).toEqual([422, 'BUSINESS_RULE_VIOLATION']);
-    expect((await service.ask('DELETE', at(all[0] as Endpoint), undefined, mine)).status).toBe(200);
+    expect((await ask('DELETE', at(all[0] as Endpoint))).status).toBe(200);
     await register();
   });
 
   test('requests of one merchant at a time follow one another: ten of eleven register', async () => {
-    const all = Array.from({ length: 11 }, () =>
-      service.ask('POST', ENDPOINTS, { url: receiver.url }, mine),
-    );
+    const all = Array.from({ length: 11 }, () => ask('POST', ENDPOINTS, { url: receiver.url }));
     const statuses = (await Promise.all(all)).map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([...Array(10).fill(201), 422]);
   });
@@ -353,7 +350,7 @@ describe('registration', () => {
     ['https://shop.example?4242424242424242', 'url must not hold a card number'],
     ['', 'url is required'],
   ])('an address is rejected: %#', async (url, detail) => {
-    const { status, json } = await service.ask('POST', ENDPOINTS, { url }, mine);
+    const { status, json } = await ask('POST', ENDPOINTS, { url });
     expect([status, json.details]).toEqual([400, [detail]]);
   });
 
@@ -363,7 +360,7 @@ describe('registration', () => {
     'https://[2600:1901:0:4444::10]:1104/',
     'https://shop.example:8443/2026/11/1009',
   ])('the digits of an IP address and of a port are no card number: %s', async (url) => {
-    expect((await service.ask('POST', ENDPOINTS, { url }, mine)).status).toBe(201);
+    expect((await ask('POST', ENDPOINTS, { url })).status).toBe(201);
   });
 
   test.each([
@@ -374,38 +371,27 @@ describe('registration', () => {
     ],
     ['null as absent', { url: null }, 'url is required'],
   ])('a detail names %s as it does for a payment', async (_what, body, detail) => {
-    const { status, json } = await service.ask(
-      'POST',
-      ENDPOINTS,
-      { url: receiver.url, ...body },
-      mine,
-    );
+    const { status, json } = await ask('POST', ENDPOINTS, { url: receiver.url, ...body });
     expect([status, json.details]).toEqual([400, [detail]]);
   });
 
   test.each([null, [], '"x"', 5])('a body that is no object is rejected: %j', async (body) => {
-    const { status, json } = await service.ask('POST', ENDPOINTS, body, mine);
+    const { status, json } = await ask('POST', ENDPOINTS, body);
     expect([status, json.details]).toEqual([400, ['the body must be a JSON object']]);
   });
 
   test('operators read the endpoints and attempts of all merchants', async () => {
     const endpoint = await register();
-    const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
-    const all = await service.ask(
-      'GET',
-      `/ops/v1/webhook-endpoints?merchant=${merchant}`,
-      undefined,
-      ops,
-    );
+    const all = await askAsOperator('GET', `/ops/v1/webhook-endpoints?merchant=${merchant}`);
     expect(all.json.endpoints).toMatchObject([{ merchantId: merchant, id: endpoint.id }]);
     const path = `/ops/v1/webhook-endpoints/${endpoint.id}/attempts`;
-    expect((await service.ask('GET', path, undefined, ops)).json).toEqual({
+    expect((await askAsOperator('GET', path)).json).toEqual({
       attempts: [],
       next: null,
     });
-    expect((await service.ask('GET', path, undefined, mine)).status).toBe(403);
+    expect((await ask('GET', path)).status).toBe(403);
     const unknown = path.replace(String(endpoint.id), `we_${'0'.repeat(26)}`);
-    const { status, json } = await service.ask('GET', unknown, undefined, ops);
+    const { status, json } = await askAsOperator('GET', unknown);
     expect([status, json.error]).toEqual([404, 'WEBHOOK_ENDPOINT_NOT_FOUND']);
   });
 });
@@ -423,9 +409,8 @@ test.each([
   ],
 ])('a parameter is rejected in words of our own: %s', async (route, detail) => {
   const { id } = await register();
-  const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
   const path = route.replace('ID', String(id));
-  const sender = path.startsWith('/ops') ? ops : mine;
+  const sender = path.startsWith('/ops') ? operator : mine;
   const { status, json } = await service.ask('GET', path, undefined, sender);
   expect([status, json.details]).toEqual([400, [detail]]);
 });
@@ -438,9 +423,7 @@ test('ADR-0220: operators see the endpoints of others, and whose cannot be read'
     { url: receiver.url },
     { token: await token('m_whole') },
   );
-  const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
-  const list = async () =>
-    (await service.ask('GET', '/ops/v1/webhook-endpoints', undefined, ops)).json;
+  const list = async () => (await askAsOperator('GET', '/ops/v1/webhook-endpoints')).json;
   expect(await list()).not.toHaveProperty('unreadable');
   using db = new DatabaseSync(join(service.dataDir, 'events.sqlite'), { timeout: 5000 });
   db.exec('DROP TRIGGER events_no_update');
@@ -449,7 +432,7 @@ test('ADR-0220: operators see the endpoints of others, and whose cannot be read'
   change.run('"v1"', '"v9"', endpointStreamOf(merchant));
   const { endpoints, unreadable } = await list();
   const attemptsAt = (id: unknown) =>
-    service.ask('GET', `/ops/v1/webhook-endpoints/${id}/attempts`, undefined, ops);
+    askAsOperator('GET', `/ops/v1/webhook-endpoints/${id}/attempts`);
   const ofOther = await attemptsAt(other.json.id);
   const ofNobody = await attemptsAt(`we_${'0'.repeat(26)}`);
   change.run('"v9"', '"v1"', endpointStreamOf(merchant));
@@ -481,8 +464,7 @@ test('nothing is lost over a restart, and a rebuild of the read models sends not
   await service.restart();
   await service.change('capture', json.paymentId, undefined, mine);
   await until('it is so', () => own().length === 2);
-  const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
-  const rebuilt = await service.ask('POST', '/ops/v1/projections/rebuild', undefined, ops);
+  const rebuilt = await askAsOperator('POST', '/ops/v1/projections/rebuild');
   expect(rebuilt.status).toBe(202);
   await service.change('refund', json.paymentId, undefined, mine);
   await until('it is so', () => own().length === 3);

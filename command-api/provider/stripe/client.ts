@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import manifest from '../../../package.json' with { type: 'json' };
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 
@@ -8,9 +9,10 @@ export type StripeAccount = {
   name?: string;
 };
 
-type Deadline = { signal: AbortSignal; leftMs(): number };
+export type Deadline = { signal: AbortSignal; leftMs(): number };
 
-export type StripeResponse = RawResponse | NoResponse;
+/** `paced`: its turn was too far away. */
+export type StripeResponse = RawResponse | NoResponse | { sent: false; reason: 'paced' };
 
 /** One call of the port: its requests share an account and a deadline. */
 export type StripeCall = {
@@ -30,6 +32,7 @@ const headersOf = (
   accept: 'application/json',
   authorization: `Bearer ${secretKey}`,
   'stripe-version': version,
+  'user-agent': `${manifest.name}/${manifest.version}`,
   ...(method === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
   ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
   ...(account === undefined ? {} : { 'stripe-account': account }),
@@ -39,12 +42,17 @@ export const stripeClient = (options: {
   url: string;
   version: string;
   connectTimeoutMs: number;
+  nowMs?: (() => number) | undefined;
 }) => {
+  const { nowMs = Date.now } = options;
   const base = new URL(options.url);
   const prefix = base.pathname.replace(/\/+$/, '');
   const transport = openTransport(base.origin, options.connectTimeoutMs);
+  let aheadMs: number | undefined;
   return {
-    send: (
+    /** Stripe's own clock, which its lists go by; undefined before its first response. */
+    stripeNowMs: (): number | undefined => (aheadMs === undefined ? undefined : nowMs() + aheadMs),
+    send: async (
       request: StripeRequest,
       account: StripeAccount,
       { signal }: Deadline,
@@ -52,7 +60,7 @@ export const stripeClient = (options: {
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
       const isGet = method === 'GET';
-      return transport.send({
+      const response = await transport.send({
         method,
         path: `${prefix}${path}${isGet && form !== '' ? `?${form}` : ''}`,
         headers: headersOf(request, account, options.version),
@@ -60,6 +68,9 @@ export const stripeClient = (options: {
         signal,
         bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
       });
+      const date = 'sent' in response ? Number.NaN : Date.parse(String(response.headers.date));
+      if (!Number.isNaN(date)) aheadMs = date - nowMs();
+      return response;
     },
     close: transport.close,
   };
@@ -67,36 +78,65 @@ export const stripeClient = (options: {
 
 export type StripeClient = ReturnType<typeof stripeClient>;
 
-export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => {
+export const startDeadline = (
+  timeoutMs: number,
+  nowMs: () => number = Date.now,
+): Deadline & { end(): void } => {
   const abort = new AbortController();
   const until = performance.now() + timeoutMs;
+  const untilTime = nowMs() + timeoutMs;
   const timer = setTimeout(() => abort.abort(), timeoutMs);
   return {
     signal: abort.signal,
-    leftMs: () => Math.max(0, until - performance.now()),
+    // Only the wall clock goes on while the machine is suspended, and the fence with it.
+    leftMs: () => Math.max(0, Math.min(until - performance.now(), untilTime - nowMs())),
     end: () => clearTimeout(timer),
   };
 };
 
-/** Longer, and the operation is not begun: its client would wait for nothing. */
+/** Longer, and it is not begun: its client would wait for nothing. */
 const WAIT_MS_MAX = 2_000;
 const NAMES_MAX = 1_000;
+/** Of Stripe's limits, that of all endpoints is four times that of one. */
+const ALL = 4;
 
-/** False where the turn of `name` is too far away; 0: no limit. */
+/** Turns in each account, `perSecond` for an endpoint; 0: no limit. False: the turn is too far away. */
 export const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */
   const fullAt = new Map<string, number>();
-  return async (name: string): Promise<boolean> => {
-    const now = performance.now();
-    const full = Math.max(fullAt.get(name) ?? 0, now);
-    const waitMs = full + gapMs - now - 1_000;
-    if (waitMs > WAIT_MS_MAX) return false;
+  const fullOf = (name: string, now: number): number => Math.max(fullAt.get(name) ?? 0, now);
+
+  const take = (name: string, ms: number, now: number): void => {
     if (fullAt.size >= NAMES_MAX) {
       for (const [other, at] of fullAt) if (at < now) fullAt.delete(other);
     }
-    fullAt.set(name, full + gapMs);
+    fullAt.set(name, Math.min(fullOf(name, now) + ms, now + 1_000 + WAIT_MS_MAX));
+  };
+  const wait = async (name: string, untilMs: number, now: number): Promise<boolean> => {
+    const waitMs = untilMs + gapMs - now - 1_000;
+    if (waitMs > WAIT_MS_MAX) return false;
+    take(name, gapMs, now);
     if (waitMs > 0) await delay(waitMs);
     return true;
+  };
+
+  /** A request goes now; reads wait for what all requests have left. */
+  const sent = (account: string): void => take(account, gapMs / ALL, performance.now());
+  return {
+    operation: (account: string, kind: string): Promise<boolean> => {
+      const now = performance.now();
+      const name = `${account} ${kind}`;
+      return wait(name, fullOf(name, now), now);
+    },
+    sent,
+    /** All reads share the rate of one endpoint, so that the money's requests find theirs free. */
+    read: async (account: string): Promise<boolean> => {
+      const now = performance.now();
+      const name = `${account} read`;
+      const isInTurn = await wait(name, Math.max(fullOf(name, now), fullOf(account, now)), now);
+      if (isInTurn) sent(account);
+      return isInTurn;
+    },
   };
 };

@@ -15,7 +15,7 @@ import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
 import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
-import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
+import { find, intentReference, isKeyTaken, isMissing, MISSING } from './look-up.ts';
 import {
   bodyOf,
   declinedBy,
@@ -53,6 +53,8 @@ type Execution = {
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
+  /** What was opened is used no more. Beside the call, and without an outcome. */
+  leave(reference: string): void;
 };
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
@@ -72,6 +74,12 @@ const isDecline = (response: StripeResponse): boolean => {
   return isOfBank || bank != null || (code != null && isOfDecline(code));
 };
 
+/** Stripe gives no code of a token that cannot pay, and names no other parameter than it. */
+const isOfMethod = (response: StripeResponse): boolean => {
+  const { code, param } = errorOf(response) ?? {};
+  return code == null && [undefined, null, 'payment_method', 'confirmation_token'].includes(param);
+};
+
 const isRejected = (response: StripeResponse): boolean =>
   !('sent' in response) && [400, 402, 404].includes(response.status);
 
@@ -86,11 +94,15 @@ const open = async (execution: Execution, operation: Create): Promise<Step<strin
   return isOurs ? { value: intent.id } : { end: NOT_SENT };
 };
 
-const paymentMethodFor = async (execution: Execution, card: SentCard): Promise<Step<string>> => {
+const paymentMethodFor = async (
+  execution: Execution,
+  { card: secret, billing }: Create,
+): Promise<Step<string>> => {
+  const card = secret.reveal();
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
-  const response = await execution.call.send(makePaymentMethod(card));
+  const response = await execution.call.send(makePaymentMethod(card, billing));
   const made = paymentMethod.safeParse(bodyOf(response)).data;
   return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };
@@ -137,8 +149,7 @@ const afterRejection = async (
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
   if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
     return declinedBy(errorOf(response) ?? {}, card);
-  // Of a token that cannot pay Stripe gives no code.
-  return card && 'token' in card && errorOf(response)?.code == null ? TOKEN_USED : MISCONFIGURED;
+  return card && 'token' in card && isOfMethod(response) ? TOKEN_USED : MISCONFIGURED;
 };
 
 const readRejection = async (
@@ -218,13 +229,18 @@ const executeCreate = async (
 ): Promise<ProviderOutcome> => {
   const [intent, method] = await Promise.all([
     open(execution, operation),
-    paymentMethodFor(execution, operation.card.reveal()),
+    paymentMethodFor(execution, operation),
   ]);
   if ('end' in intent) return intent.end;
-  if ('end' in method) return method.end;
-  if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
-  if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
-  return confirm(execution, operation, intent.value, method.value);
+  const keepAndConfirm = async (): Promise<ProviderOutcome> => {
+    if ('end' in method) return method.end;
+    if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
+    if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+    return confirm(execution, operation, intent.value, method.value);
+  };
+  const outcome = await keepAndConfirm();
+  if (['DECLINED', 'NOT_SENT'].includes(outcome.outcome)) execution.leave(intent.value);
+  return outcome;
 };
 
 const executeFollowUp = async (
@@ -232,7 +248,7 @@ const executeFollowUp = async (
   operation: FollowUp,
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
-  const reference = await authorizationOf(call, operation);
+  const reference = intentReference(operation.authorizationReference);
   if (reference === undefined) return NOT_SENT;
   const question = {
     ...questionOf(operation, nowMs),

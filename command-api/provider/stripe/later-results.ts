@@ -89,12 +89,15 @@ const resultsOfCaptured = async (
   question: PaymentQuestion,
   intent: PaymentIntent,
 ): Promise<LaterResults | Unknown> => {
-  const refunds = await refundsOf(call, intent.id);
+  const { latest_charge: latest } = intent;
+  const charge = typeof latest === 'object' ? latest : undefined;
+  // What bounced is not in the amount, but was known here before.
+  const isUnrefunded =
+    charge?.amount_refunded === 0 && question.refunds.length + question.observed.length === 0;
+  const refunds = isUnrefunded ? [] : await refundsOf(call, intent.id);
   if ('outcome' in refunds) return refunds;
-  const { latest_charge: charge } = intent;
   // A key that may not read disputes is good for a payment that Stripe says has none.
-  const hasNone = typeof charge === 'object' && charge?.disputed === false;
-  const disputes = hasNone ? [] : await disputesOf(call, intent.id);
+  const disputes = charge?.disputed === false ? [] : await disputesOf(call, intent.id);
   if ('outcome' in disputes) return disputes;
   const isOfIntent = (one: Refund | Dispute): boolean =>
     one.payment_intent === intent.id && one.currency.toUpperCase() === question.currency;

@@ -86,6 +86,20 @@ export const notSent = (response: StripeResponse): NotSent => {
 export const NOT_SENT: NotSent = { outcome: 'NOT_SENT', byProvider: true };
 export const MET_FENCE: NotSent = { ...NOT_SENT, reason: 'fenced' };
 
+/** For Stripe's support: its ids of the requests that failed, else of the last one. */
+export const traceOf = (responses: readonly StripeResponse[]) => {
+  const whole = responses.flatMap((one) => ('sent' in one ? [] : [one]));
+  const failed = whole.filter(({ status }) => status !== 200);
+  const shown = failed.length > 0 ? failed : whole.slice(-1);
+  const headersOf = (name: string) => shown.map(({ headers }) => String(headers[name] ?? ''));
+  return {
+    requestIds: headersOf('request-id').flatMap((id) => cleanCode(id) ?? []),
+    stripeNotice: headersOf('stripe-notice')
+      .find((text) => cleanCode(text) !== undefined)
+      ?.slice(0, 300),
+  };
+};
+
 export const undecided = (response: StripeResponse): Unknown =>
   unknown('sent' in response ? response.reason : (rejectionOf(response) ?? 'status'));
 
@@ -116,11 +130,18 @@ export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
  * Canceled with a charge, it was authorized and released later; where our own fence released it
  * (`abandoned`), no merchant heard of an approval.
  */
-const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading => {
+const readCanceledCreate = (
+  intent: PaymentIntent,
+  approved: Approved,
+  { waitsUntil }: OperationQuestion,
+): Reading => {
   // A charge that was not expanded may have succeeded.
   if (typeof intent.latest_charge === 'string') return unknown('malformed');
   const isReleasedLater = wasCharged(intent) && intent.cancellation_reason !== ABANDONED;
-  return isReleasedLater ? approved : IMPOSSIBLE;
+  if (isReleasedLater) return approved;
+  const { last_payment_error: error } = intent;
+  // Left after its decline. Of one that waited for the shopper the cancel itself is the outcome.
+  return error == null || waitsUntil !== undefined ? IMPOSSIBLE : declinedBy(error);
 };
 
 const expiryOf = ({ latest_charge: charge }: PaymentIntent) => {
@@ -145,7 +166,7 @@ export const readCreate = (intent: PaymentIntent, question: OperationQuestion): 
     case 'requires_capture':
       return question.kind === 'AUTHORIZE' ? { ...approved, ...expiryOf(intent) } : mismatch;
     case 'canceled':
-      return readCanceledCreate(intent, approved);
+      return readCanceledCreate(intent, approved, question);
     case 'requires_payment_method':
       return intent.last_payment_error == null ? NOT_FOUND : declinedBy(intent.last_payment_error);
     case 'requires_action':

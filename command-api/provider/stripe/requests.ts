@@ -1,7 +1,7 @@
 /** A key works at one endpoint only, hence the suffixes; the money request has the bare id. */
 import type { CardInput } from '../../../shared/payment/card.ts';
 import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
-import type { OperationQuestion, ProviderOperation } from '../port.ts';
+import type { Billing, OperationQuestion, ProviderOperation } from '../port.ts';
 
 export type StripeRequest = {
   method: 'GET' | 'POST';
@@ -36,7 +36,8 @@ const post = (
   method: 'POST',
   path,
   params: Object.fromEntries(
-    Object.entries(params).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    // Stripe keeps no empty value.
+    Object.entries(params).filter((entry): entry is [string, string] => Boolean(entry[1])),
   ),
   ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
 });
@@ -46,11 +47,10 @@ const intentPath = (reference: string): string => `/v1/payment_intents/${referen
 /** The names by which the driver finds an operation again: a merchant's own must not stand there. */
 const OWN_NAME = /^(operation|payment|captureOperation|voidOperation|fencedOperation)Id$/;
 
-/** Stripe keeps no empty value. */
 const merchantMetadata = ({ metadata = {}, merchantReference }: Create): Record<string, string> =>
   Object.fromEntries(
     Object.entries({ ...metadata, ...(merchantReference && { merchantReference }) })
-      .filter(([name, value]) => value !== '' && !OWN_NAME.test(name))
+      .filter(([name]) => !OWN_NAME.test(name))
       .map(([name, value]) => [`metadata[${name}]`, value]),
   );
 
@@ -66,11 +66,18 @@ export const openIntent = (operation: Create): StripeRequest =>
     ...merchantMetadata(operation),
     'metadata[operationId]': operation.operationId,
     'metadata[paymentId]': operation.paymentId,
+    description: operation.merchantReference,
     statement_descriptor_suffix: suffixOf(operation.descriptor),
   });
 
+/** Stripe would reject another form, and with it the payment. */
+const EMAIL = /^[\w.%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/;
+
 /** Only Stripe stores it; no key, so that no hash of it is kept. */
-export const makePaymentMethod = (card: CardInput): StripeRequest =>
+export const makePaymentMethod = (
+  card: CardInput,
+  { email = '', address }: Billing = {},
+): StripeRequest =>
   post('/v1/payment_methods', undefined, {
     type: 'card',
     'card[number]': card.number,
@@ -78,6 +85,12 @@ export const makePaymentMethod = (card: CardInput): StripeRequest =>
     'card[exp_year]': card.expiryYear,
     'card[cvc]': card.cvv,
     'billing_details[name]': card.holderName,
+    'billing_details[email]': EMAIL.test(email) ? email : undefined,
+    'billing_details[address][line1]': address?.street,
+    'billing_details[address][city]': address?.city,
+    'billing_details[address][state]': address?.state,
+    'billing_details[address][postal_code]': address?.zip,
+    'billing_details[address][country]': address?.country?.toUpperCase(),
   });
 
 export const isConfirmationToken = (token: string): boolean => token.startsWith('ctoken_');

@@ -20,7 +20,11 @@ const declineCodes = {
 
 /** `type` decides nothing: a double and older versions name others. */
 export const errorBody = z.object({
-  error: z.object({ ...declineCodes, payment_intent: z.object({ id: z.string() }).nullish() }),
+  error: z.object({
+    ...declineCodes,
+    param: code,
+    payment_intent: z.object({ id: z.string() }).nullish(),
+  }),
 });
 export type StripeError = z.infer<typeof errorBody>['error'];
 
@@ -46,6 +50,7 @@ export const paymentIntent = z.object({
       z.object({
         status: z.string(),
         disputed: z.boolean().nullish(),
+        amount_refunded: amount.nullish().catch(undefined),
         payment_method_details: z
           .object({ card: z.object({ capture_before: z.int().min(0).max(SECONDS_MAX) }) })
           .optional()

@@ -32,15 +32,6 @@ const sold = async (kind: 'SALE' | 'AUTHORIZE' = 'SALE') => {
   };
   return { operation, reference, question };
 };
-const refundedInDashboard = (reference: string, amount: number): string => {
-  const { body } = double.books.refund(
-    new Map([
-      ['payment_intent', reference],
-      ['amount', String(amount)],
-    ]),
-  );
-  return (body as { id: string }).id;
-};
 const setRefund = (id: string, parts: object) =>
   Object.assign(double.books.refunds.find((one) => one.id === id) ?? {}, parts);
 const results = async (question: PaymentQuestion) => {
@@ -54,10 +45,10 @@ describe('an authorization', () => {
   test('captured in the Dashboard is observed, with its amount; what we captured is not', async () => {
     const { reference, question } = await held();
     expect(await results(question)).toEqual([]);
-    double.books.capture(reference, new Map([['amount_to_capture', '1200']]));
+    double.books.dashboard.capture(reference, 1200);
     const captured = { kind: 'CAPTURE_OBSERVED', reference, amount: 1200 };
     expect(await results(question)).toEqual([captured]);
-    const refundId = refundedInDashboard(reference, 500);
+    const refundId = double.books.dashboard.refund(reference, 500);
     const refunded = { kind: 'REFUND_OBSERVED', refundId, amount: 500 };
     expect(await results(question)).toEqual([captured, refunded]);
     const own = await held();
@@ -66,22 +57,19 @@ describe('an authorization', () => {
     expect(await results(own.question)).toEqual([]);
   });
 
-  test.each([[null], ['requested_by_customer'], ['abandoned']])(
+  test.each([[undefined], ['requested_by_customer'], ['abandoned']])(
     'canceled in the Dashboard (%s) is observed',
     async (reason) => {
       const { reference, question } = await held();
-      double.books.cancel(
-        reference,
-        new Map(reason === null ? [] : [['cancellation_reason', reason]]),
-      );
+      double.books.dashboard.cancel(reference, reason);
       expect(await results(question)).toEqual([{ kind: 'VOID_OBSERVED', reference }]);
     },
   );
 
   test('captured or canceled in the Dashboard is in the ledger under the id of the PaymentIntent', async () => {
     const [captured, canceled] = [await held(), await held()];
-    double.books.capture(captured.reference, new Map([['amount_to_capture', '1200']]));
-    double.books.cancel(canceled.reference, new Map());
+    double.books.dashboard.capture(captured.reference, 1200);
+    double.books.dashboard.cancel(canceled.reference);
     const { entries } = await provider.ledger(null, 1_000);
     const changes = ({ reference }: { reference: string }) =>
       entries.filter(({ providerReference: of, kind }) => of === reference && kind !== 'AUTHORIZE');
@@ -101,7 +89,7 @@ describe('refunds', () => {
     await provider.execute(own, keepIt);
     const refunds = [{ operationId: own.operationId, amount: 300 }];
     expect(await results({ ...question, refunds })).toEqual([]);
-    const refundId = refundedInDashboard(reference, 500);
+    const refundId = double.books.dashboard.refund(reference, 500);
     expect(await results({ ...question, refunds })).toEqual([
       { kind: 'REFUND_OBSERVED', refundId, amount: 500 },
     ]);
@@ -130,7 +118,7 @@ describe('refunds', () => {
 
   test('one made in the Dashboard that bounces is that one, by the id of its record', async () => {
     const { reference, question } = await sold();
-    const refundId = refundedInDashboard(reference, 500);
+    const refundId = double.books.dashboard.refund(reference, 500);
     setRefund(refundId, { status: 'failed', failure_reason: 'declined' });
     expect(await results(question)).toEqual([]);
     const observed = [{ operationId: 'OP_observed', refundId }];
@@ -148,7 +136,7 @@ describe('refunds', () => {
         ['metadata[captureOperationId]', 'OP_capture'],
       ]),
     );
-    const refundId = refundedInDashboard(reference, 1000);
+    const refundId = double.books.dashboard.refund(reference, 1000);
     expect(await results(question)).toEqual([{ kind: 'REFUND_OBSERVED', refundId, amount: 1000 }]);
     const { entries } = await provider.ledger(null, 1_000);
     expect(entries).toContainEqual(
@@ -201,7 +189,7 @@ test.each(['403', '500 before acting', 'cut JSON'] as const)(
   'a list that is %s says nothing, also of what was read before it',
   async (fault) => {
     const { reference, question } = await sold();
-    refundedInDashboard(reference, 500);
+    double.books.dashboard.refund(reference, 500);
     double.plan('list', fault);
     expect(await results(question)).toMatchObject({ outcome: 'UNKNOWN' });
   },
@@ -213,13 +201,7 @@ test('a PaymentIntent names its payment, and one that was made elsewhere none', 
     outcome: 'FOUND',
     paymentId: question.paymentId,
   });
-  const { body } = double.books.open(
-    new Map([
-      ['amount', '5000'],
-      ['currency', 'usd'],
-    ]),
-  );
-  for (const other of [(body as { id: string }).id, 'pi_nobody', '../x']) {
+  for (const other of [double.books.dashboard.open().id, 'pi_nobody', '../x']) {
     expect(await provider.paymentOf(other, {})).toEqual({ outcome: 'NOT_FOUND' });
   }
   double.plan('read', '500 before acting');

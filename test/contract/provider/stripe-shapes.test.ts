@@ -50,6 +50,10 @@ const CARD = {
   expiryYear: '2030',
   cvv: CVV,
 };
+const BILLING = {
+  email: 'jane.doe@example.com',
+  address: { street: '1 Main St', city: 'Boise', state: 'ID', zip: '83702', country: 'US' },
+};
 const THREE_D_SECURE: ThreeDSecure = {
   version: '2.2.0',
   eci: '05',
@@ -77,7 +81,9 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
       readAs: paymentIntent,
     },
   ],
-  makePaymentMethod: [{ request: requests.makePaymentMethod(CARD), readAs: paymentMethod }],
+  makePaymentMethod: [
+    { request: requests.makePaymentMethod(CARD, BILLING), readAs: paymentMethod },
+  ],
   confirmIntent: [
     {
       request: requests.confirmIntent(create, PI, 'pm_card_visa'),

@@ -10,6 +10,7 @@ import {
   hasCheckDigit,
   type StripeDecline,
 } from './cards.ts';
+import { wholeIntent } from './whole.ts';
 
 export type Reply = { status: number; body: unknown };
 /** The form of a request, its brackets left as they are: `metadata[operationId]`. */
@@ -32,6 +33,7 @@ export type Intent = {
     object: 'charge';
     status: string;
     disputed?: boolean;
+    amount_refunded?: number;
     payment_method_details?: { card: { capture_before?: number } };
   } | null;
   metadata: Record<string, string>;
@@ -64,7 +66,13 @@ type NextAction = {
   type: 'redirect_to_url' | 'use_stripe_sdk';
   redirect_to_url?: { url: string; return_url: string };
 };
-type Method = { card: CardBehaviour; name: string | null; customer: string | null };
+type Method = {
+  card: CardBehaviour;
+  name: string | null;
+  customer: string | null;
+  /** It was confirmed once: without a customer it can never be again. */
+  isUsed?: true;
+};
 
 /** What Stripe lists. */
 export type Listed = 'payment_intents' | 'refunds' | 'disputes';
@@ -90,8 +98,6 @@ const metadataOf = (params: Params): Record<string, string> =>
       return key === undefined ? [] : [[key, value]];
     }),
   );
-
-const shown = ({ card: _, ...intent }: Intent): Reply => ({ status: 200, body: { ...intent } });
 
 const CANCELABLE = [
   'requires_payment_method',
@@ -119,10 +125,21 @@ const unexpectedState = ({ id }: { id: string }): Reply =>
     payment_intent: { id },
   });
 
+const formOf = (fields: Record<string, string | number | undefined>): Params =>
+  new Map(
+    Object.entries(fields).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    ),
+  );
+
+const expandsCharge = (params: Params): boolean =>
+  params.get('expand[0]')?.endsWith('latest_charge') === true;
+
 /** One page of a list, newest first, by `created`, `starting_after` and `limit`. */
 const page = <T extends { id: string; created: number }>(
   all: readonly T[],
   params: Params,
+  show: (one: T) => object,
 ): Reply => {
   const from = Number(params.get('created[gte]') ?? 0);
   const to = Number(params.get('created[lt]') ?? Number.POSITIVE_INFINITY);
@@ -130,7 +147,7 @@ const page = <T extends { id: string; created: number }>(
   const after = params.get('starting_after');
   const start = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
   const limit = Number(params.get('limit') ?? 10);
-  const data = newest.slice(start, start + limit);
+  const data = newest.slice(start, start + limit).map(show);
   return {
     status: 200,
     body: { object: 'list', data, has_more: newest.length > start + limit },
@@ -144,6 +161,15 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   const refunds: StripeRefund[] = [];
   const disputes: StripeDispute[] = [];
   const seconds = () => Math.floor(nowMs() / 1_000);
+  /** What search has not seen yet was opened after so many. */
+  let searchedMax = Number.POSITIVE_INFINITY;
+
+  const shownAs = (intent: Intent, params: Params) =>
+    wholeIntent(intent, refundedOf(intent.id), expandsCharge(params));
+  const shown = (intent: Intent, params: Params = new Map()): Reply => ({
+    status: 200,
+    body: shownAs(intent, params),
+  });
 
   const withIntent = (id: string, use: (intent: Intent) => Reply): Reply => {
     const intent = intents.get(id);
@@ -230,7 +256,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       type: 'card_error',
       ...error,
       message: `card ending in ${intent.card?.last4}`,
-      payment_intent: { id: intent.id },
+      payment_intent: shownAs(intent, new Map()),
     });
   };
 
@@ -244,6 +270,10 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       if (method === undefined || given.startsWith('ctoken_')) return missing();
       if (method.customer !== null && method.customer !== intent.customer)
         return invalid(undefined, 'belongs to a customer');
+      // A saved card may pay again, its ConfirmationToken may not.
+      if (method.isUsed && (method.customer === null || token !== ''))
+        return invalid(undefined, 'was used before without a customer');
+      method.isUsed = true;
       const { card } = method;
       intent.card = card;
       if (card.declined !== undefined) return fail(intent, card.declined);
@@ -255,13 +285,18 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       if (card.requiresAction) {
         intent.status = 'requires_action';
         intent.next_action = nextActionOf(intent, params);
-        return shown(intent);
+        return shown(intent, params);
       }
-      return charge(intent);
+      return charge(intent, params);
     });
 
-  const charge = (intent: Intent): Reply => {
-    intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
+  const charge = (intent: Intent, params: Params = new Map()): Reply => {
+    intent.latest_charge = {
+      object: 'charge',
+      status: 'succeeded',
+      disputed: false,
+      amount_refunded: 0,
+    };
     const isManual = intent.capture_method === 'manual';
     if (isManual)
       intent.latest_charge.payment_method_details = {
@@ -269,7 +304,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       };
     intent.status = isManual ? 'requires_capture' : 'succeeded';
     intent.amount_received = isManual ? 0 : intent.amount;
-    return shown(intent);
+    return shown(intent, params);
   };
 
   /** The shopper at the address of `next_action`: is who the card says, or is not. */
@@ -290,7 +325,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       intent.status = 'succeeded';
       intent.amount_received = amount;
       Object.assign(intent.metadata, metadataOf(params));
-      return shown(intent);
+      return shown(intent, params);
     });
 
   const cancel = (id: string, params: Params): Reply =>
@@ -299,13 +334,13 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       intent.status = 'canceled';
       intent.next_action = null;
       intent.cancellation_reason = params.get('cancellation_reason') ?? null;
-      return shown(intent);
+      return shown(intent, params);
     });
 
   const update = (id: string, params: Params): Reply =>
     withIntent(id, (intent) => {
       Object.assign(intent.metadata, metadataOf(params));
-      return shown(intent);
+      return shown(intent, params);
     });
 
   const refundedOf = (id: string): number =>
@@ -331,6 +366,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
         metadata: metadataOf(params),
       };
       refunds.push(made);
+      Object.assign(intent.latest_charge ?? {}, { amount_refunded: refundedOf(intent.id) });
       return { status: 200, body: { ...made } };
     });
 
@@ -358,29 +394,42 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     const of = params.get('payment_intent');
     const isOf = ({ payment_intent }: { payment_intent: string }) =>
       of === undefined || payment_intent === of;
-    const expands = params.get('expand[0]') === 'data.payment_intent';
-    const withIntent = <T extends StripeRefund | StripeDispute>(made: T) => ({
-      ...made,
-      ...(expands && { payment_intent: intents.get(made.payment_intent) }),
-    });
-    if (what === 'refunds') return page(refunds.filter(isOf).map(withIntent), params);
-    if (what === 'disputes') return page(disputes.filter(isOf).map(withIntent), params);
-    return page(
-      [...intents.values()].map(({ card: _, ...intent }) => intent),
-      params,
-    );
+    const showMade = (made: StripeRefund | StripeDispute) => {
+      const intent = intents.get(made.payment_intent);
+      const isExpanded = params.get('expand[0]') === 'data.payment_intent';
+      return isExpanded && intent ? { ...made, payment_intent: shownAs(intent, params) } : made;
+    };
+    if (what === 'refunds') return page(refunds.filter(isOf), params, showMade);
+    if (what === 'disputes') return page(disputes.filter(isOf), params, showMade);
+    return page([...intents.values()], params, (intent) => shownAs(intent, params));
   };
 
   const search = (params: Params): Reply => {
     const query = params.get('query') ?? '';
-    if (query === "-metadata['operationId']:null")
-      return page(
-        [...intents.values()].filter(({ metadata }) => metadata.operationId !== undefined),
-        params,
-      );
     const id = /^metadata\['operationId'\]:'(.*)'$/.exec(query)?.[1];
-    const data = [...intents.values()].filter(({ metadata }) => metadata.operationId === id);
-    return { status: 200, body: { object: 'search_result', data, has_more: false } };
+    const isOfAll = query === "-metadata['operationId']:null";
+    const hits = [...intents.values()]
+      .slice(0, searchedMax)
+      .filter(({ metadata: { operationId: own } }) => own !== undefined && (isOfAll || own === id));
+    return page(hits, params, (intent) => shownAs(intent, params));
+  };
+
+  /** What is done by hand in the Dashboard: none of it has metadata of ours. */
+  const dashboard = {
+    capture: (id: string, amount?: number) => capture(id, formOf({ amount_to_capture: amount })),
+    cancel: (id: string, reason?: string) => cancel(id, formOf({ cancellation_reason: reason })),
+    /** Gives the refund's id. */
+    refund: (id: string, amount?: number): string => {
+      const { body } = refund(formOf({ payment_intent: id, amount }));
+      return (body as { id: string }).id;
+    },
+    /** A payment that this service did not open; gives its PaymentIntent. */
+    open: (amount = 5_000): Intent => {
+      const { body } = open(formOf({ amount, currency: 'usd' }));
+      const intent = intents.get((body as { id: string }).id);
+      if (intent === undefined) throw new Error('it was not opened');
+      return intent;
+    },
   };
 
   return {
@@ -389,6 +438,11 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     disputes,
     refundedOf,
     dispute,
+    dashboard,
+    /** From now on search shows nothing that is opened later. */
+    holdSearch: () => {
+      searchedMax = intents.size;
+    },
     open,
     makeMethod,
     makeToken,
@@ -401,7 +455,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     refund,
     list,
     search,
-    read: (id: string): Reply => withIntent(id, shown),
+    read: (id: string, params: Params): Reply => withIntent(id, (intent) => shown(intent, params)),
     /** All PaymentIntents and refunds, oldest first, for a test to compare with. */
     all: () => ({ intents: [...intents.values()], refunds }),
   };

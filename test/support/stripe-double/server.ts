@@ -4,13 +4,16 @@
  * | it keeps to Stripe's documentation | it is simpler than Stripe |
  * |---|---|
  * | states of a PaymentIntent, cancel as a fence | no wallets, transfers, fees |
- * | a saved card belongs to a customer | customers are a name alone |
- * | Idempotency-Keys: replay, 400, 409, what is kept (idempotency.ts) | keys live until `prune` |
+ * | a saved card belongs to a customer; any other token pays once | customers are a name alone |
+ * | Idempotency-Keys of an account: replay, 400, 409, what is kept (idempotency.ts) | keys live until `prune` |
  * | declines and 3-D Secure by test number and token (cards.ts) | any other number is approved |
  * | one refund never above what was captured | refunds succeed at once, but for one card |
- * | lists by `created`, newest first, in pages | search is never behind |
- * | one account sees nothing of another | Idempotency-Keys are of all accounts |
- * | 401 without a secret key | every secret key has every permission |
+ * | a capture, cancel, refund or dispute by other hands (books.dashboard) | no fees, no payouts |
+ * | lists by `created`, newest first, in pages | search is behind only after `holdSearch` |
+ * | whole objects, a charge only where it is expanded (whole.ts) | one billing address for all |
+ * | one writer of a PaymentIntent at a time, 429 `lock_timeout` for another | it waits for no lock |
+ * | one account sees nothing of another; 429 above `limitRates` (rate-limits.ts) | no limit by itself |
+ * | 401 without a secret key, 400 without a version whose objects these are | every key may do everything |
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -24,6 +27,7 @@ import {
   type Reply,
 } from './books.ts';
 import { createKeys } from './idempotency.ts';
+import { createLimits, type Limits } from './rate-limits.ts';
 
 /** What the request is for, in the words of a plan. */
 export const STEPS = [
@@ -72,9 +76,11 @@ export type Received = {
 
 export type StripeDouble = Awaited<ReturnType<typeof stripeDouble>>;
 
+const RATE_LIMITED = errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' });
+const LOCKED = errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' });
 const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
-  '429 rate_limit': errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' }),
-  '429 lock_timeout': errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' }),
+  '429 rate_limit': RATE_LIMITED,
+  '429 lock_timeout': LOCKED,
   '409 in use': errorReply(409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }),
   '401': errorReply(401, { type: 'invalid_request_error', code: 'api_key_expired' }),
   '403': errorReply(403, { type: 'invalid_request_error', code: 'secret_key_required' }),
@@ -117,12 +123,21 @@ const act = (books: Books, { step, id }: Route, path: string, params: Params): R
     case 'refund':
       return books.refund(params);
     case 'read':
-      return path.startsWith('/v1/payment_intents') ? books.read(id) : books.readMethod(id);
+      return path.startsWith('/v1/payment_intents') ? books.read(id, params) : books.readMethod(id);
     case 'list':
       if (id === 'search') return books.search(params);
       return books.list(listOf(path), params);
   }
 };
+
+/** The PaymentIntent that a request changes: Stripe has one writer of it at a time. */
+const lockOf = ({ step, id }: Route, params: Params): string | undefined => {
+  if (step === 'refund') return params.get('payment_intent');
+  return step === 'update' || MOVES.includes(step) ? id : undefined;
+};
+
+/** Since then a capture of part makes no refund of the rest. */
+const VERSION_FIRST = '2025-03-31';
 
 const MOVES: readonly Step[] = ['confirm', 'capture', 'cancel', 'refund'];
 
@@ -130,6 +145,12 @@ const textOf = async (incoming: IncomingMessage): Promise<string> => {
   const parts: Buffer[] = [];
   for await (const part of incoming) parts.push(part as Buffer);
   return Buffer.concat(parts).toString();
+};
+
+let responses = 0;
+const newRequestId = (): string => {
+  responses += 1;
+  return `req_double_${responses}`;
 };
 
 const write = (
@@ -140,9 +161,10 @@ const write = (
   outgoing
     .writeHead(status, {
       'content-type': 'application/json',
+      'request-id': newRequestId(),
       ...(replayed && { 'idempotent-replayed': 'true' }),
     })
-    .end(change(JSON.stringify(body)));
+    .end(change(JSON.stringify(body, null, 2)));
 };
 
 const later = (ms: number, work: () => void): void => void setTimeout(work, ms).unref();
@@ -155,18 +177,21 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
   const books = createBooks(nowMs);
   const accounts = new Map<string, Books>();
   const keys = createKeys();
+  const locked = new Set<string>();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
-  const rejections = new Map<Step, string | undefined>();
+  const rejections = new Map<Step, object>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
   let takesRawCards = true;
   let searches = true;
+  let isWithinLimits: ReturnType<typeof createLimits> = () => true;
 
-  const booksOf = ({ authorization = '', ...headers }: IncomingMessage['headers']): Books =>
-    accounts.get(String(headers['stripe-account'])) ??
-    accounts.get(authorization.replace('Bearer ', '')) ??
-    books;
+  /** Undefined for the one that every other key is of. */
+  const accountOf = ({ authorization = '', ...headers }: IncomingMessage['headers']) =>
+    [String(headers['stripe-account']), authorization.replace('Bearer ', '')].find((name) =>
+      accounts.has(name),
+    );
 
   type Call = {
     own: Books;
@@ -177,18 +202,28 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     key: string | undefined;
   };
 
+  const actAlone = async ({ own, route, path, params }: Call): Promise<Reply> => {
+    const lock = lockOf(route, params);
+    if (lock === undefined) return act(own, route, path, params);
+    if (locked.has(lock)) return LOCKED;
+    locked.add(lock);
+    const ms = MOVES.includes(route.step) ? slowMs() : 0;
+    if (ms > 0) await new Promise<void>((resolve) => later(ms, resolve));
+    locked.delete(lock);
+    return act(own, route, path, params);
+  };
+
   /** Executes a request under its key; `made` replaces the reply that is kept, not the effect. */
   const perform = async (
-    { own, route, path, params, form, key }: Call,
+    call: Call,
     made?: Reply,
     acts = true,
   ): Promise<Reply & { replayed?: true }> => {
+    const { path, form, key } = call;
     const keyed = key === undefined ? undefined : { key, endpoint: path, form };
     const early = keyed && keys.begin(keyed);
     if (early !== undefined) return early;
-    const ms = MOVES.includes(route.step) ? slowMs() : 0;
-    if (ms > 0) await new Promise<void>((resolve) => later(ms, resolve));
-    const reply = acts ? act(own, route, path, params) : SERVER_ERROR;
+    const reply = acts ? await actAlone(call) : SERVER_ERROR;
     if (keyed) keys.end(keyed, made ?? reply);
     return made ?? reply;
   };
@@ -226,13 +261,14 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
         return write(outgoing, reply, (text) => text.replaceAll(/"(pi|re|pm)_/g, '"$1_x'));
       default:
         return write(outgoing, reply, (text) =>
-          text.replaceAll(/"amount(_received)?":\d+/g, '"amount$1":1'),
+          text.replaceAll(/"amount(_received)?": \d+/g, '"amount$1": 1'),
         );
     }
   };
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', url = '', headers } = incoming;
+    outgoing.setHeader('date', new Date(nowMs()).toUTCString());
     const body = await textOf(incoming);
     const [path = '', query = ''] = url.split('?');
     const route = routeOf(method, path);
@@ -242,20 +278,25 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     if (!/^Bearer (sk|rk)_(test|live)_/.test(headers.authorization ?? ''))
       return write(outgoing, errorReply(401, { type: 'invalid_request_error' }));
     if (route === undefined) return write(outgoing, errorReply(404, { message: 'no such route' }));
-    const key = headers['idempotency-key'];
-    const own = booksOf(headers);
-    const call = { own, route, path, params, form, key: Array.isArray(key) ? key[0] : key };
+    if (String(headers['stripe-version'] ?? '') < VERSION_FIRST)
+      return write(
+        outgoing,
+        errorReply(400, { type: 'invalid_request_error', message: 'version' }),
+      );
+    const account = accountOf(headers) ?? '';
+    if (!isWithinLimits(account, method, path)) return write(outgoing, RATE_LIMITED);
+    const own = accounts.get(account) ?? books;
+    const given = headers['idempotency-key'];
+    const key = given === undefined ? undefined : `${account} ${given}`;
+    const call = { own, route, path, params, form, key };
     if (route.step === 'method' && !takesRawCards)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'unsafe' }));
     if (route.id === 'search' && !searches)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'no' }));
     if (rejections.has(route.step)) {
-      const code = rejections.get(route.step);
+      const about = rejections.get(route.step);
       rejections.delete(route.step);
-      return write(
-        outgoing,
-        errorReply(400, { type: 'invalid_request_error', ...(code && { code }) }),
-      );
+      return write(outgoing, errorReply(400, { type: 'invalid_request_error', ...about }));
     }
     const fault = planned.get(route.step)?.shift();
     if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
@@ -282,7 +323,8 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     plan: (step: Step, fault: StripeFaultName) =>
       void planned.set(step, [...(planned.get(step) ?? []), fault]),
     /** The next request of this step is rejected, a 400 with this code or without one. */
-    reject: (step: Step, code: string | undefined) => void rejections.set(step, code),
+    reject: (step: Step, code: string | undefined, param?: string) =>
+      void rejections.set(step, { ...(code && { code }), ...(param && { param }) }),
     /** Forgets all Idempotency-Keys, as Stripe may after a day. */
     prune: keys.prune,
     /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
@@ -292,6 +334,10 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     /** The account has no search, as in India: from now on it is a 400. */
     endSearch: () => {
       searches = false;
+    },
+    /** From now on each account has these limits: what is above them is a 429. */
+    limitRates: (limits: Limits) => {
+      isWithinLimits = createLimits(limits);
     },
     /** Does now what `acts late` has held back. */
     actLate: async () => {

@@ -92,7 +92,7 @@ const follow = (
 };
 
 /** `events` is the whole stream of the merchant. */
-export const followCommands = (
+export const followEndpointEvents = (
   delivery: Delivery,
   endpoint: Endpoint,
   events: readonly RecordedEvent[],

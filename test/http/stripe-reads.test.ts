@@ -1,0 +1,135 @@
+/** Notices cost reads at Stripe, whose limits the money's own requests need (docs/providers/stripe.md). */
+import { createHmac } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type InProcess, idOf, NO_RETRIES, openInProcess } from '../support/in-process.ts';
+import { randomOf } from '../support/random.ts';
+import type { Intent, StripeRefund } from '../support/stripe-double/books.ts';
+import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+
+const SECRET = 'whsec_of_the_installation';
+let double: StripeDouble;
+let service: InProcess;
+
+beforeAll(async () => {
+  double = await stripeDouble();
+  service = await openInProcess({
+    ...NO_RETRIES,
+    PROVIDER: 'stripe',
+    STRIPE_SECRET_KEY: 'sk_test_of_the_service',
+    STRIPE_API_URL: double.url,
+    STRIPE_WEBHOOK_SECRET: SECRET,
+  });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await double.close();
+});
+
+const deliver = async (notice: { type: string; object: object }) => {
+  const body = JSON.stringify({ id: 'evt_1', type: notice.type, data: { object: notice.object } });
+  const time = Math.floor(Date.now() / 1_000);
+  const digest = createHmac('sha256', SECRET).update(`${time}.${body}`).digest('hex');
+  const headers = { 'stripe-signature': `t=${time},v1=${digest}` };
+  return (await service.ask('POST', '/webhooks/stripe', body, { token: null, headers })).status;
+};
+
+const intentOf = (paymentId: string): Intent => {
+  const intents = [...double.books.intents.values()];
+  const found = intents.find(({ metadata }) => metadata.paymentId === paymentId);
+  if (found === undefined) throw new Error(`${paymentId} has no PaymentIntent`);
+  return found;
+};
+/** As Stripe shows it with a notice: the charge has its PaymentIntent's metadata. */
+const chargeOf = ({ id, metadata, latest_charge: charge }: Intent) => ({
+  ...charge,
+  id: 'ch_1',
+  payment_intent: id,
+  metadata,
+});
+/** Requests about one payment: a comparison with the ledger lists by time. */
+const reads = (): number =>
+  double.received.filter(({ method, params }) => method === 'GET' && !params.has('created[lt]'))
+    .length;
+
+describe('an authorization, its capture and a refund with the notices that the page names', () => {
+  const story = async (tell: (type: string, object: object) => Promise<void>) => {
+    const paymentId = idOf(await service.create());
+    const intent = intentOf(paymentId);
+    await tell('payment_intent.amount_capturable_updated', { ...intent });
+    expect((await service.change('capture', paymentId)).json.status).toBe('CAPTURED');
+    await tell('payment_intent.succeeded', { ...intent });
+    const refunded = await service.change('refund', paymentId, { refundAmount: 500 });
+    expect(refunded.json.refundedAmount).toBe(500);
+    const made = double.books.refunds.at(-1) as StripeRefund;
+    await tell('charge.refunded', chargeOf(intent));
+    await tell('refund.updated', { ...made });
+    return paymentId;
+  };
+
+  beforeEach(() => {
+    double.received.length = 0;
+  });
+
+  test('cost six reads at most, each at its time', async () => {
+    await story(async (type, object) => expect(await deliver({ type, object })).toBe(200));
+    expect(reads()).toBeLessThanOrEqual(6);
+  });
+
+  test.each([1, 2, 3])('also when each comes twice and in any order (%p)', async (seed) => {
+    const notices: { type: string; object: object; order: number }[] = [];
+    const { between } = randomOf(seed);
+    const paymentId = await story(async (type, object) => {
+      for (let time = 0; time < 2; time += 1)
+        notices.push({ type, object, order: between(0, 1_000) });
+    });
+    const { text } = await service.get(paymentId);
+    for (const notice of notices.sort((a, b) => a.order - b.order))
+      expect(await deliver(notice)).toBe(200);
+    expect(notices).toHaveLength(8);
+    expect(reads()).toBeLessThanOrEqual(6);
+    expect((await service.get(paymentId)).text).toBe(text);
+  });
+
+  test('but what only Stripe knows is asked for: a bounce, and what the Dashboard did', async () => {
+    const paymentId = await story(async () => undefined);
+    const made = double.books.refunds.at(-1) as StripeRefund;
+    Object.assign(made, { status: 'failed' });
+    expect(await deliver({ type: 'refund.updated', object: { ...made } })).toBe(200);
+    expect((await service.get(paymentId)).json.refundedAmount).toBe(0);
+    const intent = intentOf(paymentId);
+    const parts = { payment_intent: intent.id, amount: '700' };
+    double.books.refund(new Map(Object.entries(parts)));
+    expect(await deliver({ type: 'charge.refunded', object: chargeOf(intent) })).toBe(200);
+    expect((await service.get(paymentId)).json.refundedAmount).toBe(700);
+  });
+});
+
+test('sales of 24 a second go through beside their notices, within the limits of Stripe', async () => {
+  double.limitRates({ endpoint: 25, all: 100 });
+  const sales: Promise<number>[] = [];
+  const notices: Promise<number>[] = [];
+  const sell = async (): Promise<number> => {
+    const { status, json } = await service.create({ captureNow: true });
+    if (status !== 200) return status;
+    const intent = intentOf(json.paymentId);
+    const parts = { payment_intent: intent.id, amount: '100' };
+    double.books.refund(new Map(Object.entries(parts)));
+    for (let time = 0; time < 2; time += 1) {
+      notices.push(deliver({ type: 'payment_intent.succeeded', object: { ...intent } }));
+      notices.push(deliver({ type: 'charge.refunded', object: chargeOf(intent) }));
+    }
+    return status;
+  };
+  const beganAt = performance.now();
+  for (let made = 0; made < 24 * 4; made += 1) {
+    await delay(Math.max(0, beganAt + (made * 1_000) / 24 - performance.now()));
+    sales.push(sell());
+  }
+  expect(new Set(await Promise.all(sales))).toEqual(new Set([200]));
+  const heard = await Promise.all(notices);
+  expect(heard).toHaveLength(4 * sales.length);
+  // What Stripe was not asked about in time is delivered again.
+  expect(heard.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  expect(heard).toContain(200);
+}, 30_000);
