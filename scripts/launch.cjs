@@ -120,7 +120,7 @@ const launch = (main, args, flags = []) => {
   if (node) return runThere(node, [...process.execArgv.filter(isForService), ...flags], main, args);
   return fail(
     `Node 24.21 or later is needed and this is ${process.version}: run "npm ci", which brings ` +
-      'Node 24 along on Linux, or install Node 24',
+      'Node 24 along, or install Node 24',
   );
 };
 
