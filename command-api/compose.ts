@@ -25,6 +25,8 @@ import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { forOwnOperations, noteRejections, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
+import { openTurns } from './reconcile/checkpoint.ts';
+import { providerAgrees } from './reconcile/reconcile-payment.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
@@ -61,7 +63,7 @@ export type CommandSideOptions = {
   unresolvedAfterMs?: number | undefined;
 };
 
-type Documents = Record<'relay' | 'verification' | 'reconciliation', KeyDocument>;
+type Documents = Record<'relay' | 'verification' | 'reconciliation' | 'turn', KeyDocument>;
 
 /** What the projector and the checks of the whole log keep outside the log. */
 export const openDocuments = async (
@@ -70,6 +72,7 @@ export const openDocuments = async (
   relay: await openKeyDocument(place, 'relay-checkpoint'),
   verification: await openKeyDocument(place, 'log-verification'),
   reconciliation: await openKeyDocument(place, 'reconciliation'),
+  turn: await openKeyDocument(place, 'reconciliation-turn'),
 });
 
 /** The payments changed last; more of them would be garbage that is collected late (ADR-0112). */
@@ -134,6 +137,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const own = resilient(options.provider, { address, onCall, onResponse: rejections.note });
   const { names: providers } = config.provider;
   const provider = forOwnOperations(own, providers);
+  const { ledgerSince } = provider;
   const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
   const deps = createDeps(options, provider, providerAhead, recorded);
   const { inFlight, unresolved, queues, nowMs } = deps;
@@ -146,6 +150,15 @@ export const openCommandSide = (options: CommandSideOptions) => {
     logger: log,
     readModels,
     record: openCheckRecord(options.documents.reconciliation, nowMs),
+    turns: openTurns({
+      document: options.documents.turn,
+      checkOf: options.identities.checkOf,
+      store,
+      provider: providers[0],
+      nowMs,
+    }),
+    nowMs,
+    agreesOn: (own) => providerAgrees(deps, own),
     untoldDisputes: () => untoldDisputes(deps),
     askAboutUntold: (paymentIds) => askAboutUntold(deps, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),
@@ -200,6 +213,8 @@ export const openCommandSide = (options: CommandSideOptions) => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
+        reconcileSince:
+          ledgerSince && ((time) => reconciling.since(time, ledgerSince(Date.parse(time)))),
         streams: createStreams(app),
         service: serviceSettings(config),
         providerAhead,

@@ -20,6 +20,8 @@ export type Identities = {
   /** Over a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
   checkValue(): string;
+  /** Without the secret no other hand can make it. */
+  checkOf(text: string): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
   previous?: Identities;
 };
@@ -67,6 +69,7 @@ export const createIdentities = ([secret, ...older]: readonly [
       hash('reference', merchantId, reference).toString('base64url'),
     fingerprintOf: (request) => hash('request', canonicalJson(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
+    checkOf: (text) => hash('kept', text).toString('base64url'),
     ...(previous !== undefined && { previous: createIdentities([previous, ...rest]) }),
   };
 };

@@ -43,7 +43,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     readModels,
     identities,
     // The settings refuse to start this process with the simulator.
-    provider: openOuterProvider(config),
+    provider: openOuterProvider(config, log),
     metrics,
     log,
   });

@@ -1,4 +1,5 @@
 import type { Config } from '../shared/runtime/config.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import { httpProvider } from './provider/http/provider.ts';
 import type { Provider } from './provider/port.ts';
 import { stripeProvider } from './provider/stripe/provider.ts';
@@ -12,7 +13,7 @@ const accountsOf = (merchants: NonNullable<Config['stripe']>['merchants']) =>
   );
 
 /** Throws where the settings name the simulator, which has no address. */
-export const openOuterProvider = ({ provider, stripe }: Config): Provider => {
+export const openOuterProvider = ({ provider, stripe }: Config, logger?: Logger): Provider => {
   const { url, token, connectTimeoutMs, timeoutMs } = provider;
   if (stripe !== undefined) {
     const { secretKey, account, merchants, ...rest } = stripe;
@@ -21,6 +22,7 @@ export const openOuterProvider = ({ provider, stripe }: Config): Provider => {
       accounts: { installation: { secretKey, account }, merchants: accountsOf(merchants) },
       connectTimeoutMs,
       timeoutMs,
+      logger,
     });
   }
   if (url === undefined) throw new Error('the settings name no provider with an address');

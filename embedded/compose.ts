@@ -61,7 +61,7 @@ const openProvider = async (
   }
   // Its HTTP client is a sixth of the files that a start would read (ADR-0014).
   const { openOuterProvider } = await import('../command-api/open-provider.ts');
-  return openOuterProvider(config);
+  return openOuterProvider(config, log);
 };
 
 /** The projector runs in this process, so no read is needed. */

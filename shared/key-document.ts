@@ -48,7 +48,12 @@ export const fileDocument = (file: string): KeyDocument => ({
 });
 
 /** The file of each in the data folder is `<name>.json`. */
-export const KEY_DOCUMENTS = ['relay-checkpoint', 'log-verification', 'reconciliation'] as const;
+export const KEY_DOCUMENTS = [
+  'relay-checkpoint',
+  'log-verification',
+  'reconciliation',
+  'reconciliation-turn',
+] as const;
 
 type OpenKeyDocument = {
   config: Pick<Config, 'mongoUrl'>;

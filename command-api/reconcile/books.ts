@@ -46,10 +46,14 @@ const createFindings = () => {
   };
 };
 
-/** `providers` undefined: everything was sent to the provider whose ledger it is. */
+/**
+ * `providers` undefined: everything was sent to the provider whose ledger it is. `begunBefore` reads
+ * what an operation was before an event, where only a part of the log is compared.
+ */
 export const createBooks = (
   { stored }: Pick<EventStore, 'stored'>,
   providers: readonly string[] | undefined,
+  begunBefore?: (event: RecordedPaymentEvent) => Promise<Logged | undefined>,
 ) => {
   const logged = new Map<string, Logged>();
   const entries = new Map<string, LedgerEntry>();
@@ -86,9 +90,12 @@ export const createBooks = (
     }
   };
 
-  const takePaymentEvent = (event: RecordedPaymentEvent, reason: string | undefined): void => {
+  const takePaymentEvent = async (
+    event: RecordedPaymentEvent,
+    reason: string | undefined,
+  ): Promise<void> => {
     const operationId = ledgerIdOf(event.event);
-    const known = logged.get(operationId);
+    const known = logged.get(operationId) ?? (await begunBefore?.(event));
     const own = loggedAfter(known, event);
     if (own === undefined) return;
     if (known === undefined) findings.counts.operations += 1;
@@ -103,7 +110,7 @@ export const createBooks = (
     if (paymentId === undefined) return;
     const reason = await sumsOf(event);
     if (!isReadable(event)) findings.noteUnreadable(event, paymentId, event.unreadable);
-    else if (isOfPayment(event)) takePaymentEvent(event, reason);
+    else if (isOfPayment(event)) await takePaymentEvent(event, reason);
     else findings.noteUnreadable(event, paymentId, 'is not an event of a payment');
   };
 
@@ -114,7 +121,23 @@ export const createBooks = (
     else entries.set(entry.operationId, entry);
   };
 
-  return { ...findings, logged, entries, isElsewhere, hasEntry, compare, takeEvent, takeEntry };
+  /** All entries so far have their operations in the log so far, and nothing differs. */
+  const agreeSoFar = (): boolean => {
+    const { differences, counts } = findings;
+    return entries.size + differences.length + counts.unreadable === 0;
+  };
+
+  return {
+    ...findings,
+    agreeSoFar,
+    logged,
+    entries,
+    isElsewhere,
+    hasEntry,
+    compare,
+    takeEvent,
+    takeEntry,
+  };
 };
 
 export type Books = ReturnType<typeof createBooks>;

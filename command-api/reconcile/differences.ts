@@ -107,6 +107,9 @@ export const loggedAfter = (
   return { ...before, ...sum, outcome, ...(isCapture && { captured: true }) };
 };
 
+/** An outcome belongs to an intent, which may lie before the part of the log that is compared. */
+export const isOutcome = ({ type }: PaymentEvent): boolean => OUTCOMES[type] !== undefined;
+
 export const isAtProvider = ({ outcome }: Logged): boolean =>
   outcome === 'APPROVED' || outcome === 'DECLINED';
 

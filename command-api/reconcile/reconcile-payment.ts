@@ -3,12 +3,13 @@ import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
+import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import { type ActionRequired, MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
 import { questionAbout } from '../recovery/ask.ts';
 import { questionAboutPayment } from '../recovery/later-results.ts';
 import type { PaymentReconciliation } from './contract.ts';
-import type { Difference } from './differences.ts';
+import type { Difference, Logged } from './differences.ts';
 
 export type LookedUp = Exclude<Awaited<ReturnType<Provider['lookUp']>>, ActionRequired>;
 
@@ -64,6 +65,20 @@ export const judge = (operation: Operation, found: LookedUp): Judged => {
     isNever ? 'NEVER_SENT_IN_LOG' : 'OUTCOME_DIFFERS',
     `the log says ${ended.outcome}, the provider says ${said}`,
   );
+};
+
+/** As `agreesOn` of a reconciliation. */
+export const providerAgrees = async (
+  { provider, paymentLog }: Pick<CommandDeps, 'provider' | 'paymentLog'>,
+  { paymentId, operationId }: Pick<Logged, 'paymentId' | 'operationId'>,
+): Promise<boolean> => {
+  const payment = await paymentLog.load(paymentId, 'store');
+  const operation = payment?.state.operations.find((one) => one.operationId === operationId);
+  if (payment === undefined || operation === undefined) return false;
+  const found = await provider.lookUp(questionAbout(payment, operation));
+  const { finding, why } = judge(operation, found.outcome === 'ACTION_REQUIRED' ? NO_ENTRY : found);
+  if (finding === 'NOT_KNOWN') throw new Error(why);
+  return finding === 'AGREES';
 };
 
 const lookUpAll = async (

@@ -5,23 +5,49 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
+import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { pauseAt } from '../../shared/runtime/slices.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
-import { differenceOf, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
+import {
+  differenceOf,
+  isOutcome,
+  isWhole,
+  type Logged,
+  ledgerIdOf,
+  loggedAfter,
+} from './differences.ts';
 
 export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
 }
 
+/** A place in the log and one in the ledger; null is the start of either. */
+export type Mark = { position: Position | null; cursor: string | null };
+
+/** What lies after the mark, or what began at `since` or later and lies after `cursor` in the ledger. */
+export type Part = Mark | { since: string; cursor: string };
+
+export type Compared = {
+  result: Reconciliation;
+  /** Up to here both agree, as far as that is known. */
+  mark?: Mark | undefined;
+};
+
 export type ReconcileOptions = {
   store: LogReader;
+  /** Left out: everything is compared. */
+  part?: Part | undefined;
+  /**
+   * Of an operation that the read part of the ledger does not list: its entry may be an older one.
+   * False where it is missing or differs. Throws where the provider does not say.
+   */
+  agreesOn?: (own: Logged) => Promise<boolean>;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
   providers?: readonly string[] | undefined;
@@ -55,10 +81,27 @@ const ledgerPages = async function* (
   }
 };
 
-const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
+/** As the processes' own clocks said: near the moment an operation may be on either side of it. */
+const placeOf = async ({ store, signal, part }: ReconcileOptions): Promise<Position | null> => {
+  if (part === undefined) return null;
+  if ('position' in part) return part.position;
   let after: Position | null = null;
-  let end: Position | null = null;
-  return async (): Promise<boolean> => {
+  for (;;) {
+    signal?.throwIfAborted();
+    const page = await store.readAll(after, PAGE);
+    const at = page.findIndex((event) => 'time' in event && event.time >= part.since);
+    if (at > 0) return page[at - 1]?.position ?? after;
+    if (at === 0 || page.length === 0) return after;
+    after = page.at(-1)?.position ?? after;
+    await turn();
+  }
+};
+
+const logReader = async (options: ReconcileOptions, books: Books) => {
+  const { store, signal } = options;
+  let after = await placeOf(options);
+  let end = after;
+  const readOn = async (): Promise<boolean> => {
     signal?.throwIfAborted();
     if (after === end) end = await store.end();
     const page = await store.readAll(after, PAGE, end);
@@ -71,25 +114,42 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
     await turn();
     return page.length > 0;
   };
+  return { readOn, at: () => after };
 };
 
-type Reading = { end: string | null; stopped: boolean; keepsDeclines: boolean };
+type Reading = {
+  end: Mark;
+  /** The last place where nothing differed, and no entry waited for its operation. */
+  agreed: Mark | undefined;
+  stopped: boolean;
+  keepsDeclines: boolean;
+};
 
 const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
-  const { waitingMax = WAITING_MAX } = options;
-  const readOn = logReader(options, books);
+  const { waitingMax = WAITING_MAX, part } = options;
+  const log = await logReader(options, books);
   const isFull = () => Math.max(books.logged.size, books.entries.size) > waitingMax;
-  let end: string | null = null;
+  let cursor = part?.cursor ?? null;
+  let agreed: Mark | undefined;
   let keepsDeclines = true;
-  for await (const { entries, declines } of ledgerPages(options, null)) {
+  const reading = (stopped: boolean): Reading => {
+    const end = { position: log.at(), cursor };
+    return { end, agreed, stopped, keepsDeclines };
+  };
+  const readOn = async (): Promise<boolean> => {
+    const isMore = await log.readOn();
+    if (books.agreeSoFar()) agreed = { position: log.at(), cursor };
+    return isMore;
+  };
+  for await (const { entries, declines } of ledgerPages(options, cursor)) {
     for (const entry of entries) books.takeEntry(entry);
-    end = entries.at(-1)?.cursor ?? end;
+    cursor = entries.at(-1)?.cursor ?? cursor;
     keepsDeclines &&= declines !== 'not kept';
     while (books.entries.size > books.logged.size && (await readOn())) if (isFull()) break;
-    if (isFull()) return { end, stopped: true, keepsDeclines };
+    if (isFull()) return reading(true);
   }
-  while (await readOn()) if (isFull()) return { end, stopped: true, keepsDeclines };
-  return { end, stopped: false, keepsDeclines };
+  while (await readOn()) if (isFull()) return reading(true);
+  return reading(false);
 };
 
 /** Outcomes recorded while the log was read may be younger than the ledger was. */
@@ -109,13 +169,13 @@ const readTail = async (
 const lookUp = async (
   { store, signal }: ReconcileOptions,
   paymentId: string,
-  isOfIt: (event: PaymentEvent) => boolean,
+  isOfIt: (event: PaymentEvent, revision: number) => boolean,
 ): Promise<Logged | 'unreadable' | undefined> => {
   signal?.throwIfAborted();
   try {
     let own: Logged | undefined;
     for (const event of await store.readStream(streamOf(paymentId))) {
-      if (!isOfPayment(event) || !isOfIt(event.event)) continue;
+      if (!isOfPayment(event) || !isOfIt(event.event, event.revision)) continue;
       own = loggedAfter(own, event);
     }
     return own;
@@ -154,44 +214,80 @@ const isObservedElsewhere = async (
   return typeof create === 'object' && isElsewhere(create.provider);
 };
 
+const AT_ONCE = 8;
+
+/** Whether what has no entry in the ledger that was read is right all the same. */
+const isListedEarlier = async (options: ReconcileOptions, books: Books, own: Logged) => {
+  if (options.part === undefined) return isObservedElsewhere(options, books, own);
+  // What was observed is the provider's own word; the comparison of everything looks for its entry.
+  return own.isObserved === true || (await options.agreesOn?.(own).catch(unavailable)) === true;
+};
+
 const judgeWaiting = async (
   options: ReconcileOptions,
   books: Books,
   keepsDeclines: boolean,
 ): Promise<void> => {
   for (const entry of books.entries.values()) await judge(options, books, entry);
-  for (const own of books.logged.values()) {
+  const isMissing = async (own: Logged): Promise<boolean> => {
+    options.signal?.throwIfAborted();
     const isKept = keepsDeclines || own.outcome !== 'DECLINED';
-    if (books.hasEntry(own) && isKept && !(await isObservedElsewhere(options, books, own)))
-      books.differ(differenceOf('MISSING_AT_PROVIDER', own, undefined));
-    else if (own.reason !== undefined) {
-      books.differ(differenceOf('AMOUNT_DIFFERS', own, undefined));
-    }
+    return books.hasEntry(own) && isKept && !(await isListedEarlier(options, books, own));
+  };
+  const waiting = [...books.logged.values()];
+  for (let next = 0; next < waiting.length; next += AT_ONCE) {
+    const some = waiting.slice(next, next + AT_ONCE);
+    const missing = await Promise.all(some.map(isMissing));
+    for (const [at, own] of some.entries())
+      if (missing[at] === true) books.differ(differenceOf('MISSING_AT_PROVIDER', own, undefined));
+      else if (own.reason !== undefined)
+        books.differ(differenceOf('AMOUNT_DIFFERS', own, undefined));
   }
 };
 
+/** Before an outcome; undefined where it had one already, so that another one is one too many. */
+const begunBefore =
+  (options: ReconcileOptions) =>
+  async ({ event, revision, stream }: RecordedPaymentEvent): Promise<Logged | undefined> => {
+    if (!isOutcome(event)) return undefined;
+    const isBefore = (other: PaymentEvent, at: number) =>
+      at < revision && ledgerIdOf(other) === ledgerIdOf(event);
+    const own = await lookUp(options, paymentOf(stream) ?? '', isBefore);
+    return own === undefined || own === 'unreadable' || isWhole(own) ? undefined : own;
+  };
+
 /** Throws what the store throws, and LedgerUnavailable. */
-export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
-  const books = createBooks(options.store, options.providers);
-  const { end, stopped, keepsDeclines } = await readBoth(options, books);
+export const reconcileTo = async (options: ReconcileOptions): Promise<Compared> => {
+  const { store, providers, part } = options;
+  const before = part === undefined ? undefined : begunBefore(options);
+  const books = createBooks(store, providers, before);
+  const { end, agreed, stopped, keepsDeclines } = await readBoth(options, books);
   const notCompared = stopped ? books.logged.size + books.entries.size : 0;
   if (!stopped) {
-    await readTail(options, books, end);
+    await readTail(options, books, end.cursor);
     await judgeWaiting(options, books, keepsDeclines);
   }
   const { differences, unreadableEvents, byKind, counts } = books;
   const ok = differences.length === 0 && counts.unreadable === 0 && notCompared === 0;
-  return { ok, ...counts, unreadableEvents, notCompared, differences, byKind };
+  const result = { ok, ...counts, unreadableEvents, notCompared, differences, byKind };
+  // What the log has and the ledger lacks may lie before any place.
+  const isKnown = byKind.MISSING_AT_PROVIDER + byKind.AMOUNT_DIFFERS === 0 && notCompared === 0;
+  return { result, mark: ok ? end : isKnown ? agreed : undefined };
 };
 
+/** As `reconcileTo`. */
+export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> =>
+  (await reconcileTo(options)).result;
+
 export const reconcileScan: LogScan<
-  Pick<ReconcileOptions, 'waitingMax' | 'providers'>,
+  Pick<ReconcileOptions, 'waitingMax' | 'providers' | 'part'>,
   never,
-  Reconciliation
+  Compared
 > = (store, args, { signal, call }) => {
   const ledger: Provider['ledger'] = async (after, limit) =>
     (await call('ledger', after, limit)) as LedgerPage;
-  return reconcile({ ...args, store, provider: { ledger }, signal });
+  const agreesOn = async (own: Logged) => (await call('agreesOn', own)) === true;
+  return reconcileTo({ ...args, store, provider: { ledger }, agreesOn, signal });
 };
 
 /** In another thread where the store has one; this thread calls the provider. */
@@ -199,12 +295,13 @@ export const reconcileBeside = async ({
   store,
   provider,
   signal,
+  agreesOn = async () => false,
   ...args
-}: ReconcileOptions): Promise<Reconciliation> => {
-  const { ledger } = provider;
-  const order = { module: import.meta.url, job: 'reconcileScan', args, calls: { ledger }, signal };
+}: ReconcileOptions): Promise<Compared> => {
+  const calls = { ledger: provider.ledger, agreesOn };
+  const order = { module: import.meta.url, job: 'reconcileScan', args, calls, signal };
   try {
-    return await resultOf(scanLog<never, Reconciliation>(store, order));
+    return await resultOf(scanLog<never, Compared>(store, order));
   } catch (error) {
     // An error of another thread keeps its class's name alone; the reason to stop is this thread's.
     signal?.throwIfAborted();

@@ -1,4 +1,7 @@
-/** One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`). */
+/**
+ * One process's reconciliations: on request, of everything, and on a schedule (`RECONCILE_INTERVAL_MS`)
+ * of what is new, by one process at a time, and of everything now and then (ADR-0263).
+ */
 import type { CheckResult, openCheckRecord } from '../../shared/check-record.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { ParkedPayment, ReadModelsReader } from '../../shared/read-models/port.ts';
@@ -13,12 +16,21 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { oneRunAtATime } from '../../shared/runtime/queues.ts';
 import type { KnownDispute } from '../provider/port.ts';
 import { LISTED_MAX } from './books.ts';
+import type { KeptTurn, openTurns, Turn } from './checkpoint.ts';
 import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
-import { LedgerUnavailable, type ReconcileOptions, reconcileBeside } from './reconcile.ts';
+import {
+  type Compared,
+  LedgerUnavailable,
+  type Part,
+  type ReconcileOptions,
+  reconcileBeside,
+} from './reconcile.ts';
 
-type ReconcilingOptions = Omit<ReconcileOptions, 'signal'> & {
+type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'part'> & {
   everyMs: number;
+  turns: ReturnType<typeof openTurns>;
+  nowMs(): number;
   metrics: Pick<Metrics, 'reconciled' | 'reconcileScheduled'>;
   logger: Logger;
   /** The result is kept there (gaps §25). */
@@ -38,6 +50,11 @@ const NAMED_MAX = 100;
 
 const FIRST_MS = 60_000;
 const AGAIN_MS = 300_000;
+
+const DAY_MS = 86_400_000;
+/** Each day as long as it takes a hundredth of it, and at least each week. */
+const wholeEveryMs = ({ tookMs }: NonNullable<KeptTurn['whole']>): number =>
+  Math.min(7 * DAY_MS, Math.max(DAY_MS, 100 * tookMs));
 
 /** An operation whose outcome recovery still asks for is no fault. */
 const faultsOf = ({ byKind, unreadable, notCompared }: Reconciliation): number => {
@@ -69,12 +86,14 @@ const checkResultOf = (result: Reconciliation): CheckResult => {
   };
 };
 
-const logResult = (logger: Logger, result: Reconciliation): void => {
+const logResult = (logger: Logger, result: Reconciliation, part: Part | undefined): void => {
   const { operations, entries, unreadable, notCompared, byKind } = result;
+  const since = part !== undefined && 'since' in part ? part.since : 'they agreed';
+  const what = part === undefined ? '' : `: what is new since ${since}`;
   const faults = faultsOf(result);
   const [places, them] = faults === 1 ? ['1 place', 'it'] : [`${faults} places`, 'them'];
   if (faults === 0)
-    logger.info({ operations, entries, byKind }, "log and provider's ledger were compared");
+    logger.info({ operations, entries, byKind }, `log and provider's ledger were compared${what}`);
   else
     logger.error(
       { differences: faults, byKind, unreadable, notCompared, operations, entries },
@@ -124,44 +143,123 @@ export const openReconciling = (options: ReconcilingOptions) => {
     untoldDisputes,
     askAboutUntold,
     readModels,
+    turns,
+    nowMs,
     ...sides
   } = known;
   const stopping = new AbortController();
   let cancel = (): void => undefined;
+  let held: Turn | undefined;
+  let background: Promise<void> | undefined;
 
-  const compare = async (): Promise<Reconciliation> => {
-    const result = await reconcileBeside({ ...sides, signal: stopping.signal });
+  const compare = async (part: Part | undefined): Promise<Compared> => {
+    const { result, mark } = await reconcileBeside({ ...sides, part, signal: stopping.signal });
     const disputes = await untoldDisputes().catch((error: Error) => {
       throw new LedgerUnavailable(error.message, { cause: error });
     });
     // Without the read models log and ledger are compared all the same.
     const parked = await readModels.parked(LISTED_MAX).catch(() => []);
-    return withParked(withDisputes(result, disputes), parked);
+    return { result: withParked(withDisputes(result, disputes), parked), mark };
   };
 
   /** What no notice told is recorded, and then compared again (gaps §15). */
-  const run = async (): Promise<Reconciliation> => {
-    let result = await compare();
-    const missing = result.differences.filter(({ kind }) => kind === 'MISSING_IN_LOG');
+  const run = async (
+    part: Part | undefined,
+    isToNote: (result: Reconciliation) => boolean,
+  ): Promise<Compared> => {
+    let compared = await compare(part);
+    const missing = compared.result.differences.filter(({ kind }) => kind === 'MISSING_IN_LOG');
     if (await askAboutUntold(new Set(missing.map(({ paymentId }) => paymentId))))
-      result = await compare();
-    metrics.reconciled(result);
-    logResult(logger, result);
-    await record.note(checkResultOf(result));
+      compared = await compare(part);
+    const { result } = compared;
+    logResult(logger, result, part);
+    if (isToNote(result)) {
+      metrics.reconciled(result);
+      await record.note(checkResultOf(result));
+    }
     for (const difference of result.differences)
       if (difference.kind === 'NEVER_SENT_IN_LOG') await onNeverSent(difference);
-    return result;
+    return compared;
   };
-  const once = oneRunAtATime(run);
-  const onSchedule = async (): Promise<void> => {
-    let nextMs = everyMs;
+  /** Says nothing of the rest, so it changes no metric, and nothing in what needs a person. */
+  const since = async (time: string, cursor: string): Promise<Reconciliation> =>
+    (await run({ since: time, cursor }, () => false)).result;
+  const once = oneRunAtATime(async () => (await run(undefined, () => true)).result);
+
+  const foundIn = ({ byKind, unreadable, notCompared }: Reconciliation) => ({
+    ranMs: nowMs(),
+    found: { byKind, unreadable, notCompared },
+  });
+
+  const runWhole = async (turn: Turn): Promise<void> => {
+    const atMs = nowMs();
+    const { result, mark } = await run(undefined, ({ ok }) => {
+      // One of what is new, under way beside it, then says nothing of the rest.
+      if (!ok) void turn.keep({ mark: undefined });
+      return true;
+    });
+    const whole = { atMs, tookMs: nowMs() - atMs };
+    await turn.keep({ ...foundIn(result), whole, mark: mark && (await turn.markAt(mark)) });
+  };
+
+  const runPart = async (turn: Turn, part: NonNullable<KeptTurn['mark']>): Promise<void> => {
+    const hasAgreed = () => turn.kept().mark === part;
+    const { result, mark } = await run(part, hasAgreed);
+    const next = mark && (await turn.markAt(mark));
+    if (hasAgreed()) await turn.keep({ ...foundIn(result), mark: next ?? part });
+  };
+
+  const isWholeDue = ({ whole }: KeptTurn): boolean =>
+    whole === undefined || nowMs() - whole.atMs >= wholeEveryMs(whole);
+
+  const noteFailure = (error: unknown): void => {
+    if (!stopping.signal.aborted) logFailure(logger, error);
+  };
+
+  /** One of everything may take longer than the interval: what is new is compared beside it. */
+  const runInTurn = async (turn: Turn): Promise<void> => {
+    const { mark } = turn.kept();
+    if (mark === undefined) return runWhole(turn);
+    if (isWholeDue(turn.kept()))
+      background ??= runWhole(turn)
+        .catch(noteFailure)
+        .finally(() => {
+          background = undefined;
+        });
+    return runPart(turn, mark);
+  };
+
+  const takeTurn = async (): Promise<{ turn?: Turn; afterMs: number }> => {
+    if (held !== undefined) return { turn: held, afterMs: everyMs };
+    const { kept, turn } = await turns.take(everyMs * NARROW_JITTER.least);
+    held = turn;
+    if (kept.found !== undefined) metrics.reconciled(kept.found, kept.ranMs);
+    const leftMs = kept.ranMs + everyMs - nowMs();
+    const otherMs = leftMs > 0 ? leftMs : Math.min(everyMs, AGAIN_MS);
+    return turn === undefined ? { afterMs: otherMs } : { turn, afterMs: everyMs };
+  };
+
+  /** Resolves with the time until the next one. */
+  const runOnce = async (): Promise<number> => {
+    const { turn, afterMs } = await takeTurn();
+    if (turn === undefined) return afterMs;
     try {
-      await once();
-    } catch (error) {
-      nextMs = Math.min(everyMs, AGAIN_MS);
-      if (!stopping.signal.aborted) logFailure(logger, error);
+      await runInTurn(turn);
+      return afterMs;
+    } finally {
+      if (background === undefined) {
+        held = undefined;
+        await turn.end();
+      }
     }
-    after(nextMs);
+  };
+  const onSchedule = async (): Promise<void> => {
+    try {
+      after(await runOnce());
+    } catch (error) {
+      noteFailure(error);
+      after(Math.min(everyMs, AGAIN_MS));
+    }
   };
   const after = (delayMs: number): void => {
     if (stopping.signal.aborted) return;
@@ -170,6 +268,7 @@ export const openReconciling = (options: ReconcilingOptions) => {
 
   return {
     once,
+    since,
     start: () => {
       metrics.reconcileScheduled(everyMs);
       if (everyMs > 0) after(Math.min(everyMs, FIRST_MS));
@@ -177,6 +276,7 @@ export const openReconciling = (options: ReconcilingOptions) => {
     stop: () => {
       cancel();
       stopping.abort(new StoreUnavailable('the service is stopping'));
+      void held?.end();
     },
   };
 };

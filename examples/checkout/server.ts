@@ -13,30 +13,28 @@ const shop = `http://127.0.0.1:${PORT}`;
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
 const [page, sale] = [read('index.html'), JSON.parse(read('../token.json'))];
 
-type Payment = {
-  paymentId: string;
-  status: string;
-  transactions: { failure?: { advice: string } }[];
-};
-type Body = { payments: Payment[]; nextAction?: { url: string }; error?: string };
-const call = async (query: string, headers: object = {}, body?: object): Promise<Body> => {
+const call = async (query: string, headers: object = {}, body?: object) => {
   const response = await fetch(`${PAYMENTS_URL}/api/v1/payments${query}`, {
     method: body ? 'POST' : 'GET',
     headers: { authorization: `Bearer ${PAYMENTS_TOKEN}`, ...headers },
     signal: AbortSignal.timeout(60_000),
     ...(body && { body: JSON.stringify(body) }),
   });
-  return (await response.json()) as Body;
+  return JSON.parse(await response.text());
 };
-const lastOf = async (order: string) => (await call(`?merchantReference=${order}`)).payments[0];
+/** The order's last payment, declined ones included. */
+const lastOf = async (order: string): Promise<Record<'status' | 'after' | 'advice', string>> => {
+  const [last] = (await call(`?merchantReference=${order}`)).payments;
+  const { status = 'NEW', paymentId: after = '', transactions = [] } = last ?? {};
+  return { status, after, advice: transactions[0]?.failure?.advice ?? '' };
+};
 
 /** Gives the address that the shopper goes to next. */
 const pay = async (order: string, form: URLSearchParams): Promise<string> => {
   const back = `${shop}/?order=${order}`;
-  const last = await lastOf(order);
-  const after = last?.paymentId ?? '';
+  const { status, after } = await lastOf(order);
   // The form says which declined payment it follows, so an old form or a second click pays nothing.
-  if (form.get('after') !== after || (last && last.status !== 'FAILED')) return back;
+  if (form.get('after') !== after || !['NEW', 'FAILED'].includes(status)) return back;
   const authentication = { returnUrl: back };
   const card = { token: form.get('token'), holderName: form.get('holder'), authentication };
   const paymentMethod = { type: 'CARD', card };
@@ -48,11 +46,8 @@ const pay = async (order: string, form: URLSearchParams): Promise<string> => {
   return nextAction?.url ?? back;
 };
 
-const show = (order: string, last?: Payment, status = last?.status ?? 'NEW'): string => {
-  const { advice = '' } = last?.transactions[0]?.failure ?? {};
-  const shown = { order, status, advice, after: last?.paymentId ?? '' };
-  return page.replace(/{{(\w+)}}/g, (_, name: keyof typeof shown) => shown[name]);
-};
+const show = (shown: Record<string, string>): string =>
+  page.replace(/{{(\w+)}}/g, (_, name) => shown[name] ?? '');
 
 createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', shop);
@@ -67,9 +62,9 @@ createServer(async (request, response) => {
       if (!(Number(request.headers['content-length']) <= 1_000)) throw new Error('not our form');
       return lead(await pay(order, new URLSearchParams(await text(request))));
     }
-    response.end(show(order, await lastOf(order)));
+    response.end(show({ order, ...(await lastOf(order)) }));
   } catch (error) {
     console.error(error);
-    response.writeHead(502).end(show(order, undefined, 'UNKNOWN'));
+    response.writeHead(502).end(show({ order, status: 'UNKNOWN' }));
   }
 }).listen(Number(PORT), '127.0.0.1', () => console.log(`the checkout is at ${shop}`));

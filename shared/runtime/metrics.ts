@@ -216,10 +216,13 @@ export const createMetrics = () => {
       else chainBreaks.inc();
     },
     reconcileScheduled: (everyMs: number): void => reconcileInterval.set(everyMs / 1000),
-    reconciled: ({ byKind, unreadable, notCompared }: Reconciled): void => {
+    reconciled: (
+      { byKind, unreadable, notCompared }: Reconciled,
+      endedMs: number = Date.now(),
+    ): void => {
       const kinds = { ...byKind, UNREADABLE_EVENT: unreadable, NOT_COMPARED: notCompared };
       for (const [kind, count] of Object.entries(kinds)) reconcileDifferences.set({ kind }, count);
-      if (notCompared === 0) reconcileLast.set(Math.floor(Date.now() / 1000));
+      if (notCompared === 0) reconcileLast.set(Math.floor(endedMs / 1000));
     },
     /** Before this start; `lastOkMs` since 1970. */
     chainWas: ({ lastOkMs, isBroken }: { lastOkMs: number; isBroken: boolean }): void => {

@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createIdentities } from '../../command-api/idempotency.ts';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
+import { openTurns } from '../../command-api/reconcile/checkpoint.ts';
 import { LedgerUnavailable } from '../../command-api/reconcile/reconcile.ts';
 import { openReconciling } from '../../command-api/reconcile/reconciling.ts';
 import { openCheckRecord } from '../../shared/check-record.ts';
@@ -11,10 +13,11 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
+import type { KeyDocument } from '../../shared/key-document.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { ParkedPayment } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { openInProcess } from '../support/in-process.ts';
+import { openInProcess, token } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
@@ -39,6 +42,7 @@ const scheduled = async (
   events: PaymentEvent[],
   everyMs = HOUR_MS,
   store: EventStore = memoryEventStore(),
+  document: KeyDocument = memoryDocument(),
 ) => {
   await store.append(
     streamOf('pay_1'),
@@ -61,6 +65,13 @@ const scheduled = async (
     }),
   };
   const clock = manualClock();
+  const turns = openTurns({
+    document,
+    checkOf: createIdentities(['a secret of this installation']).checkOf,
+    store,
+    provider: undefined,
+    nowMs: clock.nowMs,
+  });
   const parked: ParkedPayment[] = [];
   const metrics = createMetrics();
   const reconciling = openReconciling({
@@ -70,6 +81,8 @@ const scheduled = async (
     metrics,
     logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
     record: openCheckRecord(memoryDocument()),
+    turns,
+    nowMs: clock.nowMs,
     onNeverSent: async () => undefined,
     readModels: { parked: async () => parked },
     untoldDisputes: async () => [],
@@ -184,6 +197,22 @@ describe('the log is compared with the ledger on a schedule', () => {
     reconciling.stop();
     await expect(running).rejects.toThrow('the service is stopping');
     expect(clock.timers()).toBe(0);
+  });
+
+  test.each([
+    [
+      '2026-11-01T00:00:00Z',
+      'since is not for this provider: its ledger can only be read from the start',
+    ],
+    ['yesterday', 'since must be a date-time'],
+  ])('the simulator has no ledger from %s on', async (since, detail) => {
+    await using service = await openInProcess();
+    const own = await token('*', 'audit:read');
+    const path = `/audit/v1/reconcile?since=${since}`;
+    expect(await service.ask('POST', path, undefined, { token: own })).toMatchObject({
+      status: 400,
+      json: { error: 'INVALID_REQUEST', details: [detail] },
+    });
   });
 
   test('the service runs it by RECONCILE_INTERVAL_MS', async () => {

@@ -12,6 +12,7 @@ import {
   openInProcess,
   PAYMENTS,
   payment,
+  token,
 } from '../support/in-process.ts';
 import type { Intent } from '../support/stripe-double/books.ts';
 import { type Received, stripeDouble } from '../support/stripe-double/server.ts';
@@ -42,7 +43,7 @@ const open = (
     ...log,
   );
 const service = await open();
-const short = await open({ AUTHENTICATION_TIMEOUT_MS: '400' });
+const short = await open({ AUTHENTICATION_TIMEOUT_MS: '1000' });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await short[Symbol.asyncDispose]();
@@ -109,12 +110,12 @@ describe('Stripe wants the shopper', () => {
   });
 
   test('the confirm asks for an address, and not for Stripe.js, also by a ConfirmationToken', async () => {
-    const token = books.makeToken('ctoken', NEEDS_SHOPPER);
-    const response = await create(service, {}, { token });
+    const confirmation = books.makeToken('ctoken', NEEDS_SHOPPER);
+    const response = await create(service, {}, { token: confirmation });
     expect(response.status).toBe(202);
     expect(confirmOf(idOf(response))).toEqual(
       new Map([
-        ['confirmation_token', token],
+        ['confirmation_token', confirmation],
         ['return_url', RETURN_URL],
         ['use_stripe_sdk', 'false'],
         ['expand[0]', 'latest_charge'],
@@ -205,6 +206,28 @@ describe('the shopper is not asked', () => {
     const there = await create(service, {}, { authentication: null, token: 'pm_card_visa' });
     expect(confirmOf(idOf(there))?.has('off_session')).toBe(false);
   });
+});
+
+test('M5: log and Stripe agree on who came, who failed and who was too late', async () => {
+  const other = await stripeDouble();
+  const own = await open({ STRIPE_API_URL: other.url, AUTHENTICATION_TIMEOUT_MS: '1000' });
+  try {
+    const ids: string[] = [];
+    for (const comes of [true, false, undefined]) {
+      ids.push(idOf(await create(own)));
+      const last = [...other.books.intents.keys()].at(-1) ?? '';
+      if (comes !== undefined) other.books.authenticate(last, comes);
+    }
+    const statuses: string[] = [];
+    for (const id of ids) statuses.push((await ended(own, id)).json.status);
+    expect(statuses).toEqual(['AUTHORIZED', 'FAILED', 'FAILED']);
+    const auditor = { token: await token('*', 'audit:read') };
+    const { json } = await own.ask('POST', '/audit/v1/reconcile', undefined, auditor);
+    expect(json).toMatchObject({ ok: true, differences: [], notCompared: 0 });
+  } finally {
+    await own[Symbol.asyncDispose]();
+    await other.close();
+  }
 });
 
 test('the address and its secret are in no file and no log line', async () => {

@@ -25,9 +25,10 @@ afterAll(async () => {
 const byToken = (token: string) => ({
   paymentMethod: { type: 'CARD', card: { token, holderName: 'Jane Doe' } },
 });
-const reconcile = async () => {
+const reconcile = async (since?: string) => {
   const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
-  return (await service.ask('POST', '/audit/v1/reconcile', undefined, { token })).json;
+  const path = `/audit/v1/reconcile${since === undefined ? '' : `?since=${since}`}`;
+  return (await service.ask('POST', path, undefined, { token })).json;
 };
 
 describe('PROVIDER=stripe', () => {
@@ -77,6 +78,19 @@ describe('PROVIDER=stripe', () => {
         .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
       expect(kept.some((one) => one.includes(json.paymentId))).toBe(true);
       expect([text, ...kept].filter((one) => /cus_Saved|(pm|ctoken)_/.test(one))).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['pm', 'pm_card_visa_chargeDeclined', null, 402, 422],
+    ['ctoken', 'pm_card_visa', 'cus_Again', 200, 422],
+    ['pm', 'pm_card_visa', 'cus_Again', 200, 200],
+  ] as const)(
+    'gaps §14: %s_… of %s, customer %s: first %i, then %i',
+    async (kind, card, customer, first, then) => {
+      const token = double.books.makeToken(kind, card, customer);
+      expect((await service.create(byToken(token))).status).toBe(first);
+      expect((await service.create(byToken(token))).status).toBe(then);
     },
   );
 
@@ -206,5 +220,22 @@ describe('PROVIDER=stripe', () => {
 
   test('log and Stripe agree afterwards', async () => {
     expect(await reconcile()).toMatchObject({ ok: true, differences: [] });
+  });
+
+  test('what began since a time: Stripe is asked about a capture that it lists earlier', async () => {
+    const { paymentId } = (await service.create()).json;
+    const intent = [...double.books.intents.values()].at(-1);
+    if (intent === undefined) throw new Error('no PaymentIntent');
+    intent.created -= 3600;
+    const since = new Date().toISOString();
+    await service.change('capture', paymentId, { captureAmount: 500 });
+    const compared = await reconcile(since);
+    expect(compared).toMatchObject({ ok: true, operations: 1 });
+    intent.status = 'canceled';
+    expect(await reconcile(since)).toMatchObject({
+      ok: false,
+      differences: [{ kind: 'MISSING_AT_PROVIDER', paymentId }],
+    });
+    intent.status = 'succeeded';
   });
 });

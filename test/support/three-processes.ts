@@ -9,21 +9,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { isReady, NODE, ROOT, type ServiceProcess, spawnService, untilReady } from './service.ts';
 import { standInEventStore } from './stand-in-process.ts';
+import { until } from './until.ts';
 
 export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
 
-export type ThreeProcesses = {
-  /** Of the gateway. */
-  url: string;
-  /** What the processes were started with; another one joins them with the same. */
-  env: Record<string, string>;
-  processes: Record<Kind, ServiceProcess[]>;
-  /** Starts one more process of a kind, of a release in another folder; the gateway knows of it once it is ready. */
-  add(kind: Kind, release?: string): Promise<ServiceProcess>;
-  /** Stops a process, to which the gateway sends nothing any more. */
-  retire(kind: Kind, process: ServiceProcess): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+type Processes = Record<Kind, ServiceProcess[]>;
+export type ThreeProcesses = Awaited<ReturnType<typeof startThreeProcesses>>;
 
 /** Why the three processes cannot be started here; undefined when they can. */
 export const noThreeProcesses = (): string | undefined =>
@@ -68,7 +59,7 @@ const READINESS_MS = 250;
 const IDLE_MS = 3_000;
 
 /** Which of them were ready a moment ago; all that run where nothing asks. */
-const watchReadiness = (upstreams: Record<Kind, ServiceProcess[]>, server: Server) => {
+const watchReadiness = (upstreams: Processes, server: Server) => {
   const ready = new Set<ServiceProcess>();
   const look = async (one: ServiceProcess): Promise<void> => {
     if (await isReady(one.url)) ready.add(one);
@@ -81,11 +72,14 @@ const watchReadiness = (upstreams: Record<Kind, ServiceProcess[]>, server: Serve
   return (one: ServiceProcess): boolean => ready.has(one);
 };
 
-/** Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. */
+/**
+ * Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. `serves` says
+ * which it sends requests to.
+ */
 const startGateway = async (
-  upstreams: Record<Kind, ServiceProcess[]>,
+  upstreams: Processes,
   asksReadiness: boolean,
-): Promise<Server> => {
+): Promise<{ server: Server; serves(one: ServiceProcess): boolean }> => {
   let turn = 0;
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const server = createServer((incoming, outgoing) => {
@@ -112,7 +106,7 @@ const startGateway = async (
     : (one: ServiceProcess) => one.running();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return server;
+  return { server, serves };
 };
 
 /**
@@ -124,13 +118,14 @@ const startGateway = async (
 export const startThreeProcesses = async (
   settings: Record<string, string> = {},
   { asksReadiness = false, release = ROOT } = {},
-): Promise<ThreeProcesses> => {
+) => {
   const { database, topics } = ownNames();
   const { MONGODB_URL: ownReadStore, ...ownSettings } = settings;
   const readStore = ownReadStore ?? process.env.MONGODB_URL;
   if (readStore === undefined) throw new Error('neither settings nor environment have MONGODB_URL');
   const standIn =
     process.env.EVENTSTOREDB_URL === undefined ? await standInEventStore() : undefined;
+  /** What the processes are started with; another one joins them with the same. */
   const env: Record<string, string> = {
     EVENTSTOREDB_URL: process.env.EVENTSTOREDB_URL ?? standIn?.url ?? '',
     MONGODB_URL: withDatabase(readStore, database),
@@ -146,13 +141,14 @@ export const startThreeProcesses = async (
     RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '0',
     ...ownSettings,
   };
-  const processes: ThreeProcesses['processes'] = {
+  const processes: Processes = {
     provider: [],
     projector: [],
     'command-api': [],
     'query-api': [],
   };
   const all = new Set<ServiceProcess>();
+  /** Starts one more process of a kind, of a release in another folder; the gateway knows of it once it is ready. */
   const add = async (kind: Kind, from = ROOT): Promise<ServiceProcess> => {
     const started = await spawnService({
       env,
@@ -162,14 +158,16 @@ export const startThreeProcesses = async (
     await untilReady(started);
     processes[kind].push(started);
     if (kind === 'provider') env.PROVIDER_URL = started.url;
+    await until('the gateway knows it', () => serves(started));
     return started;
   };
+  /** Stops a process, to which the gateway sends nothing any more. */
   const retire = async (kind: Kind, process: ServiceProcess): Promise<void> => {
     processes[kind].splice(processes[kind].indexOf(process), 1);
     process.kill('SIGTERM');
     await process.exited;
   };
-  const gateway = await startGateway(processes, asksReadiness);
+  const { server: gateway, serves } = await startGateway(processes, asksReadiness);
   const dispose = async (): Promise<void> => {
     gateway.close();
     gateway.closeAllConnections();

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import manifest from '../../../package.json' with { type: 'json' };
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 
@@ -31,6 +32,7 @@ const headersOf = (
   accept: 'application/json',
   authorization: `Bearer ${secretKey}`,
   'stripe-version': version,
+  'user-agent': `${manifest.name}/${manifest.version}`,
   ...(method === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
   ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
   ...(account === undefined ? {} : { 'stripe-account': account }),
@@ -40,12 +42,17 @@ export const stripeClient = (options: {
   url: string;
   version: string;
   connectTimeoutMs: number;
+  nowMs?: (() => number) | undefined;
 }) => {
+  const { nowMs = Date.now } = options;
   const base = new URL(options.url);
   const prefix = base.pathname.replace(/\/+$/, '');
   const transport = openTransport(base.origin, options.connectTimeoutMs);
+  let aheadMs: number | undefined;
   return {
-    send: (
+    /** Stripe's own clock, which its lists go by; undefined before its first response. */
+    stripeNowMs: (): number | undefined => (aheadMs === undefined ? undefined : nowMs() + aheadMs),
+    send: async (
       request: StripeRequest,
       account: StripeAccount,
       { signal }: Deadline,
@@ -53,7 +60,7 @@ export const stripeClient = (options: {
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
       const isGet = method === 'GET';
-      return transport.send({
+      const response = await transport.send({
         method,
         path: `${prefix}${path}${isGet && form !== '' ? `?${form}` : ''}`,
         headers: headersOf(request, account, options.version),
@@ -61,6 +68,9 @@ export const stripeClient = (options: {
         signal,
         bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
       });
+      const date = 'sent' in response ? Number.NaN : Date.parse(String(response.headers.date));
+      if (!Number.isNaN(date)) aheadMs = date - nowMs();
+      return response;
     },
     close: transport.close,
   };
@@ -68,13 +78,18 @@ export const stripeClient = (options: {
 
 export type StripeClient = ReturnType<typeof stripeClient>;
 
-export const startDeadline = (timeoutMs: number): Deadline & { end(): void } => {
+export const startDeadline = (
+  timeoutMs: number,
+  nowMs: () => number = Date.now,
+): Deadline & { end(): void } => {
   const abort = new AbortController();
   const until = performance.now() + timeoutMs;
+  const untilTime = nowMs() + timeoutMs;
   const timer = setTimeout(() => abort.abort(), timeoutMs);
   return {
     signal: abort.signal,
-    leftMs: () => Math.max(0, until - performance.now()),
+    // Only the wall clock goes on while the machine is suspended, and the fence with it.
+    leftMs: () => Math.max(0, Math.min(until - performance.now(), untilTime - nowMs())),
     end: () => clearTimeout(timer),
   };
 };

@@ -15,7 +15,7 @@ import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
 import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
-import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
+import { find, intentReference, isKeyTaken, isMissing, MISSING } from './look-up.ts';
 import {
   bodyOf,
   declinedBy,
@@ -53,6 +53,8 @@ type Execution = {
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;
+  /** What was opened is used no more. Beside the call, and without an outcome. */
+  leave(reference: string): void;
 };
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
@@ -230,10 +232,15 @@ const executeCreate = async (
     paymentMethodFor(execution, operation),
   ]);
   if ('end' in intent) return intent.end;
-  if ('end' in method) return method.end;
-  if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
-  if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
-  return confirm(execution, operation, intent.value, method.value);
+  const keepAndConfirm = async (): Promise<ProviderOutcome> => {
+    if ('end' in method) return method.end;
+    if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
+    if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+    return confirm(execution, operation, intent.value, method.value);
+  };
+  const outcome = await keepAndConfirm();
+  if (['DECLINED', 'NOT_SENT'].includes(outcome.outcome)) execution.leave(intent.value);
+  return outcome;
 };
 
 const executeFollowUp = async (
@@ -241,7 +248,7 @@ const executeFollowUp = async (
   operation: FollowUp,
 ): Promise<ProviderOutcome> => {
   const { call, nowMs } = execution;
-  const reference = await authorizationOf(call, operation);
+  const reference = intentReference(operation.authorizationReference);
   if (reference === undefined) return NOT_SENT;
   const question = {
     ...questionOf(operation, nowMs),

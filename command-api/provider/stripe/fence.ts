@@ -13,7 +13,6 @@ import {
 } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import {
-  authorizationOf,
   find,
   findFollowUp,
   intentReference,
@@ -84,8 +83,17 @@ const cancelUnlessDone = async (
   if (before !== undefined && !isConfirmable) return before;
   await call.send(cancelAsFence(reference));
   const after = definite(await find(call, question)) ?? unknown('not_canceled');
-  if (before === undefined || after.outcome === 'APPROVED') return after;
-  return after.outcome === 'FENCED' ? before : unknown('not_canceled');
+  if (after.outcome === 'FENCED') return before ?? after;
+  if (after.outcome !== 'DECLINED') return after;
+  const intent = intentOf(await call.send(getIntent(reference)));
+  return intent?.status === 'canceled' ? after : unknown('not_canceled');
+};
+
+/** After a decline or a failure nothing stays open. Looks first: an earlier log's call may be approved. */
+export const cancelUnused = async (call: StripeCall, reference: string): Promise<object> => {
+  const intent = intentOf(await call.send(getIntent(reference)));
+  if (intent?.status === 'requires_payment_method') await call.send(cancelAsFence(reference));
+  return {};
 };
 
 const fenceCreate = async (
@@ -178,7 +186,7 @@ export const fence = async (
   times: Times,
 ): Promise<FenceOutcome> => {
   if (!isFollowUp(question)) return fenceCreate(call, question, times);
-  const reference = await authorizationOf(call, question);
+  const reference = intentReference(question.authorizationReference);
   if (reference === undefined) return unknown('no_reference');
   return fenceFollowUp(call, question, reference, times.nowMs);
 };

@@ -38,6 +38,9 @@ const base = (
   providerReference: id,
 });
 
+/** Canceled since: what was declined is not left open. */
+const DECLINED: readonly string[] = ['requires_payment_method', 'canceled'];
+
 const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
   const operationId = intent.metadata?.operationId;
   // Made elsewhere, by the Dashboard for one.
@@ -47,7 +50,7 @@ const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
   const wasFenced = intent.cancellation_reason === ABANDONED;
   if (wasCharged(intent) && !wasFenced) return [{ ...entry, outcome: 'APPROVED' }];
   const { last_payment_error: error, status } = intent;
-  if (status !== 'requires_payment_method' || error == null) return [];
+  if (!DECLINED.includes(status) || error == null) return [];
   return [{ ...entry, ...declinedBy(error) }];
 };
 

@@ -58,19 +58,6 @@ export const searchFor = async (
   return own.length > 1 ? mismatch : own[0]?.id;
 };
 
-export const authorizationOf = async (
-  call: StripeCall,
-  {
-    authorizationReference,
-    authorizationId = '',
-  }: Pick<OperationQuestion, 'authorizationReference' | 'authorizationId'>,
-): Promise<string | undefined> => {
-  const known = intentReference(authorizationReference);
-  if (known !== undefined) return known;
-  const hit = await searchFor(call, authorizationId);
-  return typeof hit === 'string' ? hit : undefined;
-};
-
 /** Decides nothing: the payment may have been made in an account that its merchant had before. */
 export const MISSING = unknown('missing');
 export const isMissing = (response: StripeResponse): boolean =>
@@ -174,7 +161,7 @@ export const find = async (call: StripeCall, question: OperationQuestion): Promi
     if (reference === undefined) return unknown('reference');
     return findIntent(call, reference, (intent) => readCreate(intent, question));
   }
-  const reference = await authorizationOf(call, question);
+  const reference = intentReference(question.authorizationReference);
   return reference === undefined
     ? unknown('no_reference')
     : findFollowUp(call, question, reference);

@@ -1,5 +1,12 @@
 import { backOffMs, pause } from '../../../shared/runtime/back-off.ts';
-import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperation } from '../port.ts';
+import type { Logger } from '../../../shared/runtime/log.ts';
+import type {
+  NoticeOrigin,
+  OperationQuestion,
+  Provider,
+  ProviderOperation,
+  ProviderOperationKind,
+} from '../port.ts';
 import { describeToken } from './card-tokens.ts';
 import {
   createPace,
@@ -11,12 +18,12 @@ import {
   stripeClient,
 } from './client.ts';
 import { execute } from './execute.ts';
-import { fence } from './fence.ts';
+import { cancelUnused, fence } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
 import { type LedgerMemory, readDisputes, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
-import { NOT_FOUND, NOT_SENT } from './read.ts';
-import type { StripeRequest } from './requests.ts';
+import { NOT_FOUND, NOT_SENT, traceOf } from './read.ts';
+import { listIntents, type StripeRequest } from './requests.ts';
 
 type StripeAccounts = {
   installation: StripeAccount;
@@ -55,6 +62,7 @@ type StripeProviderOptions = {
   /** Creates, and each kind of follow-up, in each account; 0 is off. */
   perSecondMax: number;
   nowMs?: () => number;
+  logger?: Pick<Logger, 'info'> | undefined;
 };
 
 const LEDGER_PAGE_MAX = 100;
@@ -70,8 +78,14 @@ const isBusy = (response: StripeResponse): boolean =>
 const named = <T extends object>(result: T, { name }: StripeAccount): T =>
   name !== undefined && 'reason' in result ? { ...result, account: name } : result;
 
+type Said = { outcome?: string; reason?: string; account?: string };
+type About = { merchantId: string; paymentId?: string; kind?: ProviderOperationKind };
+
+const NO_SUCCESS: readonly string[] = ['DECLINED', 'NOT_SENT', 'UNKNOWN'];
+const LINE = 'Stripe did not say that it succeeded';
+
 export const stripeProvider = (options: StripeProviderOptions): Provider => {
-  const { timeoutMs, accounts, nowMs = Date.now } = options;
+  const { timeoutMs, accounts, logger, nowMs = Date.now } = options;
   const client = stripeClient(options);
   const pace = createPace(options.perSecondMax);
   const memory: LedgerMemory = {};
@@ -86,33 +100,48 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       ? client.send(request, account, deadline)
       : { sent: false, reason: 'paced' };
 
-  const within = async <T extends object>(
+  const within = async <T extends Said>(
     account: StripeAccount,
+    about: object,
     work: (call: StripeCall) => Promise<T>,
     sendOne = sendNow,
   ): Promise<T> => {
-    const deadline = startDeadline(timeoutMs);
-    const send = (request: StripeRequest) => sendOne(request, account, deadline);
+    const deadline = startDeadline(timeoutMs, nowMs);
+    const heard: StripeResponse[] = [];
+    const send = async (request: StripeRequest) => {
+      const response = await sendOne(request, account, deadline);
+      heard.push(response);
+      return response;
+    };
     try {
-      return named(await work({ leftMs: deadline.leftMs, send }), account);
+      const result = named(await work({ leftMs: deadline.leftMs, send }), account);
+      if (NO_SUCCESS.includes(result.outcome ?? ''))
+        logger?.info(
+          { ...about, outcome: result.outcome, reason: result.reason, ...traceOf(heard) },
+          LINE,
+        );
+      return result;
     } finally {
       deadline.end();
     }
   };
-  const withinOf = <T extends object>(
-    { merchantId }: { merchantId: string },
+  const withinOf = <T extends Said>(
+    { merchantId, paymentId, kind: operation }: About,
     work: (call: StripeCall) => Promise<T>,
     sendOne = sendNow,
-  ): Promise<T> => within(accountOf(accounts, merchantId), work, sendOne);
+  ): Promise<T> => within(accountOf(accounts, merchantId), { paymentId, operation }, work, sendOne);
 
   const executeInTurn: Provider['execute'] = (operation: ProviderOperation, opened) =>
     withinOf(operation, async (call) => {
-      const account = nameOf(accountOf(accounts, operation.merchantId));
-      if (!(await pace.operation(account, 'card' in operation ? 'CREATE' : operation.kind)))
+      const account = accountOf(accounts, operation.merchantId);
+      const kind = 'card' in operation ? 'CREATE' : operation.kind;
+      if (!(await pace.operation(nameOf(account), kind)))
         return { ...NOT_SENT, reason: 'rate_limited' };
       const { testTokens } = options;
       const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
-      const execution = { call, nowMs: nowMs(), timeoutMs, testTokens, confirmMsMin };
+      const leave = (reference: string) =>
+        void within(account, {}, (later) => cancelUnused(later, reference), sendInTurn);
+      const execution = { call, nowMs: nowMs(), timeoutMs, testTokens, confirmMsMin, leave };
       return execute(execution, operation, opened);
     });
 
@@ -130,7 +159,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
   /** Reads alone, so they may be repeated: a long comparison meets the rate limit of others' reads. */
   const read = async (account: StripeAccount, request: StripeRequest): Promise<StripeResponse> => {
     for (let failures = 0; ; failures += 1) {
-      const deadline = startDeadline(timeoutMs);
+      const deadline = startDeadline(timeoutMs, nowMs);
       const response = await sendInTurn(request, account, deadline).finally(deadline.end);
       if (!isBusy(response) || failures === READ_AGAIN.times || closing.signal.aborted)
         return response;
@@ -143,6 +172,14 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     send: (request: StripeRequest) => read(account, request),
   }));
 
+  const stripeNowMs = async (): Promise<number> => {
+    const second = Math.floor(nowMs() / 1_000);
+    // No object is in it: its response tells the time.
+    const empty = listIntents({ from: second, to: second }, undefined);
+    if (client.stripeNowMs() === undefined) await books[0]?.send(empty);
+    return client.stripeNowMs() ?? nowMs();
+  };
+
   return {
     describeToken: (token, merchantId) =>
       withinOf({ merchantId }, (call) => describeToken(call, token)),
@@ -150,16 +187,19 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     lookUp,
     fence: (question) =>
       withinOf(question, (call) => fence(call, question, { nowMs: nowMs(), timeoutMs })),
-    ledger: (after, limit) =>
-      readLedger(books, memory, after, Math.min(limit, LEDGER_PAGE_MAX), nowMs()),
-    ledgerEnd: (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, nowMs()),
+    ledger: async (after, limit) => {
+      const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
+      return readLedger(books, memory, after, limitMax, await stripeNowMs());
+    },
+    ledgerSince: (timeMs) => `${Math.floor(timeMs / 1_000)}.`,
+    ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
     laterResults: (question) =>
       withinOf(question, (call) => laterResults(call, question), sendInTurn),
-    disputes: () => readDisputes(books, nowMs()),
+    disputes: async () => readDisputes(books, await stripeNowMs()),
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };
-      return within(account, (call) => paymentOf(call, reference), sendInTurn);
+      return within(account, { reference }, (call) => paymentOf(call, reference), sendInTurn);
     },
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,

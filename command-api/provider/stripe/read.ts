@@ -86,6 +86,20 @@ export const notSent = (response: StripeResponse): NotSent => {
 export const NOT_SENT: NotSent = { outcome: 'NOT_SENT', byProvider: true };
 export const MET_FENCE: NotSent = { ...NOT_SENT, reason: 'fenced' };
 
+/** For Stripe's support: its ids of the requests that failed, else of the last one. */
+export const traceOf = (responses: readonly StripeResponse[]) => {
+  const whole = responses.flatMap((one) => ('sent' in one ? [] : [one]));
+  const failed = whole.filter(({ status }) => status !== 200);
+  const shown = failed.length > 0 ? failed : whole.slice(-1);
+  const headersOf = (name: string) => shown.map(({ headers }) => String(headers[name] ?? ''));
+  return {
+    requestIds: headersOf('request-id').flatMap((id) => cleanCode(id) ?? []),
+    stripeNotice: headersOf('stripe-notice')
+      .find((text) => cleanCode(text) !== undefined)
+      ?.slice(0, 300),
+  };
+};
+
 export const undecided = (response: StripeResponse): Unknown =>
   unknown('sent' in response ? response.reason : (rejectionOf(response) ?? 'status'));
 
@@ -120,7 +134,10 @@ const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading 
   // A charge that was not expanded may have succeeded.
   if (typeof intent.latest_charge === 'string') return unknown('malformed');
   const isReleasedLater = wasCharged(intent) && intent.cancellation_reason !== ABANDONED;
-  return isReleasedLater ? approved : IMPOSSIBLE;
+  if (isReleasedLater) return approved;
+  const { last_payment_error: error } = intent;
+  // Left after its decline.
+  return error == null ? IMPOSSIBLE : declinedBy(error);
 };
 
 const expiryOf = ({ latest_charge: charge }: PaymentIntent) => {

@@ -9,8 +9,9 @@ import { confirmIntent, suffixOf } from '../../../command-api/provider/stripe/re
 import { CardSecret } from '../../../shared/payment/card.ts';
 import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
-import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
+import { type Step, type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
 import { askOnce, driverOver } from '../../support/stripe-fault-rounds.ts';
+import { until } from '../../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 const keepIt = async (): Promise<void> => undefined;
@@ -94,6 +95,127 @@ test('gaps §21: a confirm alone carries the results of 3-D Secure, in the names
     ['exemption_indicator', 'low_risk'],
   ]);
   expect(given()).toEqual([]);
+});
+
+describe('a machine that was suspended', () => {
+  const DAY_AND_MORE_MS = 26 * HOUR_MS;
+  /** The wall clock is a day ahead once Stripe has received `step`, or once it was looked at. */
+  const wakingAfter = (step?: Step) => {
+    let looks = 0;
+    return driverOver(double.url, {
+      nowMs: () => {
+        looks += 1;
+        const hasSlept = step === undefined ? looks > 1 : steps().includes(step);
+        return nowMs + (hasSlept ? DAY_AND_MORE_MS : 0);
+      },
+    });
+  };
+  const late = { outcome: 'NOT_SENT', byProvider: true, reason: 'too_late' };
+
+  test.each([
+    ['CAPTURE', undefined, 'capture'],
+    ['VOID', 'update', 'cancel'],
+  ] as const)('does not send its %s: the fence of it may have run out', async (...row) => {
+    const [kind, lastStep, neverSent] = row;
+    const { operation, authorizationReference } = await authorized();
+    const waking = wakingAfter(lastStep);
+    const change = followUp(kind, operation, { authorizationReference });
+    expect(await waking.execute(change, keepIt)).toEqual(late);
+    await waking.close();
+    expect(steps()).not.toContain(neverSent);
+  });
+
+  test('does not send its refund, nor the confirm of a payment', async () => {
+    const { operation, authorizationReference } = await sold();
+    const waking = wakingAfter();
+    const refund = followUp('REFUND', operation, { authorizationReference });
+    expect(await waking.execute(refund, keepIt)).toEqual(late);
+    await waking.close();
+    double.received.length = 0;
+    const opening = wakingAfter('open');
+    const { outcome } = await opening.execute(authorize(), keepIt);
+    await opening.close();
+    expect([outcome, steps()]).toEqual(['NOT_SENT', ['open']]);
+    expect(double.books.refunds).toEqual([]);
+  });
+});
+
+describe('a PaymentIntent that is used no more is canceled beside the call, so that none stays open', () => {
+  const left = () =>
+    [...double.books.intents.values()].map((one) => [one.status, one.cancellation_reason]);
+  const canceled = (count: number) => Array(count).fill(['canceled', 'abandoned']);
+
+  test('after a decline, whose outcome and ledger stay as they were', async () => {
+    const operation = authorize('4000000000000002');
+    let reference = '';
+    const said = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    await until('it is canceled', async () => left()[0]?.[0] === 'canceled');
+    expect(left()).toEqual(canceled(1));
+    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(said);
+    expect(await provider.fence(questionOf(operation, reference))).toEqual(said);
+    expect((await provider.ledger(null, 100)).entries).toMatchObject([{ outcome: 'DECLINED' }]);
+  });
+
+  test('after a failure before the confirm: of the number, of the store, of the key', async () => {
+    const lost = () => Promise.reject(new Error('the append failed'));
+    await provider.execute(authorize('4000000000000071'), keepIt);
+    await provider.execute(authorize(), lost);
+    double.plan('confirm', '401');
+    await provider.execute(authorize(), keepIt);
+    await until('all are canceled', async () => left().every(([status]) => status === 'canceled'));
+    expect(left()).toEqual(canceled(3));
+  });
+
+  test('but not what an earlier log’s call had approved under the same operation id', async () => {
+    const { operation, reference } = await authorized();
+    // The same open is replayed, and nothing is kept.
+    const lost = () => Promise.reject(new Error('the append failed'));
+    expect((await provider.execute(operation, lost)).outcome).toBe('NOT_SENT');
+    await until('it was looked at', async () => steps().includes('read'));
+    expect(double.books.intents.get(reference)?.status).toBe('requires_capture');
+    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('APPROVED');
+  });
+
+  test.each(['read', 'cancel'] as const)('a failure of its %s changes nothing', async (step) => {
+    const operation = authorize('4000000000000002');
+    let reference = '';
+    double.plan(step, '500 before acting');
+    const said = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    await until('it was tried', async () => steps().includes(step));
+    expect(await provider.fence(questionOf(operation, reference))).toEqual(said);
+    expect(left()).toEqual([['requires_payment_method', null]]);
+  });
+});
+
+test('names itself and its version, and logs the ids that Stripe gave what did not succeed', async () => {
+  const lines: object[] = [];
+  const logger = { info: (fields: object) => void lines.push(fields) };
+  const logging = driverOver(double.url, { logger });
+  await logging.execute(authorize(), keepIt);
+  expect(lines).toEqual([]);
+  const operation = authorize('4000000000000002');
+  await logging.execute(operation, keepIt);
+  double.plan('open', '401');
+  await logging.execute(authorize(), keepIt);
+  double.plan('confirm', 'another amount');
+  await logging.execute(authorize(), keepIt);
+  double.plan('confirm', 'reset after acting');
+  await logging.execute(authorize(), keepIt);
+  const { paymentId } = operation;
+  const requestIds = [expect.stringMatching(/^req_double_\d+$/)];
+  expect(lines).toMatchObject([
+    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds },
+    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds },
+    { outcome: 'UNKNOWN', reason: 'mismatch', requestIds },
+    { outcome: 'UNKNOWN', reason: 'broken', requestIds },
+  ]);
+  await logging.close();
+  for (const { headers } of double.received)
+    expect(headers['user-agent']).toMatch(/^payments\/\d+\.\d+\.\d+$/);
 });
 
 describe('a create', () => {
@@ -297,7 +419,40 @@ describe('a create', () => {
   });
 });
 
+test('a change without the PaymentIntent of its authorization is not sent, and search is not asked for it', async () => {
+  const { operation } = await authorized();
+  for (const kind of ['CAPTURE', 'VOID', 'REFUND'] as const) {
+    const change = followUp(kind, operation);
+    expect((await provider.execute(change, keepIt)).outcome).toBe('NOT_SENT');
+    expect((await provider.fence(questionOf(change))).outcome).toBe('UNKNOWN');
+  }
+  expect(steps()).toEqual(['open', 'confirm']);
+});
+
 describe('the fence', () => {
+  test('gaps §21: finds a shopper who fails in its midst declined, as the ledger has it, also when asked again', async () => {
+    const authentication = { returnUrl: 'https://shop.example/back' };
+    const operation = authorize('4000002760003184', { authentication });
+    let reference = '';
+    const begun = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    expect(begun.outcome).toBe('ACTION_REQUIRED');
+    const waitsUntil = new Date(nowMs).toISOString();
+    const question = { ...questionOf(operation, reference), waitsUntil };
+    double.actsAfterMs(200);
+    const fenced = provider.fence(question);
+    await until('it cancels', () => steps().at(-1) === 'cancel');
+    double.books.authenticate(reference, false);
+    const declined = { outcome: 'DECLINED', failureCode: 'AUTHENTICATION_REQUIRED' };
+    expect(await fenced).toMatchObject(declined);
+    expect(double.books.intents.get(reference)?.status).toBe('canceled');
+    expect(await provider.lookUp(question)).toMatchObject(declined);
+    expect(await provider.fence(question)).toMatchObject(declined);
+    const { entries } = await provider.ledger(null, 10);
+    expect(entries).toMatchObject([{ operationId: operation.operationId, ...declined }]);
+  });
+
   test('finds what a log that was put back has lost: the payment that Stripe made counts', async () => {
     const { operation } = await authorized();
     expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');
@@ -596,6 +751,20 @@ describe('the ledger', () => {
       if (intent.metadata.operationId === 'op_0') Object.assign(intent, { amount: null });
     await expect(provider.ledger(null, 100)).rejects.toThrow();
   });
+
+  test.each([-10, 10])(
+    'is read to its end by Stripe’s clock, with ours %p minutes off',
+    async (minutes) => {
+      const { operation, authorizationReference } = await sold();
+      double.books.dispute(authorizationReference ?? '');
+      const wrong = driverOver(double.url, { nowMs: () => nowMs + minutes * 60_000 });
+      const ids = [operation.operationId];
+      expect((await wrong.ledger(null, 100)).entries.map((one) => one.operationId)).toEqual(ids);
+      expect((await wrong.ledgerEnd(null)).map((one) => one.operationId)).toEqual(ids);
+      expect(await wrong.disputes()).toHaveLength(1);
+      await wrong.close();
+    },
+  );
 
   test('waits where Stripe limits its reads or fails, and goes on', async () => {
     authorizedAt(0, Math.floor(nowMs / 1_000) - 900);
