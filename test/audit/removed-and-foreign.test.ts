@@ -17,117 +17,61 @@ import { until } from '../support/until.ts';
 const DELETED = 'deleted at the server of the event store';
 const FOREIGN = 'no event of this service';
 
+type Done = (at: ServerService) => void;
+
 type Case = {
   name: string;
   settings?: Record<string, string>;
-  done(at: ServerService): void;
+  done: Done;
   /** Of the payment that it is done to: what an auditor is told of it; left out where it is not touched. */
   ofPayment?: string;
   /** How the whole log breaks. */
   ofLog: string;
-  parked: number;
   /** Waited for before anything is done. */
   before?(at: ServerService): Promise<void>;
 };
 
-const sealed = (at: ServerService) =>
-  until('it is sealed', async () => (await at.ask('GET', '/ops/v1/log')).json.seal !== null);
+const broken = (name: string, done: Done, ofPayment: string, ofLog = ofPayment): Case => {
+  return { name, done, ofPayment, ofLog };
+};
+const removed = (name: string, ...steps: Done[]): Case =>
+  broken(name, (at) => steps.forEach((step) => void step(at)), DELETED);
+
+const { softDelete, tombstone, maxCount, truncate, scavenge, scavengeTombstone } = AT_SERVER;
+const foreignInHit: Done = (at) => AT_SERVER.foreignIn(at, streamOf(at.hit));
 
 const CASES: Case[] = [
-  {
-    name: 'a soft delete',
-    done: AT_SERVER.softDelete,
-    ofPayment: DELETED,
-    ofLog: DELETED,
-    parked: 1,
-  },
-  { name: 'a tombstone', done: AT_SERVER.tombstone, ofPayment: DELETED, ofLog: DELETED, parked: 1 },
-  {
-    name: '$maxCount',
-    done: AT_SERVER.maxCount,
-    ofPayment: 'revision 0 is missing',
-    ofLog: 'begins at revision 2',
-    parked: 1,
-  },
-  {
-    name: '$tb',
-    done: AT_SERVER.truncate,
-    ofPayment: 'revision 0 is missing',
-    ofLog: 'begins at revision 1',
-    parked: 1,
-  },
-  {
-    name: 'a foreign event in its stream',
-    done: (at) => AT_SERVER.foreignIn(at, streamOf(at.hit)),
-    ofPayment: FOREIGN,
-    ofLog: FOREIGN,
-    parked: 1,
-  },
-  {
-    name: 'a copy of its last event',
-    done: AT_SERVER.copyOfLast,
-    ofPayment: 'its text does not have its hash',
-    ofLog: 'its text does not have its hash',
-    parked: 1,
-  },
+  removed('a soft delete', softDelete),
+  removed('a tombstone', tombstone),
+  broken('$maxCount', maxCount, 'revision 0 is missing', 'begins at revision 2'),
+  broken('$tb', truncate, 'revision 0 is missing', 'begins at revision 1'),
+  broken('a foreign event in its stream', foreignInHit, FOREIGN),
+  broken('a copy of its last event', AT_SERVER.copyOfLast, 'its text does not have its hash'),
   {
     name: 'a foreign stream',
     done: (at) => AT_SERVER.foreignIn(at, 'payment-other'),
     ofLog: `(stream payment-other, revision 0): ${FOREIGN}`,
-    parked: 1,
   },
+  removed('a soft delete and a scavenge', softDelete, scavenge),
+  removed('a tombstone and a scavenge, without a seal', tombstone, scavenge),
+  removed('the same with nothing left of the tombstone in the log', tombstone, scavengeTombstone),
   {
-    name: 'a soft delete and a scavenge',
-    done: (at) => {
-      AT_SERVER.softDelete(at);
-      AT_SERVER.scavenge(at);
-    },
-    ofPayment: DELETED,
-    ofLog: DELETED,
-    parked: 1,
-  },
-  {
-    name: 'a tombstone and a scavenge, without a seal',
-    done: (at) => {
-      AT_SERVER.tombstone(at);
-      AT_SERVER.scavenge(at);
-    },
-    ofPayment: DELETED,
-    ofLog: DELETED,
-    parked: 1,
-  },
-  {
-    name: 'the same with nothing left of the tombstone in the log',
-    done: (at) => {
-      AT_SERVER.tombstone(at);
-      AT_SERVER.scavengeTombstone(at);
-    },
-    ofPayment: DELETED,
-    ofLog: DELETED,
-    parked: 1,
-  },
-  {
-    name: 'a tombstone and a scavenge, under a seal',
+    ...removed('a tombstone and a scavenge, under a seal', tombstone, scavenge),
     settings: { SEAL_EVENTS_MAX: '1' },
-    before: sealed,
-    done: (at) => {
-      AT_SERVER.tombstone(at);
-      AT_SERVER.scavenge(at);
-    },
-    ofPayment: DELETED,
+    before: (at) =>
+      until('it is sealed', async () => (await at.ask('GET', '/ops/v1/log')).json.seal !== null),
     ofLog: 'the log is not the one that was sealed',
-    parked: 1,
   },
 ];
 
-describe.each(CASES)('after $name', ({ settings, done, before, ofPayment, ofLog, parked }) => {
+describe.each(CASES)('after $name', ({ settings, done, before, ofPayment, ofLog }) => {
   let at: ServerService;
   const nameOfHit = (): string => (ofPayment === undefined ? 'payment-other' : streamOf(at.hit));
   beforeAll(async () => {
     at = await openServerService(settings);
     await before?.(at);
     done(at);
-    await at.parked(parked);
+    await at.parked(1);
   });
   afterAll(() => at?.[Symbol.asyncDispose]());
 

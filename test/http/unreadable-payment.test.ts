@@ -8,15 +8,11 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/behind.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { SECRET, token } from '../support/in-process.ts';
+import { openApp, SECRET, token } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
@@ -56,10 +52,9 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     damage(store);
     store.inject(streamOf(BAD), 1, newEvent(refunded(), timeOf(1)));
     await until('it is parked', async () => (await readModels.parked(10)).length === 1);
-    const read = loadConfig({ JWT_SECRET: SECRET });
-    if (!read.ok) throw new Error(read.problems.join());
-    app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-    registerQueryApi(app, await openAuthHooks(read.config, { log, metrics: createMetrics() }), {
+    const opened = await openApp();
+    app = opened.app;
+    registerQueryApi(app, opened.authHooks, {
       store,
       readModels,
       behind: behindTheStream(store),

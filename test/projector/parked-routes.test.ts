@@ -5,17 +5,13 @@ import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
+import { openApp, signToken } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
@@ -47,12 +43,13 @@ beforeEach(async () => {
   }
   projector = await startProjector({ store, readModels, logger: log });
   await projector.caughtUp;
-  const read = loadConfig({ JWT_SECRET: SECRET });
-  if (!read.ok) throw new Error(read.problems.join());
-  const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
-  app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
-  registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
+  const opened = await openApp();
+  app = opened.app;
+  registerRoutes(app, opened.authHooks, PARKED_ROUTES, { projector, readModels });
+  registerRoutes(app, opened.authHooks, PROJECTION_ROUTES, {
+    projector,
+    streams: createStreams(app),
+  });
 });
 afterEach(async () => {
   await app.close();

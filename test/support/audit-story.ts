@@ -1,31 +1,12 @@
 /** A service whose one payment has a story, and the tokens of auditors who read it. */
-import {
-  type Asking,
-  type CommandResponse,
-  type InProcess,
-  idOf,
-  NO_RETRIES,
-  openInProcess,
-  token,
-} from './in-process.ts';
+import { type Asking, idOf, NO_RETRIES, openInProcess, token } from './in-process.ts';
 
 /** The headers of a request for lines of JSON. */
 export const NDJSON = { accept: 'application/x-ndjson' };
 
-export type AuditStory = {
-  service: InProcess;
-  /** A payment of m_test: authorized 2500, captured 1500, refunded 500. */
-  story: string;
-  /** Tokens with audit:read: of all merchants, of m_test and of m_other. */
-  all: string;
-  own: string;
-  other: string;
-  /** GET under /audit/v1; by the token of all merchants, unless another or none (null) is given. */
-  read(path: string, bearer?: string | null, headers?: Asking['headers']): Promise<CommandResponse>;
-  stop(): Promise<void>;
-};
+export type AuditStory = Awaited<ReturnType<typeof openAuditStory>>;
 
-export const openAuditStory = async (): Promise<AuditStory> => {
+export const openAuditStory = async () => {
   const service = await openInProcess(NO_RETRIES);
   const story = idOf(await service.create({ merchantReference: 'order-77' }));
   await service.change('capture', story, { captureAmount: 1500 });
@@ -33,11 +14,14 @@ export const openAuditStory = async (): Promise<AuditStory> => {
   const all = await token('*', 'audit:read');
   return {
     service,
+    /** A payment of m_test: authorized 2500, captured 1500, refunded 500. */
     story,
+    /** Tokens with audit:read: of all merchants, of m_test and of m_other. */
     all,
     own: await token('m_test', 'audit:read'),
     other: await token('m_other', 'audit:read'),
-    read: (path, bearer = all, headers = {}) =>
+    /** GET under /audit/v1; by the token of all merchants, unless another or none (null) is given. */
+    read: (path: string, bearer: string | null = all, headers: Asking['headers'] = {}) =>
       service.ask('GET', `/audit/v1${path}`, undefined, { token: bearer, headers }),
     stop: () => service[Symbol.asyncDispose](),
   };

@@ -3,11 +3,10 @@
  * a service of payments of every kind.
  */
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { launchBrowser, noBrowser, openPage, type Visit } from './browser.ts';
-import { type CliRun, runCli } from './cli.ts';
+import { runCli } from './cli.ts';
 import {
-  type InProcess,
   idOf,
   leaveUnresolved,
   locatedId,
@@ -23,20 +22,9 @@ const DISPUTED = '4000000000004301';
 const INSUFFICIENT_FUNDS = '4000000000009995';
 const EVIDENCE = 'the acquirer confirmed it by phone';
 
-export type ConsoleWorld = {
-  service: InProcess;
-  url: string;
-  /** Each page that was opened, with what it fetched and complained of. */
-  visits: Visit[];
-  /** The token of a reader: by default an operator of all merchants, who may resolve. */
-  tokenOf(subject: string, merchant?: string, scope?: string): Promise<string>;
-  /** One page for each token, which goes from address to address; one of its own with `options`. */
-  visit(path: string, token: string, options?: object): Promise<Visit>;
-  /** The command line with ann's token. */
-  cli(...args: string[]): Promise<CliRun>;
-};
+export type ConsoleWorld = Awaited<ReturnType<typeof openWorld>>;
 
-const openWorld = async (): Promise<ConsoleWorld & { browser: Browser }> => {
+const openWorld = async () => {
   const service = await openInProcess({
     RATE_LIMIT_PER_SECOND: '0',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
@@ -44,14 +32,16 @@ const openWorld = async (): Promise<ConsoleWorld & { browser: Browser }> => {
   });
   const url = await service.listen();
   const browser = await launchBrowser();
+  /** Each page that was opened, with what it fetched and complained of. */
   const visits: Visit[] = [];
   const tokens = new Map<string, Promise<string>>();
   const pages = new Map<string, Visit>();
-  const tokenOf: ConsoleWorld['tokenOf'] = (
-    subject,
+  /** The token of a reader: by default an operator of all merchants, who may resolve. */
+  const tokenOf = (
+    subject: string,
     merchant = '*',
     scope = 'audit:read ops:admin ops:resolve',
-  ) => {
+  ): Promise<string> => {
     const known = tokens.get(subject) ?? signToken({ merchant_id: merchant, sub: subject, scope });
     tokens.set(subject, known);
     return known;
@@ -62,7 +52,8 @@ const openWorld = async (): Promise<ConsoleWorld & { browser: Browser }> => {
     browser,
     visits,
     tokenOf,
-    visit: async (path, token, options) => {
+    /** One page for each token, which goes from address to address; one of its own with `options`. */
+    visit: async (path: string, token: string, options?: object): Promise<Visit> => {
       const known = options === undefined ? pages.get(token) : undefined;
       const opened = known ?? (await openPage(browser, url, options));
       if (known === undefined) visits.push(opened);
@@ -72,7 +63,8 @@ const openWorld = async (): Promise<ConsoleWorld & { browser: Browser }> => {
       await opened.page.waitForSelector('h1');
       return opened;
     },
-    cli: async (...args) => {
+    /** The command line with ann's token. */
+    cli: async (...args: string[]) => {
       const token = await tokenOf('ann');
       const env = { PAYMENTS_URL: url, PAYMENTS_TOKEN: token, JWT_SECRET: SECRET, NO_COLOR: '1' };
       return runCli(args, env);
@@ -85,7 +77,7 @@ export const describeConsole = (name: string, tests: (world: ConsoleWorld) => vo
   const missing = noBrowser();
   const describeOrSkip = missing === undefined ? describe : describe.skip;
   describeOrSkip(`${name}${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
-    const world = {} as ConsoleWorld & { browser: Browser };
+    const world = {} as ConsoleWorld;
     beforeAll(async () => {
       Object.assign(world, await openWorld());
     });

@@ -7,68 +7,32 @@ import { randomUUID } from 'node:crypto';
 import { openLocalKeys, signToken as signByKey } from '../../shared/http/auth/local-keys.ts';
 import { signToken } from './in-process.ts';
 import { shareOf } from './long-run-share.ts';
-import type { Body, CommandResponse } from './service.ts';
+import { requestsAt } from './service.ts';
 import { startServiceHere } from './service-here.ts';
 import { noThreeProcesses, startThreeProcesses } from './three-processes.ts';
 
 /** A deployment as a merchant sees it; each gets merchants of its own run. */
-export type Deployed = {
-  url: string;
-  /** The id of the merchant that `post` and `get` speak for, new in every run. */
-  merchant: string;
-  token(merchant: string, scope?: string): Promise<string>;
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<CommandResponse>;
-  get(path: string, headers?: Record<string, string>): Promise<CommandResponse>;
-  send(path: string, init: RequestInit): Promise<CommandResponse>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type Deployed = ReturnType<typeof deployed>;
 
 export type Deployment = { name: string; skip?: string; start(): Promise<Deployed> };
 
-const parsed = (text: string): Body => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {} as Body;
-  }
-};
+type TokenOf = (merchant: string, scope?: string) => Promise<string>;
 
-const BUDGET_MS = 30_000;
-
-const deployed = (
-  url: string,
-  token: Deployed['token'],
-  dispose: () => Promise<void>,
-): Deployed => {
+const deployed = (url: string, token: TokenOf, dispose: () => Promise<void>) => {
   const merchant = `m_${randomUUID().slice(0, 8)}`;
   const own = token(merchant);
-  const send: Deployed['send'] = async (path, init) => {
-    const response = await fetch(url + path, { ...init, signal: AbortSignal.timeout(BUDGET_MS) });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, text, json: parsed(text) };
-  };
-  const authorized = async (headers: Record<string, string>) => ({
-    authorization: `Bearer ${await own}`,
-    ...headers,
-  });
   return {
     url,
+    /** The id of the merchant that `post` and `get` speak for, new in every run. */
     merchant,
     token,
-    send,
-    post: async (path, body, headers = {}) =>
-      send(path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...(await authorized(headers)) },
-        body: body === undefined ? null : JSON.stringify(body),
-      }),
-    get: async (path, headers = {}) => send(path, { headers: await authorized(headers) }),
+    ...requestsAt(url, () => own),
     [Symbol.asyncDispose]: dispose,
   };
 };
 
 const tokensBy =
-  (secret: string): Deployed['token'] =>
+  (secret: string): TokenOf =>
   (merchant, scope) =>
     signToken({ merchant_id: merchant, sub: 'tester', ...(scope && { scope }) }, secret);
 
@@ -98,7 +62,7 @@ const tokensByKeyIn = async ({
   DATA_DIR = '',
   JWT_ISSUER: issuer,
   JWT_AUDIENCE: audience,
-}: NodeJS.ProcessEnv): Promise<Deployed['token']> => {
+}: NodeJS.ProcessEnv): Promise<TokenOf> => {
   const { signer } = await openLocalKeys(DATA_DIR);
   const claims = { merchantClaim: 'merchant_id', subject: 'tester', ttlSeconds: HOUR_SECONDS };
   return (merchantId, scope) =>

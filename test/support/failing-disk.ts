@@ -6,14 +6,7 @@ import { join } from 'node:path';
 
 const SOURCE = join(import.meta.dirname, 'failing-disk.c');
 
-export type FailingDisk = {
-  /** Settings for the process; `file` is how the path of what shall fail ends, `once` not again. */
-  envOf(file: string, once?: 'once'): NodeJS.ProcessEnv;
-  /** From now on every fsync of that file fails. */
-  fail(): void;
-  mend(): void;
-  remove(): void;
-};
+export type FailingDisk = ReturnType<typeof openFailingDisk>;
 
 let built: string | undefined;
 
@@ -34,17 +27,19 @@ const libraryOf = (): string => {
 };
 
 /** Throws where there is no compiler, or nothing can be preloaded. */
-export const openFailingDisk = (): FailingDisk => {
+export const openFailingDisk = () => {
   const library = libraryOf();
   const folder = mkdtempSync(join(tmpdir(), 'payments-failing-disk-'));
   const switchFile = join(folder, 'fail');
   return {
-    envOf: (file, once) => ({
+    /** Settings for the process; `file` is how the path of what shall fail ends, `once` not again. */
+    envOf: (file: string, once?: 'once') => ({
       LD_PRELOAD: library,
       FAIL_SYNC_OF: file,
       FAIL_SYNC_WHEN: switchFile,
       ...(once !== undefined && { FAIL_SYNC_ONCE: '1' }),
     }),
+    /** From now on every fsync of that file fails. */
     fail: () => writeFileSync(switchFile, ''),
     mend: () => rmSync(switchFile, { force: true }),
     remove: () => rmSync(folder, { recursive: true, force: true }),

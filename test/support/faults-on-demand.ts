@@ -139,24 +139,20 @@ export const providerFaults = (): ProviderFaults => {
   return faults;
 };
 
-export type ReadModelsFaults = {
-  wrap(own: ReadModels): ReadModels;
-  /** Nothing is written to the read models any more, until the release. */
-  hold(): void;
-  release(): void;
-};
+export type ReadModelsFaults = ReturnType<typeof readModelsFaults>;
 
-export const readModelsFaults = (): ReadModelsFaults => {
+export const readModelsFaults = () => {
   let gate = Promise.withResolvers<void>();
   gate.resolve();
   return {
-    wrap: (own) => ({
+    wrap: (own: ReadModels): ReadModels => ({
       ...own,
       apply: async (...batch) => {
         await gate.promise;
         return own.apply(...batch);
       },
     }),
+    /** Nothing is written to the read models any more, until the release. */
     hold: () => {
       gate = Promise.withResolvers<void>();
     },

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation, type Simulation } from '../../provider-simulator/simulator.ts';
+import { openSimulation } from '../../provider-simulator/simulator.ts';
 
 /** What goes wrong with a PUT, in the words of faults.md; "acting" is the money moving. */
 export const FAULTS = [
@@ -31,13 +31,7 @@ export const FAULTS = [
 ] as const;
 export type ProviderFault = (typeof FAULTS)[number];
 
-export type FaultyProvider = {
-  url: string;
-  /** The next PUT of this kind about this payment, or of a payment with this amount, goes wrong. */
-  plan(about: string, fault: ProviderFault): void;
-  simulation: Simulation;
-  close(): Promise<void>;
-};
+export type FaultyProvider = Awaited<ReturnType<typeof faultyProvider>>;
 
 /** Longer than the service waits for an answer in these tests. */
 const LATE_MS = 600;
@@ -71,7 +65,7 @@ const changed = ({ status, body }: Reply, change: object): Reply => ({
 });
 
 /** Starts it on a free port over a ledger file. */
-export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider> => {
+export const faultyProvider = async (ledgerFile: string) => {
   const simulation = openSimulation(ledgerFile);
   const upstream = simulatorServer({ simulation, token: undefined, logger: undefined });
   await upstream.listen({ host: '127.0.0.1', port: 0 });
@@ -167,7 +161,8 @@ export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    plan: (about, fault) => void planned.set(about, fault),
+    /** The next PUT of this kind about this payment, or of a payment with this amount, goes wrong. */
+    plan: (about: string, fault: ProviderFault) => void planned.set(about, fault),
     simulation,
     close: async () => {
       server.close();

@@ -6,21 +6,20 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
 import { type JWTPayload, SignJWT } from 'jose';
 import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
+import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger, type Log } from '../../shared/runtime/log.ts';
-import {
-  type ProviderFaults,
-  providerFaults,
-  type ReadModelsFaults,
-  readModelsFaults,
-} from './faults-on-demand.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { providerFaults, readModelsFaults } from './faults-on-demand.ts';
 import { expectDescribed } from './once/api-description.ts';
-import type { Body } from './service.ts';
+import { type Body, parsed } from './service.ts';
 import { until } from './until.ts';
 
 export const SECRET = 'a shared secret of the tests, 32 bytes long at least';
@@ -47,33 +46,7 @@ export type Asking = {
   headers?: Record<string, string | string[]>;
 };
 
-export type InProcess = {
-  /** The data folder, whose files a test may write. */
-  dataDir: string;
-  faults: ProviderFaults;
-  readModels: ReadModelsFaults;
-  /** A text or a buffer is sent as it is, anything else as JSON. */
-  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<CommandResponse>;
-  create(fields?: object, asking?: Asking): Promise<CommandResponse>;
-  /** `change` is capture, void or refund. */
-  change(
-    change: string,
-    paymentId: string,
-    body?: unknown,
-    asking?: Asking,
-  ): Promise<CommandResponse>;
-  get(paymentId: string, asking?: Asking): Promise<CommandResponse>;
-  /** What the provider carried out for a payment, or for all of them. */
-  ledger(paymentId?: string): Promise<LedgerEntry[]>;
-  /** Listens on a free port of loopback, for a client of its own; gives the address. */
-  listen(): Promise<string>;
-  /**
-   * Stops the service in good order and opens it again over the same folder, after `meanwhile` has
-   * had the folder to itself.
-   */
-  restart(meanwhile?: (dataDir: string) => void | Promise<void>): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type InProcess = Awaited<ReturnType<typeof openInProcess>>;
 
 /** A token as an issuer that knows the secret would make it; `claims` win over the defaults. */
 export const signToken = (claims: JWTPayload, secret: string = SECRET): Promise<string> =>
@@ -103,18 +76,54 @@ const asPayload = (body: unknown): string | Buffer | undefined =>
     ? body
     : JSON.stringify(body);
 
-const parsed = (text: string): Body => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {} as Body;
-  }
-};
-
-const configOf = (settings: Record<string, string>) => {
+export const configOf = (settings: Record<string, string>) => {
   const read = loadConfig({ JWT_SECRET: SECRET, ...settings });
   if (!read.ok) throw new Error(read.problems.join('; '));
   return read.config;
+};
+
+/** Requests to an app, by default with the token `own`; each response is held against the API document. */
+export const requestsTo = (app: () => FastifyInstance, own: string) => {
+  /** A text or a buffer is sent as it is, anything else as JSON. */
+  const ask = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    { token: bearer = own, key, headers = {} }: Asking = {},
+  ): Promise<CommandResponse> => {
+    const payload = asPayload(body);
+    const response = await app().inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
+        ...(key !== undefined && { 'idempotency-key': key }),
+        ...headers,
+      },
+      ...(payload !== undefined && { payload }),
+    });
+    const { statusCode: status, headers: received, body: text } = response;
+    expectDescribed({ method, path, status, headers: received, text });
+    return { status, headers: received, text, json: parsed(text) };
+  };
+  return {
+    ask,
+    create: (fields: object = {}, asking?: Asking) =>
+      ask('POST', PAYMENTS, payment({ ...fields }), asking),
+    /** `kind` is capture, void or refund. */
+    change: (kind: string, paymentId: string, body?: unknown, asking?: Asking) =>
+      ask('POST', `${PAYMENTS}/${paymentId}/${kind}`, body, asking),
+    get: (paymentId: string, asking?: Asking) =>
+      ask('GET', `${PAYMENTS}/${paymentId}`, undefined, asking),
+  };
+};
+
+/** An app for the routes of one part of the service; tokens are those of `SECRET`. */
+export const openApp = async (settings: Record<string, string> = {}, metrics = createMetrics()) => {
+  const config = configOf(settings);
+  const app = buildApp({ log: silent, metrics, maxInFlight: 10_000 });
+  const authHooks = await openAuthHooks(config, { log: silent, metrics: createMetrics() });
+  return { app, authHooks, config };
 };
 
 /** What a service is opened over: a copy of a folder, and a provider in the place of its simulator. */
@@ -129,7 +138,7 @@ export const openInProcess = async (
   settings: Record<string, string> = {},
   log: Log = silent,
   over: OpenedOver = {},
-): Promise<InProcess> => {
+) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-http-'));
   if (over.folder !== undefined) cpSync(over.folder, dataDir, { recursive: true });
   const faults = providerFaults();
@@ -155,40 +164,21 @@ export const openInProcess = async (
   let service = await open();
   const own = await token('m_test');
 
-  const ask: InProcess['ask'] = async (method, path, body, asking = {}) => {
-    const { key, headers = {} } = asking;
-    const bearer = asking.token === undefined ? own : asking.token;
-    const payload = asPayload(body);
-    const response = await service.app.inject({
-      method: method as 'GET',
-      url: path,
-      headers: {
-        ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
-        ...(key !== undefined && { 'idempotency-key': key }),
-        ...headers,
-      },
-      ...(payload !== undefined && { payload }),
-    });
-    const { statusCode: status, headers: received, body: text } = response;
-    expectDescribed({ method, path, status, headers: received, text });
-    return { status, headers: received, text, json: parsed(text) };
-  };
-
   return {
+    /** The data folder, whose files a test may write. */
     dataDir,
     faults,
     readModels,
-    ask,
-    create: (fields, asking) => ask('POST', PAYMENTS, payment({ ...fields }), asking),
-    change: (change, paymentId, body, asking) =>
-      ask('POST', `${PAYMENTS}/${paymentId}/${change}`, body, asking),
-    get: (paymentId, asking) => ask('GET', `${PAYMENTS}/${paymentId}`, undefined, asking),
-    ledger: async (paymentId) => {
+    ...requestsTo(() => service.app, own),
+    /** What the provider carried out for a payment, or for all of them. */
+    ledger: async (paymentId?: string): Promise<LedgerEntry[]> => {
       const { entries = [] } = (await provider?.ledger(null, 1000)) ?? {};
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
+    /** Listens on a free port of loopback, for a client of its own; gives the address. */
     listen: () => service.app.listen({ host: '127.0.0.1', port: 0 }),
-    restart: async (meanwhile) => {
+    /** Opens the service again over the same folder, after `meanwhile` has had the folder to itself. */
+    restart: async (meanwhile?: (dataDir: string) => void | Promise<void>): Promise<void> => {
       await service.stop();
       await meanwhile?.(dataDir);
       service = await open();
@@ -251,7 +241,6 @@ export const timeless = ({ status, headers, text }: CommandResponse): object => 
   return { status, headers: rest, text: text.replace(/"timestamp":"[^"]+"/, '') };
 };
 
-/** The payment that an answer is about. */
 /** The payment that a response without a body of one names in its `Location`. */
 export const locatedId = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');

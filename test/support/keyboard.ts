@@ -37,18 +37,9 @@ const FOCUSED = `(() => {
 
 type Look = Focused & { isSeen: boolean; isInSight: boolean; isOnward: boolean };
 
-export type Keyboard = {
-  focused(): Promise<Focused>;
-  /** Presses a key, and expects the focus to be seen where it then is. */
-  press(key: string): Promise<Focused>;
-  type(text: string): Promise<void>;
-  /** Tab, or with `isBack` Shift+Tab, until what has the focus is called so, in a row or card with `around`. */
-  tabTo(name: RegExp, options?: { around?: string; isBack?: boolean }): Promise<Focused>;
-  /** Waits until the title of a page, or of a part of it, has the focus. */
-  arriveAt(title: RegExp): Promise<void>;
-};
+export type Keyboard = ReturnType<typeof keyboardOf>;
 
-export const keyboardOf = (page: Page): Keyboard => {
+export const keyboardOf = (page: Page) => {
   const look = async (): Promise<Look> => (await page.evaluate(FOCUSED)) as Look;
   const expectSeen = (looked: Look, key: string): void => {
     const { name, tag, isSeen, isInSight } = looked;
@@ -63,9 +54,11 @@ export const keyboardOf = (page: Page): Keyboard => {
   };
   return {
     focused: look,
+    /** Presses a key, and expects the focus to be seen where it then is. */
     press,
-    type: async (text) => page.keyboard.insertText(text),
-    tabTo: async (name, { around = '', isBack = false } = {}) => {
+    type: async (text: string) => page.keyboard.insertText(text),
+    /** Tab, or with `isBack` Shift+Tab, until what has the focus is called so, in a row or card with `around`. */
+    tabTo: async (name: RegExp, { around = '', isBack = false } = {}) => {
       const passed: string[] = [];
       for (let stop = 0; stop < STOPS_MAX; stop += 1) {
         const looked = await press(isBack ? 'Shift+Tab' : 'Tab');
@@ -78,7 +71,8 @@ export const keyboardOf = (page: Page): Keyboard => {
       }
       throw new Error(`Tab never came to ${name}; it passed ${passed.join(', ')}`);
     },
-    arriveAt: async (title) => {
+    /** Waits until the title of a page, or of a part of it, has the focus. */
+    arriveAt: async (title: RegExp) => {
       const isThere = `${title}.test(document.activeElement.innerText) && /^H[12]$/.test(document.activeElement.tagName)`;
       const end = Date.now() + 10_000;
       while (!(await page.evaluate(isThere))) {

@@ -1,21 +1,11 @@
-/** Time that passes only when a test says so. */
-import type { StartTimer } from '../../shared/runtime/back-off.ts';
-
-export type ManualClock = {
-  nowMs(): number;
-  startTimer: StartTimer;
-  /** Lets so much time pass; each timer runs in its turn, with what it causes, at its own time. */
-  advance(ms: number): Promise<void>;
-  /** How many timers are running. */
-  timers(): number;
-};
+export type ManualClock = ReturnType<typeof manualClock>;
 
 type Timer = { atMs: number; work: () => void };
 
 /** Long enough for every promise that needs no timer and no other process. */
 const runPromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-export const manualClock = (): ManualClock => {
+export const manualClock = () => {
   let nowMs = 0;
   const timers = new Set<Timer>();
   const nextUntil = (endMs: number): Timer | undefined =>
@@ -23,12 +13,13 @@ export const manualClock = (): ManualClock => {
 
   return {
     nowMs: () => nowMs,
-    startTimer: (work, delayMs) => {
+    startTimer: (work: () => void, delayMs: number) => {
       const timer = { atMs: nowMs + delayMs, work };
       timers.add(timer);
       return () => void timers.delete(timer);
     },
-    advance: async (ms) => {
+    /** Lets so much time pass; each timer runs in its turn, with what it causes, at its own time. */
+    advance: async (ms: number) => {
       const endMs = nowMs + ms;
       await runPromises();
       for (let timer = nextUntil(endMs); timer !== undefined; timer = nextUntil(endMs)) {
@@ -39,6 +30,7 @@ export const manualClock = (): ManualClock => {
       }
       nowMs = endMs;
     },
+    /** How many timers are running. */
     timers: () => timers.size,
   };
 };

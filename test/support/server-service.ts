@@ -1,43 +1,18 @@
 /** The service in this process on a stand-in for EventStoreDB, and the command line beside it. */
 import { join } from 'node:path';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { type CliRun, runCli } from './cli.ts';
-import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
-import {
-  type CommandResponse,
-  type InProcess,
-  idOf,
-  openInProcess,
-  SECRET,
-  signToken,
-} from './in-process.ts';
+import { runCli } from './cli.ts';
+import { startStandIn } from './eventstoredb-stand-in.ts';
+import { type InProcess, idOf, openInProcess, SECRET, signToken } from './in-process.ts';
 import { until } from './until.ts';
 
-export type ServerService = {
-  standIn: StandIn;
-  service: InProcess;
-  /** Captured payments: what is done at the server is done to the first. */
-  hit: string;
-  other: string;
-  /** The environment of the commands. */
-  env: Record<string, string>;
-  /** A command of an operator or auditor of all merchants, to its end. */
-  cli(...args: string[]): Promise<CliRun>;
-  /** A request with such a token. */
-  ask(method: string, path: string, body?: unknown): Promise<CommandResponse>;
-  /** Resolves when so many payments are parked. */
-  parked(count: number): Promise<void>;
-  gauge(name: string): Promise<number>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type ServerService = Awaited<ReturnType<typeof openServerService>>;
 
 const capture = async (service: InProcess): Promise<string> =>
   idOf(await service.create({ captureNow: true }));
 
 /** Opens it with two captured payments, both in the read models. */
-export const openServerService = async (
-  settings: Record<string, string> = {},
-): Promise<ServerService> => {
+export const openServerService = async (settings: Record<string, string> = {}) => {
   const standIn = await startStandIn();
   const service = await openInProcess({
     EVENTSTOREDB_URL: standIn.url,
@@ -51,7 +26,7 @@ export const openServerService = async (
     sub: 'ann@example.com',
     scope: 'audit:read ops:admin',
   });
-  const ask: ServerService['ask'] = (method, path, body) =>
+  const ask = (method: string, path: string, body?: unknown) =>
     service.ask(method, path, body, { token });
   const parkedNow = async (): Promise<number> => {
     const { text } = await service.ask('GET', '/health/ready', undefined, { token: null });
@@ -73,13 +48,19 @@ export const openServerService = async (
   return {
     standIn,
     service,
+    /** Captured payments: what is done at the server is done to the first. */
     hit,
     other,
+    /** A request by an operator and auditor of all merchants. */
     ask,
+    /** The environment of the commands. */
     env,
-    cli: (...args) => runCli(args, env),
-    parked: (count) => until(`${count} are parked`, async () => (await parkedNow()) === count),
-    gauge: async (name) => {
+    /** A command by the same, to its end. */
+    cli: (...args: string[]) => runCli(args, env),
+    /** Resolves when so many payments are parked. */
+    parked: (count: number) =>
+      until(`${count} are parked`, async () => (await parkedNow()) === count),
+    gauge: async (name: string) => {
       const { text } = await service.ask('GET', '/metrics', undefined, { token: null });
       return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
     },

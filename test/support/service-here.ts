@@ -7,19 +7,13 @@ import { openDataFolder } from '../../embedded/data-folder.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { freePort } from './free-port.ts';
-import { type Client, clientOf, isReady, type ServiceOptions } from './service.ts';
+import { clientOf, isReady, type ServiceOptions } from './service.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 const { log: silent } = createLogger({ level: 'silent', destination: 'stdout' });
 
-export type ServiceHere = Client & {
-  url: string;
-  port: number;
-  dataDir: string;
-  /** Stops the service in good order, once, and removes the data folder, unless it is the caller's. */
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type ServiceHere = Awaited<ReturnType<typeof startServiceHere>>;
 
 /** Opens it with the settings of `env` and waits until it is ready. It logs nothing. */
 export const startServiceHere = async ({
@@ -28,7 +22,7 @@ export const startServiceHere = async ({
   wrappers,
 }: Pick<ServiceOptions, 'env' | 'dataDir'> & {
   wrappers?: Wrappers;
-} = {}): Promise<ServiceHere> => {
+} = {}) => {
   const { path: dataDir, remove } =
     given === undefined ? temporaryFolder() : { path: given, remove: () => undefined };
   const PORT = env?.PORT ?? String(await freePort());
@@ -47,7 +41,8 @@ export const startServiceHere = async ({
   return {
     ...at,
     ...clientOf(at, env),
-    [Symbol.asyncDispose]: async () => {
+    /** Stops the service in good order, once, and removes the data folder, unless it is the caller's. */
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       stopped ??= opened.stop();
       await stopped;
       remove();

@@ -61,30 +61,9 @@ export type CommandResponse = {
 };
 
 /** A process of the service, ready or not. */
-export type ServiceProcess = {
-  pid: number;
-  url: string;
-  port: number;
-  dataDir: string;
-  stdout(): string;
-  stderr(): string;
-  /** Sends a signal to the process that was started. */
-  kill(signal?: NodeJS.Signals): void;
-  /** How the process ended, once it and everything that held its output has. */
-  exited: Promise<Exit>;
-  /** True while it has not ended. */
-  running(): boolean;
-  /** Ends the process if need be and removes the data folder, unless it is the caller's. */
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type ServiceProcess = Awaited<ReturnType<typeof spawnService>>;
 
-export type Client = {
-  /** A token as the command line makes it; kept per merchant and scope. */
-  token(merchant?: string, scope?: string): Promise<string>;
-  /** POST as JSON with a token of `m_demo`; a text or undefined is sent as it is. */
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<CommandResponse>;
-  get(path: string, headers?: Record<string, string>): Promise<CommandResponse>;
-};
+export type Client = ReturnType<typeof clientOf>;
 
 export type Service = ServiceProcess & Client;
 
@@ -116,7 +95,7 @@ export const cleanEnv = (): NodeJS.ProcessEnv => ({
 });
 
 /** Starts a process of the service and does not wait: for starts that are to be refused. */
-export const spawnService = async (options: ServiceOptions = {}): Promise<ServiceProcess> => {
+export const spawnService = async (options: ServiceOptions = {}) => {
   const own = options.dataDir === undefined;
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'payments-e2e-'));
   const port = Number(options.env?.PORT ?? (await freePort()));
@@ -134,9 +113,13 @@ export const spawnService = async (options: ServiceOptions = {}): Promise<Servic
     dataDir,
     stdout: unread ? () => '' : collect(child.stdout),
     stderr: collect(child.stderr),
-    kill: (signal = 'SIGTERM') => void child.kill(signal),
+    /** Sends a signal to the process that was started. */
+    kill: (signal: NodeJS.Signals = 'SIGTERM') => void child.kill(signal),
+    /** How the process ended, once it and everything that held its output has. */
     exited,
+    /** True while it has not ended. */
     running,
+    /** Ends the process if need be and removes the data folder, unless it is the caller's. */
     [Symbol.asyncDispose]: async () => {
       if (running()) child.kill('SIGKILL');
       await exited;
@@ -211,7 +194,8 @@ export const runCliProcess = async (
 const asBody = (body: unknown): string | undefined =>
   typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
 
-const parsed = (text: string): Body => {
+/** Empty where the text is no JSON. */
+export const parsed = (text: string): Body => {
   try {
     return JSON.parse(text);
   } catch {
@@ -219,14 +203,33 @@ const parsed = (text: string): Body => {
   }
 };
 
-const send = async (url: string, init: RequestInit): Promise<CommandResponse> => {
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) });
-  const text = await response.text();
-  const { status, headers } = response;
-  const { pathname: path } = new URL(url);
-  const method = init.method ?? 'GET';
-  expectDescribed({ method, path, status, headers: Object.fromEntries(headers), text });
-  return { status, headers, text, json: parsed(text) };
+/** Requests to a service at an address, by `own` unless a header has another token. */
+export const requestsAt = (url: string, own: () => Promise<string>) => {
+  const send = async (path: string, init: RequestInit): Promise<CommandResponse> => {
+    const response = await fetch(url + path, { ...init, signal: AbortSignal.timeout(30_000) });
+    const text = await response.text();
+    const { status, headers } = response;
+    const { pathname } = new URL(url + path);
+    const about = { method: init.method ?? 'GET', path: pathname, status, text };
+    expectDescribed({ ...about, headers: Object.fromEntries(headers) });
+    return { status, headers, text, json: parsed(text) };
+  };
+  const authorized = async (headers: Record<string, string>) =>
+    headers.authorization === undefined
+      ? { ...headers, authorization: `Bearer ${await own()}` }
+      : headers;
+  return {
+    send,
+    /** POST as JSON; a text or undefined is sent as it is. */
+    post: async (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(await authorized(headers)) },
+        body: asBody(body) ?? null,
+      }),
+    get: async (path: string, headers: Record<string, string> = {}) =>
+      send(path, { headers: await authorized(headers) }),
+  };
 };
 
 /** Signed as `payments token` signs it, with the settings of the service. */
@@ -245,7 +248,7 @@ const tokenOf = (
 export const clientOf = (
   { url, dataDir }: { url: string; dataDir: string },
   env: NodeJS.ProcessEnv | undefined,
-): Client => {
+) => {
   const tokens = new Map<string, Promise<string>>();
   const token = (merchant = 'm_demo', scope?: string): Promise<string> => {
     const name = `${merchant} ${scope}`;
@@ -253,19 +256,10 @@ export const clientOf = (
     tokens.set(name, made);
     return made;
   };
-  const authorized = async (headers: Record<string, string>) =>
-    headers.authorization === undefined
-      ? { ...headers, authorization: `Bearer ${await token()}` }
-      : headers;
   return {
+    /** A token as the command line makes it; kept per merchant and scope. */
     token,
-    post: async (path, body, headers = {}) =>
-      send(url + path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...(await authorized(headers)) },
-        body: asBody(body) ?? null,
-      }),
-    get: async (path, headers = {}) => send(url + path, { headers: await authorized(headers) }),
+    ...requestsAt(url, token),
   };
 };
 

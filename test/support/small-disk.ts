@@ -13,15 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export type SmallDisk = {
-  path: string;
-  /** Takes all the room that is left, but for so many pages. */
-  fill(pagesLeft?: number): void;
-  /** Gives it back. */
-  clear(): void;
-  /** Takes the disk away; no process may use it any more. */
-  remove(): void;
-};
+export type SmallDisk = ReturnType<typeof openSmallDisk>;
 
 const CHUNK_BYTES = 65_536;
 const PAGE_BYTES = 4096;
@@ -47,7 +39,7 @@ const mounted = (path: string, megabytes: number): string | undefined =>
     : 'only root may mount';
 
 /** Mounts one; throws where the machine does not let us. */
-export const openSmallDisk = (megabytes: number): SmallDisk => {
+export const openSmallDisk = (megabytes: number) => {
   const path = mkdtempSync(join(tmpdir(), 'payments-disk-'));
   const refused = mounted(path, megabytes);
   if (refused !== undefined) {
@@ -57,14 +49,17 @@ export const openSmallDisk = (megabytes: number): SmallDisk => {
   const filler = join(path, 'filler');
   return {
     path,
-    fill: (pagesLeft = 0) => {
+    /** Takes all the room that is left, but for so many pages. */
+    fill: (pagesLeft: number = 0) => {
       const fd = openSync(filler, 'a');
       writeToTheEnd(fd, CHUNK_BYTES);
       writeToTheEnd(fd, PAGE_BYTES);
       ftruncateSync(fd, fstatSync(fd).size - pagesLeft * PAGE_BYTES);
       closeSync(fd);
     },
+    /** Gives it back. */
     clear: () => rmSync(filler, { force: true }),
+    /** Takes the disk away; no process may use it any more. */
     remove: () => {
       const failed = run('umount', path);
       if (failed !== undefined) throw new Error(failed);

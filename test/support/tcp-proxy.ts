@@ -1,26 +1,9 @@
 /** A proxy before a server, over real sockets: it can be shut, opened again, and held still. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-export type TcpProxy = {
-  port: number;
-  /** Breaks every connection, and lets none in: the process is gone. */
-  shut(): void;
-  open(): void;
-  /** Connections stay and new ones are taken, but not a byte goes through: it is frozen. */
-  freeze(): void;
-  thaw(): void;
-  /** Until `open` all bytes are lost, and the connections of that time carry none afterwards either. */
-  blackhole(): void;
-  /** Breaks every connection with a reset; new ones are taken. */
-  reset(): void;
-  /** Runs a step before the next request that holds this text goes to the server. */
-  beforeRequest(text: string, step: () => void): void;
-  /** Runs a step between the next request that holds this text and its response, which waits for it. */
-  beforeResponseTo(text: string, step: () => unknown): void;
-  close(): Promise<void>;
-};
+export type TcpProxy = Awaited<ReturnType<typeof tcpProxy>>;
 
-export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> => {
+export const tcpProxy = async (host: string, port: number) => {
   const sockets = new Set<Socket>();
   const lost = new WeakSet<Socket>();
   let state: 'open' | 'shut' | 'frozen' | 'lossy' = 'open';
@@ -74,6 +57,7 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
   };
   return {
     port: (server.address() as AddressInfo).port,
+    /** Breaks every connection, and lets none in: the process is gone. */
     shut: () => {
       state = 'shut';
       breakAll();
@@ -81,13 +65,16 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
     open: () => {
       state = 'open';
     },
+    /** Until `open` all bytes are lost, and the connections of that time carry none afterwards either. */
     blackhole: () => {
       state = 'lossy';
       for (const socket of sockets) lost.add(socket);
     },
+    /** Breaks every connection with a reset; new ones are taken. */
     reset: () => {
       for (const socket of sockets) socket.resetAndDestroy();
     },
+    /** Connections stay and new ones are taken, but not a byte goes through: it is frozen. */
     freeze: () => {
       state = 'frozen';
       for (const socket of sockets) socket.pause();
@@ -96,10 +83,12 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
       state = 'open';
       for (const socket of sockets) socket.resume();
     },
-    beforeRequest: (text, step) => {
+    /** Runs a step before the next request that holds this text goes to the server. */
+    beforeRequest: (text: string, step: () => void) => {
       beforeRequest = { text, step };
     },
-    beforeResponseTo: (text, step) => {
+    /** Runs a step between the next request that holds this text and its response, which waits for it. */
+    beforeResponseTo: (text: string, step: () => unknown) => {
       beforeResponse = { text, step };
     },
     close: async () => {

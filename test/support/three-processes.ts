@@ -13,18 +13,8 @@ import { until } from './until.ts';
 
 export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
 
-export type ThreeProcesses = {
-  /** Of the gateway. */
-  url: string;
-  /** What the processes were started with; another one joins them with the same. */
-  env: Record<string, string>;
-  processes: Record<Kind, ServiceProcess[]>;
-  /** Starts one more process of a kind, of a release in another folder; the gateway knows of it once it is ready. */
-  add(kind: Kind, release?: string): Promise<ServiceProcess>;
-  /** Stops a process, to which the gateway sends nothing any more. */
-  retire(kind: Kind, process: ServiceProcess): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+type Processes = Record<Kind, ServiceProcess[]>;
+export type ThreeProcesses = Awaited<ReturnType<typeof startThreeProcesses>>;
 
 /** Why the three processes cannot be started here; undefined when they can. */
 export const noThreeProcesses = (): string | undefined =>
@@ -69,7 +59,7 @@ const READINESS_MS = 250;
 const IDLE_MS = 3_000;
 
 /** Which of them were ready a moment ago; all that run where nothing asks. */
-const watchReadiness = (upstreams: Record<Kind, ServiceProcess[]>, server: Server) => {
+const watchReadiness = (upstreams: Processes, server: Server) => {
   const ready = new Set<ServiceProcess>();
   const look = async (one: ServiceProcess): Promise<void> => {
     if (await isReady(one.url)) ready.add(one);
@@ -87,7 +77,7 @@ const watchReadiness = (upstreams: Record<Kind, ServiceProcess[]>, server: Serve
  * which it sends requests to.
  */
 const startGateway = async (
-  upstreams: Record<Kind, ServiceProcess[]>,
+  upstreams: Processes,
   asksReadiness: boolean,
 ): Promise<{ server: Server; serves(one: ServiceProcess): boolean }> => {
   let turn = 0;
@@ -128,13 +118,14 @@ const startGateway = async (
 export const startThreeProcesses = async (
   settings: Record<string, string> = {},
   { asksReadiness = false, release = ROOT } = {},
-): Promise<ThreeProcesses> => {
+) => {
   const { database, topics } = ownNames();
   const { MONGODB_URL: ownReadStore, ...ownSettings } = settings;
   const readStore = ownReadStore ?? process.env.MONGODB_URL;
   if (readStore === undefined) throw new Error('neither settings nor environment have MONGODB_URL');
   const standIn =
     process.env.EVENTSTOREDB_URL === undefined ? await standInEventStore() : undefined;
+  /** What the processes are started with; another one joins them with the same. */
   const env: Record<string, string> = {
     EVENTSTOREDB_URL: process.env.EVENTSTOREDB_URL ?? standIn?.url ?? '',
     MONGODB_URL: withDatabase(readStore, database),
@@ -150,13 +141,14 @@ export const startThreeProcesses = async (
     RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '0',
     ...ownSettings,
   };
-  const processes: ThreeProcesses['processes'] = {
+  const processes: Processes = {
     provider: [],
     projector: [],
     'command-api': [],
     'query-api': [],
   };
   const all = new Set<ServiceProcess>();
+  /** Starts one more process of a kind, of a release in another folder; the gateway knows of it once it is ready. */
   const add = async (kind: Kind, from = ROOT): Promise<ServiceProcess> => {
     const started = await spawnService({
       env,
@@ -169,6 +161,7 @@ export const startThreeProcesses = async (
     await until('the gateway knows it', () => serves(started));
     return started;
   };
+  /** Stops a process, to which the gateway sends nothing any more. */
   const retire = async (kind: Kind, process: ServiceProcess): Promise<void> => {
     processes[kind].splice(processes[kind].indexOf(process), 1);
     process.kill('SIGTERM');

@@ -9,42 +9,27 @@ import type { FastifyInstance } from 'fastify';
 import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
-import { type Projector, startProjector } from '../../projector/compose.ts';
+import { startProjector } from '../../projector/compose.ts';
 import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { AppendOutcomeUnknown } from '../../shared/event-store/errors.ts';
-import { asPaymentEvent, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import type { PaymentState } from '../../shared/payment/payment-state.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState } from '../../shared/payment/state.ts';
-import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import type { Config } from '../../shared/runtime/config.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
-import { type ProviderFaults, providerFaults } from './faults-on-demand.ts';
-import {
-  type Asking,
-  type CommandResponse,
-  idOf,
-  PAYMENTS,
-  payment,
-  SECRET,
-  token,
-} from './in-process.ts';
+import { providerFaults } from './faults-on-demand.ts';
+import { configOf, idOf, openApp, requestsTo, SECRET, token } from './in-process.ts';
 import { memoryDocument } from './memory-feed.ts';
-import { expectDescribed } from './once/api-description.ts';
 import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
@@ -65,73 +50,18 @@ export type StoreFaults = {
 
 export type LogLine = { level: 'info' | 'warn' | 'error'; message: string; fields: object };
 
-export type CommandProcess = {
-  /** Not listening; a test may let it. */
-  app: FastifyInstance;
-  side: CommandSide;
-  faults: ProviderFaults;
-  store: StoreFaults;
-  /** How far this process's clock is ahead, in milliseconds; or the time at which it stands. */
-  clock: { aheadMs: number; standsAtMs?: number | undefined };
-  /** What it has written to its log. */
-  lines: LogLine[];
-  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<CommandResponse>;
-  create(fields?: object, asking?: Asking): Promise<CommandResponse>;
-  /** `change` is capture, void or refund. */
-  change(
-    change: string,
-    paymentId: string,
-    body?: unknown,
-    asking?: Asking,
-  ): Promise<CommandResponse>;
-};
+export type CommandProcess = Awaited<ReturnType<TwoCommandProcesses['open']>>;
 
 /** A provider in the place of the one that all processes share, and settings over theirs. */
 export type OtherProvider = { settings: Record<string, string>; provider?: Provider };
 
-export type TwoCommandProcesses = {
-  /** The processes, in the order in which they were opened. */
-  a: CommandProcess;
-  b: CommandProcess;
-  /** A process that starts now; with another provider, and settings that name it, where one is given. */
-  open(other?: OtherProvider): Promise<CommandProcess>;
-  store: EventStore;
-  readModels: ReadModels;
-  projector: Projector;
-  ledger(paymentId?: string): Promise<LedgerEntry[]>;
-  events(paymentId: string): Promise<RecordedPaymentEvent[]>;
-  state(paymentId: string): Promise<PaymentState>;
-  /** The body of the payment as it is now. */
-  body(paymentId: string): Promise<string>;
-  /** Ends the faults of both processes, and puts their clocks right. */
-  calm(): void;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type TwoCommandProcesses = Awaited<ReturnType<typeof openTwoCommandProcesses>>;
 
 const NO_FAULTS: StoreFaults = {
   streamReads: 0,
   loseResponses: 0,
   beforeRead: undefined,
   beforeAppend: undefined,
-};
-
-const calm = ({ clock, faults, store }: CommandProcess): void => {
-  Object.assign(clock, { aheadMs: 0, standsAtMs: undefined });
-  faults.respondsToLookUps = true;
-  faults.questions = 0;
-  faults.calls.length = 0;
-  Object.assign(store, NO_FAULTS);
-};
-
-const configOf = (settings: Record<string, string>): Config => {
-  const read = loadConfig({
-    JWT_SECRET: SECRET,
-    IDEMPOTENCY_SECRET: SECRET,
-    WEBHOOK_SECRET: SECRET,
-    ...settings,
-  });
-  if (!read.ok) throw new Error(read.problems.join('; '));
-  return read.config;
 };
 
 const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
@@ -150,25 +80,6 @@ const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
   },
 });
 
-const asker =
-  (app: FastifyInstance, own: string): CommandProcess['ask'] =>
-  async (method, path, body, asking = {}) => {
-    const { key, headers = {}, token: bearer = own } = asking;
-    const response = await app.inject({
-      method: method as 'GET',
-      url: path,
-      headers: {
-        authorization: `Bearer ${bearer}`,
-        ...(key !== undefined && { 'idempotency-key': key }),
-        ...headers,
-      },
-      ...(body !== undefined && { payload: JSON.stringify(body) }),
-    });
-    const { statusCode: status, headers: received, body: text } = response;
-    expectDescribed({ method, path, status, headers: received, text });
-    return { status, headers: received, text, json: JSON.parse(text) };
-  };
-
 /**
  * Opens two processes; `await using` ends them. `settings` are those of every process, `around`
  * stands between each of them and the provider.
@@ -176,12 +87,15 @@ const asker =
 export const openTwoCommandProcesses = async (
   settings: Record<string, string> = {},
   around: (provider: Provider) => Provider = (provider) => provider,
-): Promise<TwoCommandProcesses> => {
+) => {
   const folder = temporaryFolder();
-  const config = configOf({ DATA_DIR: folder.path, ...settings });
+  const secrets = { IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
+  const config = configOf({ ...secrets, DATA_DIR: folder.path, ...settings });
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const own = await token('m_test');
-  const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+  const store: EventStore = await openSqliteEventStore({
+    file: join(folder.path, 'events.sqlite'),
+  });
   const readModels = openSqliteReadModels({
     file: join(folder.path, 'read-models.sqlite'),
     secrets: READ_MODEL_SECRETS,
@@ -198,14 +112,16 @@ export const openTwoCommandProcesses = async (
     reconciliation: memoryDocument(),
     turn: memoryDocument(),
   };
-  const opened: CommandProcess[] = [];
+  const opened: { app: FastifyInstance; side: CommandSide }[] = [];
 
-  const open = async (other?: OtherProvider): Promise<CommandProcess> => {
-    const ownConfig = other ? configOf({ ...settings, ...other.settings }) : config;
+  /** A process that starts now; with another provider, and settings that name it, where one is given. */
+  const open = async (other?: OtherProvider) => {
+    const ownConfig = other ? configOf({ ...secrets, ...settings, ...other.settings }) : config;
     const ownProvider = other?.provider ?? provider;
     const faults = providerFaults();
     const storeFaults: StoreFaults = { ...NO_FAULTS };
-    const clock: CommandProcess['clock'] = { aheadMs: 0 };
+    /** How far this process's clock is ahead; or the time at which it stands. */
+    const clock: { aheadMs: number; standsAtMs?: number | undefined } = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
       void lines.push({ level, message, fields });
@@ -230,26 +146,22 @@ export const openTwoCommandProcesses = async (
       }),
       nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
     });
-    const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10_000 });
-    const authHooks = await openAuthHooks(config, { log, metrics: createMetrics() });
+    const { app, authHooks } = await openApp({ ...secrets, ...settings });
     side.register(app, authHooks);
     registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
     registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
-    const ask = asker(app, own);
-    const at: CommandProcess = {
+    opened.push({ app, side });
+    return {
+      /** Not listening; a test may let it. */
       app,
       side,
       faults,
       store: storeFaults,
       clock,
+      /** What it has written to its log. */
       lines,
-      ask,
-      create: (fields, asking) => ask('POST', PAYMENTS, payment({ ...fields }), asking),
-      change: (change, paymentId, body, asking) =>
-        ask('POST', `${PAYMENTS}/${paymentId}/${change}`, body, asking),
+      ...requestsTo(() => app, own),
     };
-    opened.push(at);
-    return at;
   };
 
   const [a, b] = [await open(), await open()];
@@ -262,26 +174,33 @@ export const openTwoCommandProcesses = async (
     store,
     readModels,
     projector,
-    ledger: async (paymentId) => {
+    ledger: async (paymentId?: string): Promise<LedgerEntry[]> => {
       const { entries } = await provider.ledger(null, 5_000);
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
     events,
-    state: async (paymentId) => {
+    state: async (paymentId: string) => {
       const state = foldState(await events(paymentId));
       if (state === undefined) throw new Error('there is no such payment');
       return state;
     },
-    body: async (paymentId) => {
+    /** The body of the payment as it is now. */
+    body: async (paymentId: string) => {
       const readModel = foldReadModel(await events(paymentId));
       if (readModel === undefined) throw new Error('there is no such payment');
       return bodyOf(readModel);
     },
-    calm: () => {
-      calm(a);
-      calm(b);
+    /** Ends the faults of both processes, and puts their clocks right. */
+    calm: (): void => {
+      for (const { clock, faults, store } of [a, b]) {
+        Object.assign(clock, { aheadMs: 0, standsAtMs: undefined });
+        faults.respondsToLookUps = true;
+        faults.questions = 0;
+        faults.calls.length = 0;
+        Object.assign(store, NO_FAULTS);
+      }
     },
-    [Symbol.asyncDispose]: async () => {
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       for (const { app, side } of opened) {
         await app.close();
         side.beginStop();

@@ -33,7 +33,6 @@ export type Intent = {
     object: 'charge';
     status: string;
     disputed?: boolean;
-    amount_refunded?: number;
     payment_method_details?: { card: { capture_before?: number } };
   } | null;
   metadata: Record<string, string>;
@@ -125,6 +124,10 @@ const unexpectedState = ({ id }: { id: string }): Reply =>
     payment_intent: { id },
   });
 
+const isOpenDispute = (status: string): boolean => /^(needs_response|under_review)$/.test(status);
+/** Its money is gone, also while its loss is appealed. */
+const isLostDispute = (status: string): boolean => /^(lost|appeal_)/.test(status);
+
 const formOf = (fields: Record<string, string | number | undefined>): Params =>
   new Map(
     Object.entries(fields).flatMap(([name, value]) =>
@@ -200,7 +203,8 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   };
 
   const makeMethod = (params: Params): Reply => {
-    const number = params.get('card[number]') ?? '';
+    const isTestToken = params.get('card[token]') === 'tok_visa';
+    const number = isTestToken ? '4242424242424242' : (params.get('card[number]') ?? '');
     if (!hasCheckDigit(number)) {
       return errorReply(402, { type: 'card_error', code: 'incorrect_number', message: 'wrong' });
     }
@@ -295,7 +299,6 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       object: 'charge',
       status: 'succeeded',
       disputed: false,
-      amount_refunded: 0,
     };
     const isManual = intent.capture_method === 'manual';
     if (isManual)
@@ -304,6 +307,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       };
     intent.status = isManual ? 'requires_capture' : 'succeeded';
     intent.amount_received = isManual ? 0 : intent.amount;
+    if (intent.card?.disputed && !isManual) dispute(intent.id);
     return shown(intent, params);
   };
 
@@ -348,9 +352,16 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       .filter(({ payment_intent, status }) => payment_intent === id && status !== 'failed')
       .reduce((total, { amount }) => total + amount, 0);
 
+  const disputedOf = (id: string, isCounted: (status: string) => boolean): number =>
+    disputes
+      .filter(({ payment_intent, status }) => payment_intent === id && isCounted(status))
+      .reduce((total, { amount }) => total + amount, 0);
+
   const refund = (params: Params): Reply =>
     withIntent(params.get('payment_intent') ?? '', (intent) => {
-      const left = intent.amount_received - refundedOf(intent.id);
+      if (disputedOf(intent.id, isOpenDispute) > 0) return invalid('charge_disputed');
+      const left =
+        intent.amount_received - refundedOf(intent.id) - disputedOf(intent.id, isLostDispute);
       if (intent.status !== 'succeeded') return invalid('charge_not_refundable');
       if (left === 0) return invalid('charge_already_refunded');
       const amount = Number(params.get('amount') ?? left);
@@ -366,7 +377,6 @@ export const createBooks = (nowMs: () => number = Date.now) => {
         metadata: metadataOf(params),
       };
       refunds.push(made);
-      Object.assign(intent.latest_charge ?? {}, { amount_refunded: refundedOf(intent.id) });
       return { status: 200, body: { ...made } };
     });
 

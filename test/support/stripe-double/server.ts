@@ -74,31 +74,7 @@ export type Received = {
   headers: IncomingMessage['headers'];
 };
 
-export type StripeDouble = {
-  url: string;
-  books: Books;
-  /** The books of one account: requests with its secret key, or as its `Stripe-Account`, see no other. */
-  openAccount(name: string, own: Books): Books;
-  /** Everything that was received, oldest first. */
-  received: Received[];
-  /** The next request of this step goes wrong. */
-  plan(step: Step, fault: StripeFaultName): void;
-  /** The next request of this step is rejected, a 400 with this code or without one. */
-  reject(step: Step, code: string | undefined, param?: string): void;
-  /** Forgets all Idempotency-Keys, as Stripe may after a day. */
-  prune(): void;
-  /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
-  rejectRawCards(): void;
-  /** The account has no search, as in India: from now on it is a 400. */
-  endSearch(): void;
-  /** From now on each account has these limits: what is above them is a 429. */
-  limitRates(limits: Limits): void;
-  /** Does now what `acts late` has held back. */
-  actLate(): Promise<void>;
-  /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
-  actsAfterMs(ms: number | (() => number)): void;
-  close(): Promise<void>;
-};
+export type StripeDouble = Awaited<ReturnType<typeof stripeDouble>>;
 
 const RATE_LIMITED = errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' });
 const LOCKED = errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' });
@@ -186,6 +162,7 @@ const write = (
     .writeHead(status, {
       'content-type': 'application/json',
       'request-id': newRequestId(),
+      ...(status !== 200 && { 'stripe-notice': 'Read the page of errors.' }),
       ...(replayed && { 'idempotent-replayed': 'true' }),
     })
     .end(change(JSON.stringify(body, null, 2)));
@@ -197,10 +174,7 @@ const later = (ms: number, work: () => void): void => void setTimeout(work, ms).
  * Starts it with empty books on a free port of loopback, or on one that is given; `nowMs` is the wall
  * clock of Stripe.
  */
-export const stripeDouble = async (
-  nowMs: () => number = Date.now,
-  port = 0,
-): Promise<StripeDouble> => {
+export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => {
   const books = createBooks(nowMs);
   const accounts = new Map<string, Books>();
   const keys = createKeys();
@@ -212,7 +186,7 @@ export const stripeDouble = async (
   let slowMs = () => 0;
   let takesRawCards = true;
   let searches = true;
-  let isWithinLimits: ReturnType<typeof createLimits> = () => true;
+  const limits = new Map<string, ReturnType<typeof createLimits>>();
 
   /** Undefined for the one that every other key is of. */
   const accountOf = ({ authorization = '', ...headers }: IncomingMessage['headers']) =>
@@ -311,7 +285,7 @@ export const stripeDouble = async (
         errorReply(400, { type: 'invalid_request_error', message: 'version' }),
       );
     const account = accountOf(headers) ?? '';
-    if (!isWithinLimits(account, method, path)) return write(outgoing, RATE_LIMITED);
+    if (limits.get(account)?.(method, path) === false) return write(outgoing, RATE_LIMITED);
     const own = accounts.get(account) ?? books;
     const given = headers['idempotency-key'];
     const key = given === undefined ? undefined : `${account} ${given}`;
@@ -339,28 +313,38 @@ export const stripeDouble = async (
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     books,
-    openAccount: (name, own) => {
+    /** The books of one account: requests with its secret key, or as its `Stripe-Account`, see no other. */
+    openAccount: (name: string, own: Books) => {
       accounts.set(name, own);
       return own;
     },
+    /** Everything that was received, oldest first. */
     received,
-    plan: (step, fault) => void planned.set(step, [...(planned.get(step) ?? []), fault]),
-    reject: (step, code, param) =>
+    /** The next request of this step goes wrong. */
+    plan: (step: Step, fault: StripeFaultName) =>
+      void planned.set(step, [...(planned.get(step) ?? []), fault]),
+    /** The next request of this step is rejected, a 400 with this code or without one. */
+    reject: (step: Step, code: string | undefined, param?: string) =>
       void rejections.set(step, { ...(code && { code }), ...(param && { param }) }),
+    /** Forgets all Idempotency-Keys, as Stripe may after a day. */
     prune: keys.prune,
+    /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
     rejectRawCards: () => {
       takesRawCards = false;
     },
+    /** The account has no search, as in India: from now on it is a 400. */
     endSearch: () => {
       searches = false;
     },
-    limitRates: (limits) => {
-      isWithinLimits = createLimits(limits);
-    },
+    /** From now on what is above these limits of an account, or of all that were not opened, is a 429. */
+    limitRates: (perSecond: Limits, account = '') =>
+      void limits.set(account, createLimits(perSecond)),
+    /** Does now what `acts late` has held back. */
     actLate: async () => {
       for (const act of late.splice(0)) await act();
     },
-    actsAfterMs: (ms) => {
+    /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
+    actsAfterMs: (ms: number | (() => number)) => {
       slowMs = typeof ms === 'number' ? () => ms : ms;
     },
     close: async () => {
