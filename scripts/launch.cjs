@@ -44,10 +44,11 @@ const install = (main) => {
 };
 
 /** The Node of the packages: its binary, because a shell script would keep signals from it. */
-const bundledNode = () =>
-  [inRoot('node_modules', 'node', 'bin', 'node'), inRoot('node_modules', '.bin', 'node')].find(
-    (file) => fs.existsSync(file) && fs.realpathSync(file) !== fs.realpathSync(process.execPath),
-  );
+const bundledNode = () => {
+  const file = inRoot('node_modules', '.bin', 'node');
+  const isAnother = () => fs.realpathSync(file) !== fs.realpathSync(process.execPath);
+  return fs.existsSync(file) && isAnother() ? fs.realpathSync(file) : undefined;
+};
 
 const runHere = (main, args) => {
   const file = inRoot(main);
@@ -118,8 +119,8 @@ const launch = (main, args, flags = []) => {
   const node = runs ? process.execPath : bundledNode();
   if (node) return runThere(node, [...process.execArgv.filter(isForService), ...flags], main, args);
   return fail(
-    `Node 24.21 or later is needed and this is ${process.version}: run "npm ci" without ` +
-      'ignore-scripts (it brings Node 24 along), or install Node 24',
+    `Node 24.21 or later is needed and this is ${process.version}: run "npm ci", which brings ` +
+      'Node 24 along, or install Node 24',
   );
 };
 

