@@ -325,7 +325,10 @@ describe('of several processes', () => {
     expect(lost.turn).toBeDefined();
     const other = open();
     other.reconciling.start();
-    await clock.advance(9 * 60_000);
+    for (let minutes = 1; minutes <= 9; minutes += 1) {
+      await clock.advance(60_000);
+      await until('its next look is planned', () => clock.timers() === 1);
+    }
     expect(other.lines).toEqual([]);
     await clock.advance(6 * 60_000);
     await until('it has compared', () => other.lines.length === 1);
