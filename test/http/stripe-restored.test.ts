@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { openInProcess } from '../support/in-process.ts';
 import { acknowledge, backUp, putBack } from '../support/put-back.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
+import { until } from '../support/until.ts';
 
 const OTHERS = 2_100;
 
@@ -32,6 +33,8 @@ test.each([
     if (!searches) double.endSearch();
     await putBack(service);
 
+    const isCompared = async () => (await pay('new')).text.includes('--acknowledge');
+    await until('Stripe is compared', isCompared);
     for (const key of ['charged', 'new']) {
       const refused = await pay(key);
       expect([refused.status, refused.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);

@@ -1,5 +1,4 @@
 /** P5: a poison event stops its own payment only, in lists too. */
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { listUnresolved } from '../../command-api/operator/list-unresolved.ts';
@@ -10,12 +9,11 @@ import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { openApp, SECRET, token } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { allMessages } from '../support/webhook-merchant.ts';
@@ -39,10 +37,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
   beforeEach(async () => {
     folder = temporaryFolder();
     store = memoryEventStore();
-    readModels = openSqliteReadModels({
-      file: join(folder.path, 'read-models.sqlite'),
-      secrets: READ_MODEL_SECRETS,
-    });
+    readModels = readModelsIn(folder.path);
     for (const paymentId of [BAD, GOOD])
       await store.append(streamOf(paymentId), 'none', [
         newEvent(created({ paymentId }), timeOf(0)),

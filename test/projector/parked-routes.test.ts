@@ -1,5 +1,4 @@
 /** P5: parked payments are listed, and tried again once the cause is gone. */
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
@@ -9,12 +8,11 @@ import { registerRoutes } from '../../shared/http/route.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { openApp, signToken } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -29,10 +27,7 @@ let app: FastifyInstance;
 beforeEach(async () => {
   folder = temporaryFolder();
   store = memoryEventStore();
-  readModels = openSqliteReadModels({
-    file: join(folder.path, 'read models.db'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  readModels = readModelsIn(folder.path, 'read models.db');
   for (const [id, merchant] of [
     ['pay_1', 'm_1'],
     ['pay_2', 'm_2'],

@@ -1,5 +1,4 @@
 /** The operator's routes over the read models as a whole (ADR-0042). */
-import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/open.ts';
@@ -13,14 +12,13 @@ import { closeGracefully } from '../../shared/http/server/close-gracefully.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
 import { openApp, signToken } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -48,12 +46,7 @@ const open = async ({
     const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
     await store.append(streamOf(`pay_${n}`), 'none', events);
   }
-  const readModels = wrapReadModels(
-    openSqliteReadModels({
-      file: join(folder.path, 'read models.db'),
-      secrets: READ_MODEL_SECRETS,
-    }),
-  );
+  const readModels = wrapReadModels(readModelsIn(folder.path, 'read models.db'));
   const projector: Projector = await startProjector({
     store: wrapStore(store),
     readModels,

@@ -22,7 +22,6 @@ import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState } from '../../shared/payment/state.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
@@ -30,7 +29,7 @@ import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts
 import { providerFaults } from './faults-on-demand.ts';
 import { configOf, idOf, openApp, requestsTo, SECRET, token } from './in-process.ts';
 import { memoryDocument } from './memory-feed.ts';
-import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
+import { readModelsIn } from './read-models-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
@@ -96,10 +95,7 @@ export const openTwoCommandProcesses = async (
   const store: EventStore = await openSqliteEventStore({
     file: join(folder.path, 'events.sqlite'),
   });
-  const readModels = openSqliteReadModels({
-    file: join(folder.path, 'read-models.sqlite'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  const readModels = readModelsIn(folder.path);
   const projector = await startProjector({ store, readModels, logger: log });
   const provider = await openSimulator({
     file: join(folder.path, 'provider-ledger.sqlite'),

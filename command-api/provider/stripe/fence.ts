@@ -48,8 +48,8 @@ const definite = (reading: Reading): FenceOutcome | undefined => {
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
-/** When the fence asks, and how long a call to Stripe may take. */
-type Times = { nowMs: number; timeoutMs: number };
+/** When the fence asks, how long a call to Stripe may take, and how far Stripe's clock is ahead. */
+export type Times = { nowMs: number; timeoutMs: number; aheadMs: number };
 
 /**
  * A restored log may have lost the reference. A list shows what was opened at once; search, which is
@@ -58,11 +58,10 @@ type Times = { nowMs: number; timeoutMs: number };
 const fenceUnopened = async (
   call: StripeCall,
   question: OperationQuestion,
-  { timeoutMs }: Times,
+  times: Times,
 ): Promise<FenceOutcome> => {
   const hit =
-    (await openedDuring(call, question, timeoutMs)) ??
-    (await searchFor(call, question.operationId));
+    (await openedDuring(call, question, times)) ?? (await searchFor(call, question.operationId));
   if (hit === undefined) return FENCED;
   return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
 };

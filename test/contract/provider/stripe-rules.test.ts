@@ -206,10 +206,11 @@ test('names itself and its version, and logs the ids that Stripe gave what did n
   double.plan('confirm', 'reset after acting');
   await logging.execute(authorize(), keepIt);
   const { paymentId } = operation;
+  const stripeNotice = 'Read the page of errors.';
   const requestIds = [expect.stringMatching(/^req_double_\d+$/)];
   expect(lines).toMatchObject([
-    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds },
-    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds },
+    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds, stripeNotice },
+    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds, stripeNotice },
     { outcome: 'UNKNOWN', reason: 'mismatch', requestIds },
     { outcome: 'UNKNOWN', reason: 'broken', requestIds },
   ]);
@@ -473,6 +474,21 @@ describe('the fence', () => {
     double.plan('list', '500 before acting');
     expect((await provider.fence(questionOf(authorize()))).outcome).toBe('UNKNOWN');
   });
+
+  test.each([-10, 10])(
+    'finds it with a clock of ours that is %p minutes off, or was',
+    async (minutes) => {
+      const atMs = nowMs + minutes * 60_000;
+      const wrong = driverOver(double.url, { nowMs: () => atMs });
+      const operation = authorize(undefined, { kind: 'SALE' });
+      await wrong.execute(operation, keepIt);
+      double.endSearch();
+      const question = { ...questionOf(operation), requestedAt: new Date(atMs).toISOString() };
+      expect((await wrong.fence(question)).outcome).toBe('APPROVED');
+      expect((await wrong.fence(questionOf(operation))).outcome).toBe('APPROVED');
+      await wrong.close();
+    },
+  );
 
   test('cancels again where Stripe failed: its stored 500 does not stand for a day', async () => {
     const operation = authorize();
