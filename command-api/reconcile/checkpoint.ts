@@ -68,7 +68,6 @@ export const openTurns = ({ document, checkOf, store, provider, nowMs }: TurnOpt
     }
   };
 
-  /** Another log may stand in the place of the one that was compared. */
   const hashOf = async (position: string): Promise<string | undefined> => {
     const hashes = await store.hashAt(position).catch((error: unknown) => {
       if (error instanceof RangeError) return null;
@@ -76,13 +75,12 @@ export const openTurns = ({ document, checkOf, store, provider, nowMs }: TurnOpt
     });
     return hashes?.logHash ?? hashes?.hash;
   };
+  /** Where another log or ledger was compared, this one never was. */
   const ofThisLog = async (kept: KeptTurn): Promise<KeptTurn> => {
-    const { mark, whole: _, ...others } = kept;
-    const isSame =
-      mark !== undefined &&
-      kept.provider === provider &&
-      (await hashOf(mark.position)) === mark.hash;
-    return isSame ? kept : others;
+    const { mark, untilMs } = kept;
+    if (mark === undefined) return kept;
+    const isSame = kept.provider === provider && (await hashOf(mark.position)) === mark.hash;
+    return isSame ? kept : { ...NEVER, untilMs };
   };
 
   const begin = (before: KeptTurn, loaded: number): Turn => {
