@@ -30,7 +30,7 @@ beforeAll(async () => {
     RECOVERY_DELAYS_MS: '50,50,100,200,500,1000',
     RECONCILE_INTERVAL_MS: '1000',
   });
-  day = { service, double, random: randomOf(seed), asked: [], notices: [], paymentIds: new Set() };
+  day = { service, double, random: randomOf(seed), sent: [], notices: [], paymentIds: new Set() };
 });
 afterAll(async () => {
   await day.service[Symbol.asyncDispose]();
@@ -49,8 +49,8 @@ test(`M5, M6: ${PAYMENTS} payments, changed here and in the Dashboard, seed ${se
   // The schedule finds what no notice told.
   await until('the schedule has looked', isSame, 20_000).catch(() => undefined);
   expect(here).toEqual(stripe);
-  const { told, made } = refundsOf(day);
-  expect(told).toBe(made);
+  const { approved, carriedOut } = refundsOf(day);
+  expect(approved).toBe(carriedOut);
   const done = doneInDashboard(day);
   process.stderr.write(`a day of ${PAYMENTS} payments, seed ${seed}: ${JSON.stringify(done)}\n`);
   // In the long run each of them was met.

@@ -30,13 +30,13 @@ const CARDS = [
 ];
 
 /** A request of the merchant, with its last response. */
-type Asked = { path: string; body: object; key: string; response: CommandResponse };
+type Sent = { path: string; body: object; key: string; response: CommandResponse };
 
 export type Day = {
   service: InProcess;
   double: StripeDouble;
   random: Random;
-  asked: Asked[];
+  sent: Sent[];
   paymentIds: Set<string>;
   /** What Stripe has not delivered yet. */
   notices: object[];
@@ -47,14 +47,14 @@ const oneOf = <T>({ random }: Day, all: readonly T[]): T =>
 
 const request = async (day: Day, path: string, body: object): Promise<CommandResponse> => {
   const key = crypto.randomUUID();
-  const asked: Asked = {
+  const sent: Sent = {
     path,
     body,
     key,
     response: await day.service.ask('POST', path, body, { key }),
   };
-  day.asked.push(asked);
-  return asked.response;
+  day.sent.push(sent);
+  return sent.response;
 };
 
 const idOfCreated = (created: CommandResponse): string =>
@@ -183,15 +183,15 @@ export const workADay = async (day: Day, payments: number): Promise<void> => {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   while (day.notices.length > 0) await deliverOne(day);
-  for (const asked of day.asked) {
-    const { path, body, key } = asked;
+  for (const sent of day.sent) {
+    const { path, body, key } = sent;
     await until(`${path} has an outcome`, async () => {
-      if (asked.response.status === 503)
-        asked.response = await day.service.ask('POST', path, body, { key });
-      return asked.response.status !== 503;
+      if (sent.response.status === 503)
+        sent.response = await day.service.ask('POST', path, body, { key });
+      return sent.response.status !== 503;
     });
     // Of what was fenced the repeat is a payment of its own.
-    if (path === PAYMENTS) day.paymentIds.add(idOfCreated(asked.response));
+    if (path === PAYMENTS) day.paymentIds.add(idOfCreated(sent.response));
   }
 };
 
@@ -240,13 +240,13 @@ export const saidHere = async ({ service, paymentIds }: Day): Promise<Map<string
 };
 
 /** The refunds that merchants were told of, and those that Stripe has under our operations. */
-export const refundsOf = ({ asked, double: { books } }: Day) => {
-  const told = asked.filter(
+export const refundsOf = ({ sent, double: { books } }: Day) => {
+  const approved = sent.filter(
     ({ path, response }) => path.endsWith('/refund') && response.status === 200,
   );
   return {
-    told: told.length,
-    made: books.refunds.filter(({ metadata }) => metadata.operationId).length,
+    approved: approved.length,
+    carriedOut: books.refunds.filter(({ metadata }) => metadata.operationId).length,
   };
 };
 
