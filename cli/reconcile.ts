@@ -1,11 +1,11 @@
 /** `payments reconcile`: the differences between the log and the provider's ledger, or the provider's word on one payment. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Acknowledgement } from '../command-api/provider-ahead/routes.ts';
 import type { PaymentReconciliation, Reconciliation } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
-import { auditClient, paymentPath } from './audit.ts';
+import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
-import { dataOption, type Format, formatOption, verb } from './options.ts';
+import { dataOption, type Format, formatOption, timeValue, verb } from './options.ts';
 import { CommandFailed, count, money, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
@@ -15,6 +15,7 @@ type Options = {
   acknowledge?: true;
   merchant?: string;
   limit?: string;
+  since?: string;
 };
 
 const sideOf = (side: Difference['log'] | Difference['provider']): string =>
@@ -41,10 +42,10 @@ const agreement = ({ ok, notCompared, differences }: Reconciliation): string => 
   return styled('red', notCompared > 0 ? 'could not be compared to the end' : 'agree in part');
 };
 
-const show = (result: Reconciliation): void => {
+const show = (result: Reconciliation, since: string | undefined): void => {
   const { operations, atOtherProviders, entries, unreadableEvents, differences, more } = result;
   print(
-    `log and provider ${agreement(result)}: ${operations} operations, ${entries} ledger entries`,
+    `log and provider ${agreement(result)}${since === undefined ? '' : ` since ${since}`}: ${operations} operations, ${entries} ledger entries`,
   );
   if (atOtherProviders > 0)
     print(`not compared: ${count(atOtherProviders, 'operation')} that other providers were sent`);
@@ -101,9 +102,9 @@ const inFolder = (line: string, data: string | undefined): string =>
     : line.replace(/payments (verify|events) \S+/g, (verb) => `${verb} --data ${data}`);
 
 /** Asks for a stream, which no proxy closes while a long ledger is read. */
-const compare = async (data: string | undefined): Promise<Reconciliation> => {
+const compare = async ({ data, since }: Options): Promise<Reconciliation> => {
   const client = await auditClient(undefined, data);
-  return resultOf(client.post('/audit/v1/reconcile', undefined, AS_STREAM), {
+  return resultOf(client.post(pathOf('/audit/v1/reconcile', { since }), undefined, AS_STREAM), {
     what: 'reconcile',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => rejectionLine(503, data),
@@ -175,15 +176,16 @@ const reconcilePayment = async (paymentId: string, { merchant, limit, format }: 
 };
 
 const reconcile = async (paymentId: string | undefined, options: Options): Promise<void> => {
-  const { data, format, acknowledge: opens } = options;
+  const { data, format, acknowledge: opens, since } = options;
   if (paymentId !== undefined) {
-    if (data === undefined && !opens) return reconcilePayment(paymentId, options);
-    throw new CommandFailed('--data and --acknowledge are not for one payment', 2);
+    if (data === undefined && !opens && since === undefined)
+      return reconcilePayment(paymentId, options);
+    throw new CommandFailed('--data, --since and --acknowledge are not for one payment', 2);
   }
   if ((options.limit ?? options.merchant) !== undefined)
     throw new CommandFailed('--limit and --merchant are for one payment: name it', 2);
-  const result = await compare(data);
-  if (format !== 'json') show(result);
+  const result = await compare(options);
+  if (format !== 'json') show(result, since);
   const acknowledgement = opens && (await acknowledge());
   if (format === 'json') printJson({ ...result, acknowledgement });
   else if (acknowledgement !== undefined) print(acknowledgedLine(acknowledgement));
@@ -204,7 +206,15 @@ export const reconcileCommand = (): Command =>
     .argument('[paymentId]', 'ask the provider about the operations of this payment alone')
     .option('--limit <n>', 'of one payment: its last operations, up to 100; left out: 20')
     .option('--merchant <id>', 'of one payment: as this merchant sees it')
-    .addOption(dataOption().conflicts('acknowledge'))
+    .addOption(dataOption().conflicts(['acknowledge', 'since']))
+    .addOption(
+      new Option(
+        '--since <time>',
+        'only what began then or later, for an account at Stripe that holds much of others; the rest is not said to agree',
+      )
+        .argParser(timeValue)
+        .conflicts('acknowledge'),
+    )
     .addOption(formatOption())
     .option(
       '--acknowledge',

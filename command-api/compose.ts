@@ -137,6 +137,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const own = resilient(options.provider, { address, onCall, onResponse: rejections.note });
   const { names: providers } = config.provider;
   const provider = forOwnOperations(own, providers);
+  const { ledgerSince } = provider;
   const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
   const deps = createDeps(options, provider, providerAhead, recorded);
   const { inFlight, unresolved, queues, nowMs } = deps;
@@ -212,6 +213,8 @@ export const openCommandSide = (options: CommandSideOptions) => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
+        reconcileSince:
+          ledgerSince && ((time) => reconciling.since(time, ledgerSince(Date.parse(time)))),
         streams: createStreams(app),
         service: serviceSettings(config),
         providerAhead,

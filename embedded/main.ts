@@ -34,6 +34,12 @@ const notForProduction = ({
     : []),
 ];
 
+/** Where an issuer signs, `payments token` cannot. */
+const nextStep = ({ tokens }: Config): string =>
+  tokens.keys.kind.startsWith('jwks')
+    ? 'npx payments doctor --production      walks docs/production.md'
+    : 'export TOKEN=$(npx payments token)      then README, "First payment"';
+
 await runProcess({
   mode: 'embedded',
   operatorErrors: [
@@ -65,7 +71,7 @@ await runProcess({
         waitsFor,
         notForProduction: notForProduction(config),
         warnings: [...config.warnings, ...warnings],
-        next: 'export TOKEN=$(npx payments token)      then README, "First payment"',
+        next: nextStep(config),
       },
       process.stderr,
     ),

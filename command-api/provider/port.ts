@@ -195,6 +195,8 @@ export type Provider = {
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
   /** Oldest first after a cursor, null for the start; `next` is null at the end. */
   ledger(after: string | null, limit: number): Promise<LedgerPage>;
+  /** A cursor before every entry from a time on; left out where the ledger is not in order of time. */
+  ledgerSince?(timeMs: number): string;
   /** The last page of entries after a cursor, oldest first; none where the ledger ends there. Throws LedgerEndNotFound. */
   ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
   /** Never throws; ends within the timeout. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asNumber, parameterText } from '../../shared/http/fields.ts';
+import { asNumber, moment, parameterText } from '../../shared/http/fields.ts';
 import { ADVICES, FAILURE_CODES, networkCode } from '../../shared/payment/payment-events.ts';
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
@@ -52,6 +52,15 @@ export const Reconciliation = z
 export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'> & {
   differences: Difference[];
 };
+
+export const ReconciliationParameters = z.strictObject(
+  {
+    since: moment().describe(
+      'Only what began then or later. For a provider whose ledger is in order of time (Stripe).',
+    ),
+  },
+  { error: 'a parameter of another name is not known here' },
+);
 
 const FINDINGS = [
   'AGREES',

@@ -25,14 +25,20 @@ import { reconcilePayment } from './reconcile-payment.ts';
 export type ReconcileDeps = {
   record: Recorder;
   reconcileOnce(): Promise<contract.Reconciliation>;
+  /** Of what began at `since`, UTC, or later; left out where the ledger cannot be read from a time on. */
+  reconcileSince?: ((since: string) => Promise<contract.Reconciliation>) | undefined;
   streams: Streams;
 };
 
 const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was changed"];
 
-async function* resultTexts({ reconcileOnce }: ReconcileDeps): AsyncGenerator<string> {
+const NO_TIMES = ['since is not for this provider: its ledger can only be read from the start'];
+
+async function* resultTexts(
+  compare: () => Promise<contract.Reconciliation>,
+): AsyncGenerator<string> {
   try {
-    yield serverSent('result', await reconcileOnce());
+    yield serverSent('result', await compare());
   } catch (error) {
     if (!(error instanceof LedgerUnavailable)) throw error;
     const body = errorBody('PROVIDER_UNAVAILABLE', NO_LEDGER, new Date().toISOString());
@@ -45,14 +51,21 @@ const route = routeWith<ReconcileDeps>();
 export const RECONCILE_ROUTES = {
   reconcile: route({
     // An operation that only the provider knows belongs to no merchant yet.
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: contract.ReconciliationParameters },
     responses: {
       200: {
         description: 'The response.',
         content: { ...asJson(contract.Reconciliation), [EVENT_STREAM]: z.string() },
       },
     },
-    handle: async (deps, _input, reply) => {
+    handle: async (deps, { query: { since } }, reply) => {
+      const { reconcileOnce, reconcileSince } = deps;
+      if (since !== undefined && reconcileSince === undefined)
+        return reject(reply, 'INVALID_REQUEST', NO_TIMES);
+      const compare = async () =>
+        since !== undefined && reconcileSince !== undefined
+          ? reconcileSince(since)
+          : reconcileOnce();
       const isStream = accepts(reply, EVENT_STREAM);
       if (isStream && !deps.streams.take(reply)) {
         const details = ['too many streams are open; try again later'];
@@ -60,9 +73,9 @@ export const RECONCILE_ROUTES = {
       }
       await deps.record(reply.request, { action: 'RECONCILE' });
       if (isStream)
-        return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(deps), KEEP_ALIVE);
+        return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(compare), KEEP_ALIVE);
       try {
-        return sendJson(reply, await deps.reconcileOnce());
+        return sendJson(reply, await compare());
       } catch (error) {
         if (!(error instanceof LedgerUnavailable)) throw error;
         return reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER);

@@ -33,7 +33,7 @@ export const isTest = (item: Item): boolean =>
 
 export type Delivery = {
   row: DeliveryRow;
-  /** Read and neither ended nor in the row, in the order of the log; `before` is a place to read it from. */
+  /** Read, and neither ended nor listed in the row; the log is read from `before` to find it again. */
   ahead: readonly (Wanted & { before: Place })[];
   readTo: Place;
   /** Ids of the payments and singles that a request is under way for. */
@@ -121,7 +121,7 @@ const sendable = (
   return isHeld ? undefined : inTurn(delivery, waiting, nowMs);
 };
 
-/** What to send now, whether the log may be read on, and when something waits until, if anything does. */
+/** What to send now, whether the log may be read on, and the next time at which something is due. */
 export const nextStep = (delivery: Delivery, nowMs: number) => {
   const { row, ahead, holdUntil } = delivery;
   const waiting = waitingIn(delivery);

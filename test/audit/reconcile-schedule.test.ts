@@ -17,7 +17,7 @@ import type { KeyDocument } from '../../shared/key-document.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { ParkedPayment } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { openInProcess } from '../support/in-process.ts';
+import { openInProcess, token } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
@@ -197,6 +197,22 @@ describe('the log is compared with the ledger on a schedule', () => {
     reconciling.stop();
     await expect(running).rejects.toThrow('the service is stopping');
     expect(clock.timers()).toBe(0);
+  });
+
+  test.each([
+    [
+      '2026-11-01T00:00:00Z',
+      'since is not for this provider: its ledger can only be read from the start',
+    ],
+    ['yesterday', 'since must be a date-time'],
+  ])('the simulator has no ledger from %s on', async (since, detail) => {
+    await using service = await openInProcess();
+    const own = await token('*', 'audit:read');
+    const path = `/audit/v1/reconcile?since=${since}`;
+    expect(await service.ask('POST', path, undefined, { token: own })).toMatchObject({
+      status: 400,
+      json: { error: 'INVALID_REQUEST', details: [detail] },
+    });
   });
 
   test('the service runs it by RECONCILE_INTERVAL_MS', async () => {

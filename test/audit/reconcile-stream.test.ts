@@ -6,15 +6,10 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LedgerPage } from '../../command-api/provider/port.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../../command-api/reconcile/routes.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { createStreams, KEEP_ALIVE } from '../../shared/http/server/streams.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
+import { openApp, signToken } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 
 const ends: (() => Promise<void>)[] = [];
@@ -27,12 +22,8 @@ const LIMITS = { openMax: 1, ownMax: 1, keepAliveMs: 10, stalledMs: 60_000 };
 
 /** A service whose log is empty, and whose provider's ledger is read by `ledger`. */
 const served = async (ledger: () => Promise<LedgerPage>) => {
-  const read = loadConfig({ JWT_SECRET: SECRET });
-  if (!read.ok) throw new Error(read.problems.join());
-  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  const { app, authHooks } = await openApp();
   ends.push(() => app.close());
-  const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
   const store = memoryEventStore();
   registerRoutes(app, authHooks, RECONCILE_ROUTES, {
     record: async () => undefined,

@@ -1,15 +1,15 @@
 /** `payments token` and `payments cards`. */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { openLocalKeys } from '../../shared/http/auth/local-keys.ts';
 import { runCli } from '../support/cli.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-cli-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 const env = { DATA_DIR: join(folder, 'not', 'there', 'yet') };
 
 const lifetime = (token: string): number => {

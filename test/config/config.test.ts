@@ -1,13 +1,13 @@
 /** docs/settings.md: settings are read once, and every wrong one is named before the process ends. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { type Config, merchantRules } from '../../shared/runtime/config.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-config-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 const fileWith = (name: string, text: string): string => {
   const file = join(folder, name);

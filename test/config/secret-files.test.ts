@@ -1,13 +1,13 @@
 /** docs/settings.md: each secret `X` can stand in the file that `X_FILE` names. */
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { SECRET_SETTINGS } from '../../shared/runtime/settings/table.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-secrets-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 const SECRET = 's'.repeat(32);
 const fileOf = (text: string | Uint8Array, mode = 0o600): string => {

@@ -65,6 +65,7 @@ test('the commands of the page lead to a service with a payment, a backup and a 
   await using service = await spawnService({ dataDir, env });
   await untilReady(service);
   expect(service.stderr()).not.toContain('Not for production');
+  expect(service.stderr()).toContain('Next:  npx payments doctor --production');
   expect(existsSync(env.SEALING_KEY_FILE ?? '')).toBe(true);
 
   const PAYMENTS_TOKEN = await token('*', 'ops:admin audit:read');

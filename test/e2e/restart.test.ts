@@ -3,8 +3,7 @@
  * copy. What was unresolved when the process died is in test/crash; the other restarts are in
  * test/long/restart.test.ts.
  */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
@@ -12,11 +11,12 @@ import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { bodiesOf, end, onePaymentOfEachKind, PAYMENTS } from '../support/restarts.ts';
 import { startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 jest.setTimeout(240_000);
 
-const dataDir = mkdtempSync(join(tmpdir(), 'payments-restart-'));
-afterAll(() => rmSync(dataDir, { recursive: true }));
+const { path: dataDir, remove } = temporaryFolder();
+afterAll(remove);
 
 const deleteReadModels = (): number => {
   const files = readdirSync(dataDir).filter((name) => name.startsWith('read-models.sqlite'));

@@ -3,10 +3,9 @@
  * durable, exit code 0 within 10 s, nothing left running; a second signal changes nothing.
  */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import os, { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { httpServer } from '../support/faulty-server.ts';
@@ -14,6 +13,7 @@ import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { spawnService, startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const IN_FLIGHT = 12;
@@ -28,8 +28,8 @@ const slow = {
   paymentMethod: { type: 'CARD', card: { ...card, number: '4000000000004269' } },
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-shutdown-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 type Raw = { socket: Socket; received(): string; closed: Promise<void> };
 

@@ -4,17 +4,7 @@
  * are in test/long/start.test.ts.
  */
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -30,12 +20,13 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { DataFolderRefused } from '../../shared/runtime/private-files.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 const refusedBy = (act: () => void, dataDir: string): unknown => {
   try {

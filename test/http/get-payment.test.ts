@@ -1,13 +1,11 @@
 /** GET /api/v1/payments/{paymentId}: every row of the interface's error table. */
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import {
   expectError,
   expectResponseHeaders,
@@ -20,7 +18,7 @@ import {
 } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const service = await openInProcess();
@@ -82,10 +80,7 @@ test('gaps §9: a document that was read before and is behind is not given', asy
 test.each(['parked', 'behind'])('gaps §9: a document that is %s is not given', async (why) => {
   const folder = temporaryFolder();
   const store = memoryEventStore();
-  const readModels = openSqliteReadModels({
-    file: join(folder.path, 'read models.db'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  const readModels = readModelsIn(folder.path, 'read models.db');
   const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
   const stored = await store.append(streamOf('pay_1'), 'none', events);
   const readModel = foldStream(stored.slice(0, 2), foldReadModel);

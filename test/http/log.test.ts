@@ -1,6 +1,5 @@
 /** gaps §4: what the log and the metrics hold, and what they never hold. */
-import fs, { fstatSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import fs, { fstatSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -12,13 +11,14 @@ import { scrubCardNumbers } from '../../shared/runtime/card-numbers.ts';
 import { createLogger, framesOf, type Log, logRequest } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { propertyRuns } from '../support/property-runs.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const NUMBER = '4242424242424242';
 const NINES = '9999999999999999';
 
-const folder = mkdtempSync(join(tmpdir(), 'log-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 let files = 0;
 /** What `write` makes the log write, as text and as parsed lines. */

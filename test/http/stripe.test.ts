@@ -25,9 +25,10 @@ afterAll(async () => {
 const byToken = (token: string) => ({
   paymentMethod: { type: 'CARD', card: { token, holderName: 'Jane Doe' } },
 });
-const reconcile = async () => {
+const reconcile = async (since?: string) => {
   const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
-  return (await service.ask('POST', '/audit/v1/reconcile', undefined, { token })).json;
+  const path = `/audit/v1/reconcile${since === undefined ? '' : `?since=${since}`}`;
+  return (await service.ask('POST', path, undefined, { token })).json;
 };
 
 describe('PROVIDER=stripe', () => {
@@ -219,5 +220,22 @@ describe('PROVIDER=stripe', () => {
 
   test('log and Stripe agree afterwards', async () => {
     expect(await reconcile()).toMatchObject({ ok: true, differences: [] });
+  });
+
+  test('what began since a time: Stripe is asked about a capture that it lists earlier', async () => {
+    const { paymentId } = (await service.create()).json;
+    const intent = [...double.books.intents.values()].at(-1);
+    if (intent === undefined) throw new Error('no PaymentIntent');
+    intent.created -= 3600;
+    const since = new Date().toISOString();
+    await service.change('capture', paymentId, { captureAmount: 500 });
+    const compared = await reconcile(since);
+    expect(compared).toMatchObject({ ok: true, operations: 1 });
+    intent.status = 'canceled';
+    expect(await reconcile(since)).toMatchObject({
+      ok: false,
+      differences: [{ kind: 'MISSING_AT_PROVIDER', paymentId }],
+    });
+    intent.status = 'succeeded';
   });
 });

@@ -1,6 +1,5 @@
 /** Which tokens are valid, what they say, and which keys verify them (gaps §10). */
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -12,6 +11,7 @@ import {
   type TokenSettings,
 } from '../../shared/http/auth/tokens.ts';
 import { type FaultyServer, httpServer } from '../support/faulty-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = 'a shared secret of 32 bytes, or so';
@@ -20,8 +20,8 @@ const EXPIRED = ['the token has expired'];
 const MALFORMED = ['the token format is invalid'];
 
 const now = () => Math.floor(Date.now() / 1000);
-const folder = mkdtempSync(join(tmpdir(), 'tokens-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 const sharedSecret: TokenSettings = {
   keys: { kind: 'secret', secret: SECRET },

@@ -1,5 +1,4 @@
 /** P5: a poison event stops its own payment only, in lists too. */
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { listUnresolved } from '../../command-api/operator/list-unresolved.ts';
@@ -8,18 +7,13 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/behind.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { SECRET, token } from '../support/in-process.ts';
+import { openApp, SECRET, token } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { allMessages } from '../support/webhook-merchant.ts';
@@ -43,10 +37,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
   beforeEach(async () => {
     folder = temporaryFolder();
     store = memoryEventStore();
-    readModels = openSqliteReadModels({
-      file: join(folder.path, 'read-models.sqlite'),
-      secrets: READ_MODEL_SECRETS,
-    });
+    readModels = readModelsIn(folder.path);
     for (const paymentId of [BAD, GOOD])
       await store.append(streamOf(paymentId), 'none', [
         newEvent(created({ paymentId }), timeOf(0)),
@@ -56,10 +47,9 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     damage(store);
     store.inject(streamOf(BAD), 1, newEvent(refunded(), timeOf(1)));
     await until('it is parked', async () => (await readModels.parked(10)).length === 1);
-    const read = loadConfig({ JWT_SECRET: SECRET });
-    if (!read.ok) throw new Error(read.problems.join());
-    app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-    registerQueryApi(app, await openAuthHooks(read.config, { log, metrics: createMetrics() }), {
+    const opened = await openApp();
+    app = opened.app;
+    registerQueryApi(app, opened.authHooks, {
       store,
       readModels,
       behind: behindTheStream(store),

@@ -5,17 +5,17 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { luhnNumber } from '../support/card-search.ts';
 import { NODE, ROOT, runCliProcess } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-memory-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 const WAIT_MS_MAX = 30_000;
 const CREATES = 5;

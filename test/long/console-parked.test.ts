@@ -2,7 +2,6 @@
  * The page of parked payments in a real browser, over the projector's own routes: what the projector
  * and the relay have parked, and each number as the way to what it was made from.
  */
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import type { Browser } from 'playwright-core';
@@ -10,21 +9,16 @@ import { registerConsole } from '../../console/routes.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { registerProjectorApi } from '../../projector/routes.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { look, seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { writePayment } from '../support/consumer-example.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
+import { openApp, signToken } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -52,23 +46,18 @@ describeOrSkip(`parked payments${missing === undefined ? '' : ` (skipped: ${miss
       await writePayment(store, id);
       store.damage(streamOf(id), 3, 'of a later version');
     }
-    readModels = openSqliteReadModels({
-      file: join(folder.path, 'read models.db'),
-      secrets: READ_MODEL_SECRETS,
-    });
+    readModels = readModelsIn(folder.path, 'read models.db');
     projector = await startProjector({ store, readModels, logger: log });
     const parts = { store, feed: memoryFeed(), checkpoint: memoryDocument(), logger: silent };
     relay = startRelay({ ...parts, backOff: { minMs: 1, maxMs: 8 } });
-    const read = loadConfig({ JWT_SECRET: SECRET, RATE_LIMIT_PER_SECOND: '0' });
-    if (!read.ok) throw new Error(read.problems.join());
-    const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
-    app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-    registerProjectorApi(app, authHooks, {
+    const made = await openApp({ RATE_LIMIT_PER_SECOND: '0' });
+    app = made.app;
+    registerProjectorApi(app, made.authHooks, {
       ...{ store, relay, projector, readModels, topicPrefix: 'payments' },
       verification: { status: () => ({ lastRunMs: 0, lastOkMs: 0 }) },
       sealer: { last: () => undefined },
     });
-    registerConsole(app, read.config.tokens.merchantClaims);
+    registerConsole(app, made.config.tokens.merchantClaims);
     url = await app.listen({ host: '127.0.0.1', port: 0 });
     await until('all are parked', () => projector.status().parked + relay.status().parked === 6);
     browser = await launchBrowser();

@@ -1,17 +1,17 @@
 /** The refused starts that test/e2e/start.test.ts takes a share of, each by a process. */
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 jest.setTimeout(60_000);
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 describe('settings: a start that is refused', () => {
   test('all wrong settings are reported at once, a line for each', async () => {

@@ -1,6 +1,5 @@
 /** What docker-compose.yml promises to the operators of an installation (docs/containers.md). */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
@@ -9,6 +8,7 @@ import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Mode } from '../../shared/runtime/settings/defaults.ts';
 import { ROOT } from '../support/service.ts';
 import { settingsPage } from '../support/settings-page.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 type Service = {
   image: string;
@@ -43,8 +43,8 @@ const service = (name: string): Service => {
   return found;
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-compose-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 const OURS: Record<string, Mode> = {
   'command-api': 'command-api',

@@ -1,11 +1,11 @@
 /** The systemd units: their mains and settings are the service's, systemd takes them, and they are hardened. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
 import { ROOT } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const FOLDER = join(ROOT, 'ops/systemd');
 const names = readdirSync(FOLDER);
@@ -13,8 +13,8 @@ const textOf = (name: string): string => readFileSync(join(FOLDER, name), 'utf8'
 const services = names.filter((name) => name.endsWith('.service'));
 const processes = services.filter((name) => name !== 'payments-backup.service');
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-units-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 /** The units as installed, but with the code where it lies here. */
 const installed = names.map((name) => {

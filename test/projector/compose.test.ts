@@ -19,7 +19,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -145,10 +145,7 @@ describe('the projector', () => {
 
   test('read models that went back while nothing happened are noticed, behind, and filled again', async () => {
     await given(3);
-    const elsewhere = openSqliteReadModels({
-      file: join(folder.path, 'empty.db'),
-      secrets: READ_MODEL_SECRETS,
-    });
+    const elsewhere = readModelsIn(folder.path, 'empty.db');
     const first = readModels;
     let current = first;
     const switched: ReadModels = {

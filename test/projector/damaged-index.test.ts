@@ -10,7 +10,7 @@ import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { emptyIndex, flipInIndex } from '../support/damaged-index.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

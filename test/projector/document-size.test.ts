@@ -1,5 +1,4 @@
 /** A document that its store does not take for its size parks one payment (ADR-0046). */
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -8,11 +7,10 @@ import { DocumentTooLarge } from '../../shared/read-models/errors.ts';
 import { batchOf } from '../../shared/read-models/mongodb/documents.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createRowCheck } from '../../shared/read-models/row-check.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, placed, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -21,10 +19,7 @@ let folder: ReturnType<typeof temporaryFolder>;
 let readModels: ReadModels;
 beforeEach(() => {
   folder = temporaryFolder();
-  readModels = openSqliteReadModels({
-    file: join(folder.path, 'read-models.sqlite'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  readModels = readModelsIn(folder.path);
 });
 afterEach(async () => {
   await readModels.close();

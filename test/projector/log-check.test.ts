@@ -1,14 +1,12 @@
 /** A log that was changed with every hash right, found by the checkpoints of who followed it (gaps §6). */
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { LogMisfit } from '../../projector/errors.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { type LogUnderTest, openFilledLog, openRows, rewritten } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
@@ -36,10 +34,7 @@ const writeLogAnew = async (): Promise<void> => {
 };
 
 const following = async (use: (projector: Projector) => Promise<void>): Promise<void> => {
-  const readModels = openSqliteReadModels({
-    file: join(log.folder, 'read-models.sqlite'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  const readModels = readModelsIn(log.folder);
   let projector: Projector | undefined;
   try {
     projector = await startProjector({ store, readModels, logger: silent });
@@ -78,10 +73,7 @@ test('the relay halts at such a log', async () => {
 });
 
 test('a checkpoint of an earlier version, with the hash of its event alone, fits the log', async () => {
-  const readModels = openSqliteReadModels({
-    file: join(log.folder, 'read-models.sqlite'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  const readModels = readModelsIn(log.folder);
   await readModels.apply([], null, '36', (await store.hashAt('36'))?.hash);
   await readModels.close();
   await following(caughtUp);

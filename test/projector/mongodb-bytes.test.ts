@@ -18,7 +18,7 @@ import { type Change, openBytes } from '../support/mongodb-bytes.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
 import { putPoisonEvents } from '../support/poison-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,24 +1,18 @@
 /** P5: parked payments are listed, and tried again once the cause is gone. */
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
+import { openApp, signToken } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -33,10 +27,7 @@ let app: FastifyInstance;
 beforeEach(async () => {
   folder = temporaryFolder();
   store = memoryEventStore();
-  readModels = openSqliteReadModels({
-    file: join(folder.path, 'read models.db'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  readModels = readModelsIn(folder.path, 'read models.db');
   for (const [id, merchant] of [
     ['pay_1', 'm_1'],
     ['pay_2', 'm_2'],
@@ -47,12 +38,13 @@ beforeEach(async () => {
   }
   projector = await startProjector({ store, readModels, logger: log });
   await projector.caughtUp;
-  const read = loadConfig({ JWT_SECRET: SECRET });
-  if (!read.ok) throw new Error(read.problems.join());
-  const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
-  app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
-  registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
+  const opened = await openApp();
+  app = opened.app;
+  registerRoutes(app, opened.authHooks, PARKED_ROUTES, { projector, readModels });
+  registerRoutes(app, opened.authHooks, PROJECTION_ROUTES, {
+    projector,
+    streams: createStreams(app),
+  });
 });
 afterEach(async () => {
   await app.close();

@@ -11,7 +11,7 @@ import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-model
 import { appendLives, foldsOf } from '../support/many-payments.ts';
 import { POISON_EVENTS, putPoisonEvents } from '../support/poison-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

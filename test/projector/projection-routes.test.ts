@@ -1,30 +1,24 @@
 /** The operator's routes over the read models as a whole (ADR-0042). */
-import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/open.ts';
 import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { REJECTION_HEADER } from '../../shared/http/errors.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { closeGracefully } from '../../shared/http/server/close-gracefully.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
+import { openApp, signToken } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -52,24 +46,16 @@ const open = async ({
     const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
     await store.append(streamOf(`pay_${n}`), 'none', events);
   }
-  const readModels = wrapReadModels(
-    openSqliteReadModels({
-      file: join(folder.path, 'read models.db'),
-      secrets: READ_MODEL_SECRETS,
-    }),
-  );
+  const readModels = wrapReadModels(readModelsIn(folder.path, 'read models.db'));
   const projector: Projector = await startProjector({
     store: wrapStore(store),
     readModels,
     logger: log,
     backOff: { minMs: 1, maxMs: 8 },
   });
-  const read = loadConfig({ JWT_SECRET: SECRET });
-  if (!read.ok) throw new Error(read.problems.join());
   const metrics = createMetrics();
   watchProjectionMetrics(metrics, projector);
-  const app: FastifyInstance = buildApp({ log, metrics, maxInFlight: 100 });
-  const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
+  const { app, authHooks } = await openApp({}, metrics);
   registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
   registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
   close = async () => {

@@ -16,7 +16,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { created, newEvent } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const LIFE = 6;

@@ -4,18 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import { noRelay } from '../../projector/relay/open-relay.ts';
 import { RETRIED_MAX, type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { RELAY_PARKED_ROUTES } from '../../projector/relay/relay-parked-routes.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
 import { writePayment } from '../support/consumer-example.ts';
 import { expectWhole } from '../support/feed-checks.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
+import { openApp, signToken } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { silent } from '../support/silent-log.ts';
@@ -23,7 +18,6 @@ import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
 
-const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const LATER = 'of a later version';
 const PATH = '/ops/v1/topics/parked';
 
@@ -33,10 +27,7 @@ afterEach(async () => {
 });
 
 const served = async (relay: Relay): Promise<FastifyInstance> => {
-  const read = loadConfig({ JWT_SECRET: SECRET });
-  if (!read.ok) throw new Error(read.problems.join());
-  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
+  const { app, authHooks } = await openApp();
   registerRoutes(app, authHooks, RELAY_PARKED_ROUTES, { relay });
   ends.push(() => app.close());
   return app;

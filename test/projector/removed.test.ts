@@ -2,7 +2,6 @@
  * An administrator of EventStoreDB takes the stream of one payment away. That payment is parked
  * and keeps its document; the others do not notice, and a rebuild comes to its end.
  */
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import {
@@ -11,10 +10,9 @@ import {
 } from '../../shared/event-store/eventstoredb/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -47,7 +45,7 @@ const parked = (): Promise<void> =>
   until('it is parked', async () => (await readModels.parked(10)).length === 1);
 
 const start = async (file: string): Promise<void> => {
-  readModels = openSqliteReadModels({ file: join(folder.path, file), secrets: READ_MODEL_SECRETS });
+  readModels = readModelsIn(folder.path, file);
   const error = (fields: object, message: string): void => void errors.push({ fields, message });
   projector = await startProjector({
     ...{ store, readModels, logger: { ...silent, error } },

@@ -13,7 +13,7 @@ import { createRowCheck } from '../../shared/read-models/row-check.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

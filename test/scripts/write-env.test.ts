@@ -1,13 +1,13 @@
 /** `npm run env` makes the secrets of an installation, once. */
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { cleanEnv, LAUNCHER, NODE, ROOT } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'payments-env-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
 
 const write = (...args: string[]) =>
   spawnSync(NODE, [LAUNCHER, 'scripts/write-env.ts', ...args], {

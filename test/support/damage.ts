@@ -10,10 +10,9 @@ import { getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLives, foldsOf } from './many-payments.ts';
 import type { Random } from './random.ts';
-import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
+import { readModelsIn } from './read-models-here.ts';
 import { silent } from './silent-log.ts';
 import { openRows, verifyWhole } from './tampering.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -38,10 +37,7 @@ export type WholeFolder = {
 
 const openParts = async (folder: string) => {
   const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
-  const readModels = openSqliteReadModels({
-    file: join(folder, 'read-models.sqlite'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  const readModels = readModelsIn(folder);
   const projector = await startProjector({ store, readModels, logger: silent }).catch(
     async (error) => {
       await readModels.close();

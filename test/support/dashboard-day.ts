@@ -241,12 +241,12 @@ export const saidHere = async ({ service, paymentIds }: Day): Promise<Map<string
 
 /** The refunds that merchants were told of, and those that Stripe has under our operations. */
 export const refundsOf = ({ sent, double: { books } }: Day) => {
-  const approved = sent.filter(
+  const acknowledged = sent.filter(
     ({ path, response }) => path.endsWith('/refund') && response.status === 200,
   );
   return {
-    approved: approved.length,
-    carriedOut: books.refunds.filter(({ metadata }) => metadata.operationId).length,
+    acknowledged: acknowledged.length,
+    made: books.refunds.filter(({ metadata }) => metadata.operationId).length,
   };
 };
 

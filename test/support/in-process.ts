@@ -11,12 +11,15 @@ import { type JWTPayload, SignJWT } from 'jose';
 import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
+import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger, type Log } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { providerFaults, readModelsFaults } from './faults-on-demand.ts';
 import { expectDescribed } from './once/api-description.ts';
-import type { Body } from './service.ts';
+import { type Body, parsed } from './service.ts';
 import { until } from './until.ts';
 
 export const SECRET = 'a shared secret of the tests, 32 bytes long at least';
@@ -73,14 +76,6 @@ const asPayload = (body: unknown): string | Buffer | undefined =>
     ? body
     : JSON.stringify(body);
 
-const parsed = (text: string): Body => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {} as Body;
-  }
-};
-
 export const configOf = (settings: Record<string, string>) => {
   const read = loadConfig({ JWT_SECRET: SECRET, ...settings });
   if (!read.ok) throw new Error(read.problems.join('; '));
@@ -121,6 +116,14 @@ export const requestsTo = (app: () => FastifyInstance, own: string) => {
     get: (paymentId: string, asking?: Asking) =>
       ask('GET', `${PAYMENTS}/${paymentId}`, undefined, asking),
   };
+};
+
+/** An app for the routes of one part of the service; tokens are those of `SECRET`. */
+export const openApp = async (settings: Record<string, string> = {}, metrics = createMetrics()) => {
+  const config = configOf(settings);
+  const app = buildApp({ log: silent, metrics, maxInFlight: 10_000 });
+  const authHooks = await openAuthHooks(config, { log: silent, metrics: createMetrics() });
+  return { app, authHooks, config };
 };
 
 /** What a service is opened over: a copy of a folder, and a provider in the place of its simulator. */

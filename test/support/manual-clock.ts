@@ -1,3 +1,4 @@
+/** Time that passes only when a test says so. */
 export type ManualClock = ReturnType<typeof manualClock>;
 
 type Timer = { atMs: number; work: () => void };

@@ -6,7 +6,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Driver } from './describe-driver.ts';
 import { mongoServer } from './mongo-server.ts';
-import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from './read-models-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 type Secrets = readonly [string, ...string[]];

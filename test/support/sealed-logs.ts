@@ -14,12 +14,11 @@ import type { DomainEvent } from '../../shared/payment/events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Stored } from './eventstoredb-stand-in/stored.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
-import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
+import { readModelsIn } from './read-models-here.ts';
 import { silent } from './silent-log.ts';
 import { openRows, type Row } from './tampering.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -211,8 +210,7 @@ export const openSealedLog = async (name: keyof typeof ENGINES) => {
   const engine = await ENGINES[name](folder.path);
   const keyFile = join(folder.path, 'sealing-key.pem');
   const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000 } };
-  const openReadModels = (file: string) =>
-    leased(openSqliteReadModels({ file: join(folder.path, file), secrets: READ_MODEL_SECRETS }));
+  const openReadModels = (file: string) => leased(readModelsIn(folder.path, file));
   let readModels = openReadModels('read-models.sqlite');
   const sealers = new Set<{ stop(): Promise<void> }>();
   let store = await engine.open();

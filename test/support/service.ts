@@ -194,7 +194,8 @@ export const runCliProcess = async (
 const asBody = (body: unknown): string | undefined =>
   typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
 
-const parsed = (text: string): Body => {
+/** Empty where the text is no JSON. */
+export const parsed = (text: string): Body => {
   try {
     return JSON.parse(text);
   } catch {

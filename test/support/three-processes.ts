@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { isReady, NODE, ROOT, type ServiceProcess, spawnService, untilReady } from './service.ts';
 import { standInEventStore } from './stand-in-process.ts';
+import { until } from './until.ts';
 
 export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
 
@@ -71,8 +72,14 @@ const watchReadiness = (upstreams: Processes, server: Server) => {
   return (one: ServiceProcess): boolean => ready.has(one);
 };
 
-/** Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. */
-const startGateway = async (upstreams: Processes, asksReadiness: boolean): Promise<Server> => {
+/**
+ * Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. `serves` says
+ * which it sends requests to.
+ */
+const startGateway = async (
+  upstreams: Processes,
+  asksReadiness: boolean,
+): Promise<{ server: Server; serves(one: ServiceProcess): boolean }> => {
   let turn = 0;
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const server = createServer((incoming, outgoing) => {
@@ -99,7 +106,7 @@ const startGateway = async (upstreams: Processes, asksReadiness: boolean): Promi
     : (one: ServiceProcess) => one.running();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return server;
+  return { server, serves };
 };
 
 /**
@@ -151,6 +158,7 @@ export const startThreeProcesses = async (
     await untilReady(started);
     processes[kind].push(started);
     if (kind === 'provider') env.PROVIDER_URL = started.url;
+    await until('the gateway knows it', () => serves(started));
     return started;
   };
   /** Stops a process, to which the gateway sends nothing any more. */
@@ -159,7 +167,7 @@ export const startThreeProcesses = async (
     process.kill('SIGTERM');
     await process.exited;
   };
-  const gateway = await startGateway(processes, asksReadiness);
+  const { server: gateway, serves } = await startGateway(processes, asksReadiness);
   const dispose = async (): Promise<void> => {
     gateway.close();
     gateway.closeAllConnections();

@@ -17,22 +17,19 @@ import { AppendOutcomeUnknown } from '../../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { buildApp } from '../../shared/http/server/app.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState } from '../../shared/payment/state.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { providerFaults } from './faults-on-demand.ts';
-import { configOf, idOf, requestsTo, SECRET, token } from './in-process.ts';
+import { configOf, idOf, openApp, requestsTo, SECRET, token } from './in-process.ts';
 import { memoryDocument } from './memory-feed.ts';
-import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
+import { readModelsIn } from './read-models-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
@@ -98,10 +95,7 @@ export const openTwoCommandProcesses = async (
   const store: EventStore = await openSqliteEventStore({
     file: join(folder.path, 'events.sqlite'),
   });
-  const readModels = openSqliteReadModels({
-    file: join(folder.path, 'read-models.sqlite'),
-    secrets: READ_MODEL_SECRETS,
-  });
+  const readModels = readModelsIn(folder.path);
   const projector = await startProjector({ store, readModels, logger: log });
   const provider = await openSimulator({
     file: join(folder.path, 'provider-ledger.sqlite'),
@@ -148,8 +142,7 @@ export const openTwoCommandProcesses = async (
       }),
       nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
     });
-    const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10_000 });
-    const authHooks = await openAuthHooks(config, { log, metrics: createMetrics() });
+    const { app, authHooks } = await openApp({ ...secrets, ...settings });
     side.register(app, authHooks);
     registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
     registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });

@@ -49,13 +49,19 @@ export const register = async (merchant: Merchant, url: string): Promise<Endpoin
   return json as Endpoint;
 };
 
-/** A sale of so much, and half of it given back: two messages. Throws where the service is gone. */
-export const saleAndRefund = async (merchant: Merchant): Promise<string> => {
+/**
+ * A sale of so much, and half of it given back: two messages. Gives the last response, undefined where one
+ * was rejected. Throws where the service is gone.
+ */
+export const saleAndRefund = async (
+  merchant: Merchant,
+): Promise<{ paymentId: string; text: string } | undefined> => {
   const body = { ...payment, merchantReference: undefined, amount: 1000, captureNow: true };
   const made = await request(merchant, 'POST', '/api/v1/payments', body);
-  const id = String(made.json.paymentId);
-  await request(merchant, 'POST', `/api/v1/payments/${id}/refund`, { refundAmount: 500 });
-  return id;
+  const paymentId = String(made.json.paymentId);
+  const path = `/api/v1/payments/${paymentId}/refund`;
+  const { status, text } = await request(merchant, 'POST', path, { refundAmount: 500 });
+  return status === 200 ? { paymentId, text } : undefined;
 };
 
 /** A message as the stream of `payments listen` gives it. */

@@ -55,7 +55,9 @@ const untilAttempts = (endpoint: Endpoint, count: number): Promise<void> =>
     const { json } = await ask('GET', at(endpoint, '/attempts'));
     return (json.attempts as unknown[]).length === count;
   });
-const types = () => receiver.received.map(({ json }) => json.type);
+/** Without repeats: on a busy machine the sender may not see a response in its time. */
+const arrived = () => [...new Map(receiver.received.map((one) => [one.id, one])).values()];
+const types = () => arrived().map(({ json }) => json.type);
 
 describe('what is sent', () => {
   test('each event of a payment arrives in order, signed, with the bytes that GET gives', async () => {
@@ -63,21 +65,21 @@ describe('what is sent', () => {
     const { json } = await service.create({}, mine);
     await service.change('capture', json.paymentId, undefined, mine);
     const { text } = await service.change('refund', json.paymentId, { refundAmount: 100 }, mine);
-    await until('it is so', () => receiver.received.length === 3);
+    await until('it is so', () => arrived().length === 3);
     expect(types()).toEqual(['payment.authorized', 'payment.captured', 'payment.refunded']);
-    for (const received of receiver.received) {
+    for (const received of arrived()) {
       expect(verified(secret, received)).toEqual(received.json);
       expect(received.id).toBe(received.json.data.eventId);
     }
-    const last = receiver.received.at(-1);
+    const last = arrived().at(-1);
     expect(last?.body).toContain(`"payment":${text}}}`);
-    expect(receiver.received.map((one) => one.json.data.revision)).toEqual([1, 3, 5]);
+    expect(arrived().map((one) => one.json.data.revision)).toEqual([1, 3, 5]);
   });
 
   test('a sale is one message, and an intent is sent where it was asked for alone', async () => {
     await register({ eventTypes: ['payment.created', 'payment.captured', 'payment.authorized'] });
     await service.create({ captureNow: true }, mine);
-    await until('it is so', () => receiver.received.length === 2);
+    await until('it is so', () => arrived().length === 2);
     expect(types()).toEqual(['payment.created', 'payment.captured']);
   });
 

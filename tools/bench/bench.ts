@@ -1,6 +1,7 @@
 /** `npm run bench`, see README.md. Progress goes to stderr; exit code 1 when a response was not 2xx. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { benchCeiling } from './ceiling.ts';
 import {
   bare,
   bareNode,
@@ -20,12 +21,14 @@ const HELP = `npm run bench [-- options]: creates and GETs, in turns with other 
 
   --rounds <n>        how many rounds, 12 where it is absent
   --against <folder>  in turns with the service of another checkout, which has its node_modules
+  --ceiling           what each part of several processes costs, and its limit
   --scale             the curve at 1,000, 10,000 and 100,000 payments
   --payments <n>      --scale at this size alone; may be repeated; from 100 on
 `;
 const OPTIONS = {
   rounds: { type: 'string' },
   against: { type: 'string' },
+  ceiling: { type: 'boolean' },
   scale: { type: 'boolean' },
   payments: { type: 'string', multiple: true },
   help: { type: 'boolean' },
@@ -74,6 +77,7 @@ const measure = async (): Promise<number> => {
   const load = startLoad();
   const run = { place, load };
   try {
+    if (values.ceiling) return await benchCeiling(run);
     if (values.scale || values.payments) return await benchScale(run, sizes);
     if (values.against === undefined)
       return await benchService(

@@ -50,8 +50,8 @@ export const stripeClient = (options: {
   const transport = openTransport(base.origin, options.connectTimeoutMs);
   let aheadMs: number | undefined;
   return {
-    /** Stripe's own clock, which its lists go by; undefined before its first response. */
-    stripeNowMs: (): number | undefined => (aheadMs === undefined ? undefined : nowMs() + aheadMs),
+    /** How far Stripe's clock, by which it lists, is ahead of ours; undefined before its first response. */
+    aheadMs: (): number | undefined => aheadMs,
     send: async (
       request: StripeRequest,
       account: StripeAccount,

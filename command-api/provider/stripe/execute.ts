@@ -14,7 +14,7 @@ import type { SentCard } from '../provider-code.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
-import { type FollowUpQuestion, fence, isFollowUp, readResponse } from './fence.ts';
+import { type FollowUpQuestion, fence, isFollowUp, readResponse, type Times } from './fence.ts';
 import { find, intentReference, isKeyTaken, isMissing, MISSING } from './look-up.ts';
 import {
   bodyOf,
@@ -46,10 +46,8 @@ const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
 type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<ProviderOperation, Create>;
 
-type Execution = {
+type Execution = Times & {
   call: StripeCall;
-  nowMs: number;
-  timeoutMs: number;
   testTokens: boolean;
   /** With less left no money request begins: its response could not be waited for. */
   confirmMsMin: number;

@@ -48,8 +48,8 @@ const definite = (reading: Reading): FenceOutcome | undefined => {
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
-/** When the fence asks, and how long a call to Stripe may take. */
-type Times = { nowMs: number; timeoutMs: number };
+/** When the fence asks, how long a call to Stripe may take, and how far Stripe's clock is ahead. */
+export type Times = { nowMs: number; timeoutMs: number; aheadMs: number };
 
 /**
  * A restored log may have lost the reference. A list shows what was opened at once; search, which is
@@ -58,11 +58,10 @@ type Times = { nowMs: number; timeoutMs: number };
 const fenceUnopened = async (
   call: StripeCall,
   question: OperationQuestion,
-  { timeoutMs }: Times,
+  times: Times,
 ): Promise<FenceOutcome> => {
   const hit =
-    (await openedDuring(call, question, timeoutMs)) ??
-    (await searchFor(call, question.operationId));
+    (await openedDuring(call, question, times)) ?? (await searchFor(call, question.operationId));
   if (hit === undefined) return FENCED;
   return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
 };
@@ -83,8 +82,10 @@ const cancelUnlessDone = async (
   if (before !== undefined && !isConfirmable) return before;
   await call.send(cancelAsFence(reference));
   const after = definite(await find(call, question)) ?? unknown('not_canceled');
-  if (before === undefined || after.outcome === 'APPROVED') return after;
-  return after.outcome === 'FENCED' ? before : unknown('not_canceled');
+  if (after.outcome === 'FENCED') return before ?? after;
+  if (after.outcome !== 'DECLINED') return after;
+  const intent = intentOf(await call.send(getIntent(reference)));
+  return intent?.status === 'canceled' ? after : unknown('not_canceled');
 };
 
 /** After a decline or a failure nothing stays open. Looks first: an earlier log's call may be approved. */

@@ -105,11 +105,14 @@ const CLOCKS_S_MAX = 60;
 export const openedDuring = async (
   call: StripeCall,
   { operationId, requestedAt }: OperationQuestion,
-  timeoutMs: number,
+  { timeoutMs, aheadMs }: { timeoutMs: number; aheadMs: number },
 ): Promise<string | undefined | Unknown> => {
-  const second = Math.floor(Date.parse(requestedAt) / 1_000);
-  const to = second + Math.ceil(timeoutMs / 1_000) + CLOCKS_S_MAX;
-  const window = { from: second - CLOCKS_S_MAX, to };
+  const requestedMs = Date.parse(requestedAt);
+  // Our clock may have been put right since, or not.
+  const window = {
+    from: Math.floor((requestedMs + Math.min(0, aheadMs)) / 1_000) - CLOCKS_S_MAX,
+    to: Math.ceil((requestedMs + Math.max(0, aheadMs) + timeoutMs) / 1_000) + CLOCKS_S_MAX,
+  };
   const isOwn = ({ metadata }: z.infer<typeof opened>['data'][number]) =>
     metadata?.operationId === operationId;
   const pageOf = (after: string | undefined) => listIntents(window, after);

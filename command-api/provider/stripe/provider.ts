@@ -18,7 +18,7 @@ import {
   stripeClient,
 } from './client.ts';
 import { execute } from './execute.ts';
-import { cancelUnused, fence } from './fence.ts';
+import { cancelUnused, fence, type Times } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
 import { type LedgerMemory, readDisputes, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
@@ -131,6 +131,8 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     sendOne = sendNow,
   ): Promise<T> => within(accountOf(accounts, merchantId), { paymentId, operation }, work, sendOne);
 
+  const timesNow = (): Times => ({ nowMs: nowMs(), timeoutMs, aheadMs: client.aheadMs() ?? 0 });
+
   const executeInTurn: Provider['execute'] = (operation: ProviderOperation, opened) =>
     withinOf(operation, async (call) => {
       const account = accountOf(accounts, operation.merchantId);
@@ -141,7 +143,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
       const leave = (reference: string) =>
         void within(account, {}, (later) => cancelUnused(later, reference), sendInTurn);
-      const execution = { call, nowMs: nowMs(), timeoutMs, testTokens, confirmMsMin, leave };
+      const execution = { call, ...timesNow(), testTokens, confirmMsMin, leave };
       return execute(execution, operation, opened);
     });
 
@@ -149,8 +151,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     withinOf(question, async (call) => {
       const found = await find(call, question);
       const isConfirmable = found.outcome === 'DECLINED' && question.waitsUntil !== undefined;
-      const times = { nowMs: nowMs(), timeoutMs };
-      const said = isConfirmable ? await fence(call, question, times) : found;
+      const said = isConfirmable ? await fence(call, question, timesNow()) : found;
       // Only the fence may say that it cannot happen any more.
       return said.outcome === 'IMPOSSIBLE' || said.outcome === 'FENCED' ? NOT_FOUND : said;
     });
@@ -176,8 +177,8 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     const second = Math.floor(nowMs() / 1_000);
     // No object is in it: its response tells the time.
     const empty = listIntents({ from: second, to: second }, undefined);
-    if (client.stripeNowMs() === undefined) await books[0]?.send(empty);
-    return client.stripeNowMs() ?? nowMs();
+    if (client.aheadMs() === undefined) await books[0]?.send(empty);
+    return nowMs() + timesNow().aheadMs;
   };
 
   return {
@@ -185,12 +186,12 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       withinOf({ merchantId }, (call) => describeToken(call, token)),
     execute: executeInTurn,
     lookUp,
-    fence: (question) =>
-      withinOf(question, (call) => fence(call, question, { nowMs: nowMs(), timeoutMs })),
+    fence: (question) => withinOf(question, (call) => fence(call, question, timesNow())),
     ledger: async (after, limit) => {
       const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
       return readLedger(books, memory, after, limitMax, await stripeNowMs());
     },
+    ledgerSince: (timeMs) => `${Math.floor(timeMs / 1_000)}.`,
     ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
     laterResults: (question) =>
       withinOf(question, (call) => laterResults(call, question), sendInTurn),

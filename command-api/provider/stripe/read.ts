@@ -130,18 +130,14 @@ export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
  * Canceled with a charge, it was authorized and released later; where our own fence released it
  * (`abandoned`), no merchant heard of an approval.
  */
-const readCanceledCreate = (
-  intent: PaymentIntent,
-  approved: Approved,
-  { waitsUntil }: OperationQuestion,
-): Reading => {
+const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading => {
   // A charge that was not expanded may have succeeded.
   if (typeof intent.latest_charge === 'string') return unknown('malformed');
   const isReleasedLater = wasCharged(intent) && intent.cancellation_reason !== ABANDONED;
   if (isReleasedLater) return approved;
   const { last_payment_error: error } = intent;
-  // Left after its decline. Of one that waited for the shopper the cancel itself is the outcome.
-  return error == null || waitsUntil !== undefined ? IMPOSSIBLE : declinedBy(error);
+  // Left after its decline.
+  return error == null ? IMPOSSIBLE : declinedBy(error);
 };
 
 const expiryOf = ({ latest_charge: charge }: PaymentIntent) => {
@@ -166,7 +162,7 @@ export const readCreate = (intent: PaymentIntent, question: OperationQuestion): 
     case 'requires_capture':
       return question.kind === 'AUTHORIZE' ? { ...approved, ...expiryOf(intent) } : mismatch;
     case 'canceled':
-      return readCanceledCreate(intent, approved, question);
+      return readCanceledCreate(intent, approved);
     case 'requires_payment_method':
       return intent.last_payment_error == null ? NOT_FOUND : declinedBy(intent.last_payment_error);
     case 'requires_action':

@@ -206,10 +206,11 @@ test('names itself and its version, and logs the ids that Stripe gave what did n
   double.plan('confirm', 'reset after acting');
   await logging.execute(authorize(), keepIt);
   const { paymentId } = operation;
+  const stripeNotice = 'Read the page of errors.';
   const requestIds = [expect.stringMatching(/^req_double_\d+$/)];
   expect(lines).toMatchObject([
-    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds },
-    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds },
+    { paymentId, operation: 'AUTHORIZE', outcome: 'DECLINED', requestIds, stripeNotice },
+    { outcome: 'NOT_SENT', reason: 'unauthorized', requestIds, stripeNotice },
     { outcome: 'UNKNOWN', reason: 'mismatch', requestIds },
     { outcome: 'UNKNOWN', reason: 'broken', requestIds },
   ]);
@@ -430,6 +431,29 @@ test('a change without the PaymentIntent of its authorization is not sent, and s
 });
 
 describe('the fence', () => {
+  test('gaps §21: finds a shopper who fails in its midst declined, as the ledger has it, also when asked again', async () => {
+    const authentication = { returnUrl: 'https://shop.example/back' };
+    const operation = authorize('4000002760003184', { authentication });
+    let reference = '';
+    const begun = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    expect(begun.outcome).toBe('ACTION_REQUIRED');
+    const waitsUntil = new Date(nowMs).toISOString();
+    const question = { ...questionOf(operation, reference), waitsUntil };
+    double.actsAfterMs(200);
+    const fenced = provider.fence(question);
+    await until('it cancels', () => steps().at(-1) === 'cancel');
+    double.books.authenticate(reference, false);
+    const declined = { outcome: 'DECLINED', failureCode: 'AUTHENTICATION_REQUIRED' };
+    expect(await fenced).toMatchObject(declined);
+    expect(double.books.intents.get(reference)?.status).toBe('canceled');
+    expect(await provider.lookUp(question)).toMatchObject(declined);
+    expect(await provider.fence(question)).toMatchObject(declined);
+    const { entries } = await provider.ledger(null, 10);
+    expect(entries).toMatchObject([{ operationId: operation.operationId, ...declined }]);
+  });
+
   test('finds what a log that was put back has lost: the payment that Stripe made counts', async () => {
     const { operation } = await authorized();
     expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');
@@ -450,6 +474,21 @@ describe('the fence', () => {
     double.plan('list', '500 before acting');
     expect((await provider.fence(questionOf(authorize()))).outcome).toBe('UNKNOWN');
   });
+
+  test.each([-10, 10])(
+    'finds it with a clock of ours that is %p minutes off, or was',
+    async (minutes) => {
+      const atMs = nowMs + minutes * 60_000;
+      const wrong = driverOver(double.url, { nowMs: () => atMs });
+      const operation = authorize(undefined, { kind: 'SALE' });
+      await wrong.execute(operation, keepIt);
+      double.endSearch();
+      const question = { ...questionOf(operation), requestedAt: new Date(atMs).toISOString() };
+      expect((await wrong.fence(question)).outcome).toBe('APPROVED');
+      expect((await wrong.fence(questionOf(operation))).outcome).toBe('APPROVED');
+      await wrong.close();
+    },
+  );
 
   test('cancels again where Stripe failed: its stored 500 does not stand for a day', async () => {
     const operation = authorize();

@@ -4,7 +4,7 @@ import { rowOf } from '../../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { createRowCheck } from '../../../shared/read-models/row-check.ts';
 import type { ForgedField, ReadModelDriver } from '../../support/read-model-drivers.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { change, openBeforeEach, parking, readModelAt } from './opened.ts';
 
 const [SECRET] = READ_MODEL_SECRETS;

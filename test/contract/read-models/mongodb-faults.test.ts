@@ -13,7 +13,7 @@ import {
 import type { NextGeneration, ReadModelChange } from '../../../shared/read-models/port.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
 import { readModelAt } from './opened.ts';

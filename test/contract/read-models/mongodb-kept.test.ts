@@ -7,7 +7,7 @@ import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-mo
 import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
 import { mongoServer } from '../../support/mongo-server.ts';
 import { textOf } from '../../support/project-files.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { attempt } from '../delivery-store/describe-delivery-store.ts';
 import { change, readModelAt } from './opened.ts';
 

@@ -5,7 +5,7 @@ import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-mo
 import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
 import { freePort } from '../../support/free-port.ts';
 import { startMongoStandIn } from '../../support/mongodb-stand-in.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { until } from '../../support/until.ts';
 
 /** Each first call waits for a server as long as the client does, 2 s. */

@@ -8,7 +8,7 @@ import { mongoKeyDocument } from '../../../shared/read-models/mongodb/key-docume
 import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-models.ts';
 import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
 import { startMongoStandIn } from '../../support/mongodb-stand-in.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
 

@@ -4,7 +4,7 @@ import { MongoClient } from 'mongodb';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-models.ts';
 import { mongoServer } from '../../support/mongo-server.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { tcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
 import { change, readModelAt } from './opened.ts';

@@ -6,7 +6,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
 import { change, readModelAt } from './opened.ts';

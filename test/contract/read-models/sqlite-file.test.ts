@@ -10,7 +10,7 @@ import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
 import { placed, wholeLife } from '../../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const whole = (paymentId: string): PaymentReadModel => {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type { NextGeneration, ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { NODE } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { change, readModelAt } from './opened.ts';

@@ -12,7 +12,7 @@ import type {
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
 import type { SearchBounds } from '../../../shared/read-models/sqlite/search.ts';
 import { created, timeOf, wholeLife } from '../../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { change } from './opened.ts';
 

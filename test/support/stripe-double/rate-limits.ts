@@ -1,5 +1,5 @@
 /**
- * Stripe's limits of requests a second, for each endpoint and in all, as buckets that fill again
+ * Stripe's limits of an account's requests a second, for each endpoint and in all, as buckets that fill again
  * evenly: a second's worth may come at once.
  */
 export type Limits = { endpoint: number; all: number };
@@ -17,8 +17,8 @@ export const createLimits = ({ endpoint, all }: Limits) => {
   };
 
   /** False: too many. An object's own id is no part of an endpoint's name. */
-  return (account: string, method: string, path: string): boolean => {
+  return (method: string, path: string): boolean => {
     const name = path.replace(/\/(pi|pm)_[A-Za-z0-9_]+/, '/:id');
-    return take(account, all) && take(`${account} ${method} ${name}`, endpoint);
+    return take('', all) && take(`${method} ${name}`, endpoint);
   };
 };

@@ -162,6 +162,7 @@ const write = (
     .writeHead(status, {
       'content-type': 'application/json',
       'request-id': newRequestId(),
+      ...(status !== 200 && { 'stripe-notice': 'Read the page of errors.' }),
       ...(replayed && { 'idempotent-replayed': 'true' }),
     })
     .end(change(JSON.stringify(body, null, 2)));
@@ -185,7 +186,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
   let slowMs = () => 0;
   let takesRawCards = true;
   let searches = true;
-  let isWithinLimits: ReturnType<typeof createLimits> = () => true;
+  const limits = new Map<string, ReturnType<typeof createLimits>>();
 
   /** Undefined for the one that every other key is of. */
   const accountOf = ({ authorization = '', ...headers }: IncomingMessage['headers']) =>
@@ -284,7 +285,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
         errorReply(400, { type: 'invalid_request_error', message: 'version' }),
       );
     const account = accountOf(headers) ?? '';
-    if (!isWithinLimits(account, method, path)) return write(outgoing, RATE_LIMITED);
+    if (limits.get(account)?.(method, path) === false) return write(outgoing, RATE_LIMITED);
     const own = accounts.get(account) ?? books;
     const given = headers['idempotency-key'];
     const key = given === undefined ? undefined : `${account} ${given}`;
@@ -335,10 +336,9 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     endSearch: () => {
       searches = false;
     },
-    /** From now on each account has these limits: what is above them is a 429. */
-    limitRates: (limits: Limits) => {
-      isWithinLimits = createLimits(limits);
-    },
+    /** From now on what is above these limits of an account, or of all that were not opened, is a 429. */
+    limitRates: (perSecond: Limits, account = '') =>
+      void limits.set(account, createLimits(perSecond)),
     /** Does now what `acts late` has held back. */
     actLate: async () => {
       for (const act of late.splice(0)) await act();
