@@ -19,7 +19,7 @@ const TIMEOUT_MS = 25_000;
 const TEST_MS_MAX = 120_000;
 
 /** Why Stripe cannot be asked; never a live key: money would move. */
-export const skipReason = (name: TestKey = 'STRIPE_TEST_KEY'): string | undefined => {
+const skipReason = (name: TestKey): string | undefined => {
   const key = process.env[name] ?? '';
   if (key === '') return `${name} is not set`;
   return /^(sk|rk)_test_/.test(key) ? undefined : `${name} is no test key`;
@@ -41,7 +41,7 @@ export type StripeItself = {
   close(): Promise<void>;
 };
 
-export const openStripeItself = (name: TestKey = 'STRIPE_TEST_KEY'): StripeItself => {
+const openStripeItself = (name: TestKey): StripeItself => {
   const secretKey = process.env[name] ?? '';
   const client = stripeClient({
     url: URL_OF_STRIPE,

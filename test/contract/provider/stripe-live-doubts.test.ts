@@ -84,6 +84,20 @@ doubtful(
   },
 );
 
+doubtful('a canceled PaymentIntent keeps why its card was declined', async (stripe) => {
+  const operation = authorize('4000000000000002', unused());
+  let reference = '';
+  const keep = async (opened: string) => {
+    reference = opened;
+  };
+  expect((await stripe.provider.execute(operation, keep)).outcome).toBe('DECLINED');
+  await stripe.send(cancelAsFence(reference));
+  expect(await stripe.intent(reference)).toMatchObject({
+    status: 'canceled',
+    last_payment_error: { code: 'card_declined' },
+  });
+});
+
 doubtful('a list shows what was opened a moment before', async (stripe) => {
   const { reference } = await stripe.begun('AUTHORIZE');
   const ids = (await listed(stripe, listIntents(aroundNow(), undefined))).map(({ id }) => id);
