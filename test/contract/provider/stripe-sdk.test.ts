@@ -5,6 +5,7 @@
 import { describe, expect, test } from '@jest/globals';
 import Stripe from 'stripe';
 import type { OperationQuestion } from '../../../command-api/provider/port.ts';
+import { failureCodeOf } from '../../../command-api/provider/stripe/failure-codes.ts';
 import { disputeResults } from '../../../command-api/provider/stripe/later-results.ts';
 import {
   isExpired,
@@ -157,4 +158,15 @@ describe('a refund, whose states its types leave to the documentation', () => {
     const [failure_reason, said] = row;
     expect(refundDeclinedBy(made({ failure_reason })).failureCode).toBe(said);
   });
+});
+
+test.each([
+  ['payment_intent_action_required', 'AUTHENTICATION_REQUIRED'],
+  ['mobile_device_authentication_required', 'AUTHENTICATION_REQUIRED'],
+  ['invalid_pin', 'CARD_DECLINED'],
+  ['incorrect_postal_code', 'CARD_DECLINED'],
+  ['refer_to_customer', 'CARD_DECLINED'],
+  ['expired_payment_method', 'EXPIRED_CARD'],
+])('the code %s, which its documentation has since this version, is %s', (code, said) => {
+  expect(failureCodeOf(code)).toBe(said);
 });
