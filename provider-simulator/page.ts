@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { WITH_HEAD } from '../shared/http/server/health.ts';
 import type { Authentication } from './ledger.ts';
+import { TEST_CARDS } from './test-cards.ts';
 
 /** `seen`: what the shopper did counts; else it came too late. */
 type Pressed = Authentication & { seen: boolean };
@@ -16,7 +17,9 @@ export type Pages = {
   press(secret: string, authenticated: boolean): Pressed | undefined;
 };
 
-const PAGE = '/simulator/authentications';
+/** Addresses of a shopper's browser, which has no token. */
+export const SHOPPER_PATH = '/simulator/';
+const PAGE = `${SHOPPER_PATH}authentications`;
 
 export const pagePath = (secret: string): string => `${PAGE}/${secret}`;
 
@@ -55,6 +58,22 @@ const pageOf = ({ secret, amount, currency }: Authentication): string =>
 const TOO_LATE = html('<p>The payment waits no longer: nothing was changed.</p>');
 const NO_PAGE = html('<p>No payment waits here.</p>');
 
+const OPTIONS = TEST_CARDS.flatMap(({ number, token, outcome }) =>
+  token === undefined ? [] : [[token, `${number.replace(/\d{4}(?=\d)/g, '$& ')}: ${outcome}`]],
+);
+/** As much of Stripe.js as examples/checkout calls. No number is typed: each test card has a token. */
+const LIBRARY = `window.Stripe = () => {
+  const select = Object.assign(document.createElement('select'), { id: 'simulated-card' });
+  for (const [token, text] of ${JSON.stringify(OPTIONS)}) select.add(new Option(text, token));
+  const label = Object.assign(document.createElement('label'), { htmlFor: select.id, innerText: 'Card' });
+  const fields = { mount: (place) => document.querySelector(place).append(label, select) };
+  return {
+    elements: () => ({ create: () => fields, submit: async () => ({}) }),
+    createConfirmationToken: async () => ({ confirmationToken: { id: select.value } }),
+  };
+};
+`;
+
 type Call = { Params: { secret: string } };
 
 export const registerPage = (
@@ -65,6 +84,9 @@ export const registerPage = (
   const send = (reply: FastifyReply, status: number, page: string) =>
     reply.code(status).headers(HEADERS).type('text/html; charset=utf-8').send(page);
 
+  app.get(`${SHOPPER_PATH}browser.js`, async (_request, reply) =>
+    reply.type('text/javascript; charset=utf-8').send(LIBRARY),
+  );
   app.get<Call>(`${PAGE}/:secret`, WITH_HEAD, async ({ params }, reply) => {
     const found = pages.authentication(params.secret);
     if (found === undefined) return send(reply, 404, NO_PAGE);

@@ -13,7 +13,7 @@ import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import type { SimulatedEntry, Waiting } from './ledger.ts';
-import { pagePath, registerPage } from './page.ts';
+import { pagePath, registerPage, SHOPPER_PATH } from './page.ts';
 import { networkCodesOf } from './rules.ts';
 import type { Known, Simulation } from './simulator.ts';
 
@@ -48,9 +48,6 @@ const operationFrom = (operationId: string, body: z.infer<typeof operationBody>)
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** The shopper has no token, but the secret in the address. */
-const isForShopper = (route: string): boolean => route.startsWith(pagePath(''));
-
 const isForOperators = (route: string): boolean =>
   route.startsWith('/health/') || route === '/metrics';
 
@@ -58,7 +55,7 @@ const checkToken = (app: FastifyInstance, token: string): void => {
   const expected = digest(`Bearer ${token}`);
   app.addHook('onRequest', async (request, reply) => {
     const route = request.routeOptions.url ?? '';
-    if (isForOperators(route) || isForShopper(route)) return;
+    if (isForOperators(route) || route.startsWith(SHOPPER_PATH)) return;
     if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected))
       return reply.code(401).send({ error: 'the bearer token is missing or another one' });
   });

@@ -1,6 +1,6 @@
 /**
  * A checkout: PAYMENTS_TOKEN=… npx node examples/checkout/server.ts, then http://127.0.0.1:3000
- * Environment: PAYMENTS_URL, PAYMENTS_TOKEN (a merchant's), PORT. It needs Node from 22.18 on
+ * Environment: PAYMENTS_URL, PAYMENTS_TOKEN (a merchant's), PORT, and with Stripe STRIPE_PUBLISHABLE_KEY. It needs Node from 22.18 on
  * and nothing else of this project but token.json, the sample order.
  */
 import { randomBytes } from 'node:crypto';
@@ -9,6 +9,8 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 const { PAYMENTS_URL = 'http://127.0.0.1:8080', PAYMENTS_TOKEN, PORT = '3000' } = process.env;
+const { STRIPE_PUBLISHABLE_KEY: key = '' } = process.env;
+const library = key ? 'https://js.stripe.com/v3/' : `${PAYMENTS_URL}/simulator/browser.js`;
 const shop = `http://127.0.0.1:${PORT}`;
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
 const [page, sale] = [read('index.html'), JSON.parse(read('../token.json'))];
@@ -46,8 +48,10 @@ const pay = async (order: string, form: URLSearchParams): Promise<string> => {
   return nextAction?.url ?? back;
 };
 
-const show = (shown: Record<string, string>): string =>
-  page.replace(/{{(\w+)}}/g, (_, name) => shown[name] ?? '');
+const show = (payment: Record<string, string>): string => {
+  const shown: Record<string, string> = { library, key, ...payment };
+  return page.replace(/{{(\w+)}}/g, (_, name) => shown[name] ?? '');
+};
 
 createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', shop);

@@ -15,8 +15,9 @@ import { NODE, ROOT } from '../support/service.ts';
 
 type Shop = { url: string; stop(): Promise<unknown> };
 
-const startShop = async (service: string): Promise<Shop> => {
+const startShop = async (service: string, more: Record<string, string> = {}): Promise<Shop> => {
   const env = {
+    ...more,
     PAYMENTS_URL: service,
     PAYMENTS_TOKEN: await token('m_test'),
     PORT: String(await freePort()),
@@ -40,11 +41,13 @@ const missing = noBrowser();
 const describeOrSkip = missing === undefined ? describe : describe.skip;
 describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   let service: InProcess;
+  let serviceUrl: string;
   let shop: Shop;
   let browser: Browser;
   beforeAll(async () => {
     service = await openInProcess();
-    shop = await startShop(await service.listen());
+    serviceUrl = await service.listen();
+    shop = await startShop(serviceUrl);
     browser = await launchBrowser();
   }, BROWSER_MS);
   afterAll(async () => {
@@ -194,9 +197,36 @@ describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${mi
     'while the form is sent: the page says so, and has no button',
     async () => {
       const page = await order();
-      await page.evaluate(`document.querySelector('form').dispatchEvent(new Event('submit'))`);
+      await page.evaluate('stripe.createConfirmationToken = () => new Promise(() => {})');
+      await pay(page, 'tok_visa');
       await says(page, 'Paying…');
       expect(await formIsShown(page)).toBe(false);
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    'with a publishable key the fields are those of Stripe.js, and its token is what is sent',
+    async () => {
+      const ofStripe = await startShop(serviceUrl, {
+        STRIPE_PUBLISHABLE_KEY: 'pk_test_of_the_shop',
+      });
+      try {
+        const { page } = await openPage(browser, ofStripe.url);
+        const library = await fetch(`${serviceUrl}/simulator/browser.js`);
+        const keepsKey =
+          'const { Stripe } = window; window.Stripe = (key) => Stripe((window.key = key));';
+        const body = `${await library.text()}{ ${keepsKey} }`;
+        await page.route('https://js.stripe.com/v3/', (route) =>
+          route.fulfill({ contentType: 'text/javascript', body }),
+        );
+        await page.goto(ofStripe.url);
+        await pay(page, 'tok_visa');
+        await says(page, 'Paid. Thank you!');
+        expect(await page.evaluate('key')).toBe('pk_test_of_the_shop');
+      } finally {
+        await ofStripe.stop();
+      }
     },
     BROWSER_MS,
   );
