@@ -1,4 +1,5 @@
 /** Everything in one process over one data folder. */
+import { statfs } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
 import { type CommandSideOptions, openCommandSide, openDocuments } from '../command-api/compose.ts';
@@ -81,6 +82,12 @@ const watchCommits = (metrics: Metrics, engine: Pick<OpenedStore, 'commits'>): v
   });
 };
 
+const watchDisk = (metrics: Metrics, dataDir: string): void =>
+  metrics.beforeScrape(async () => {
+    const { bavail, bsize } = await statfs(dataDir);
+    metrics.dataFreeBytes.set(bavail * bsize);
+  });
+
 const openSides = async (
   config: Config,
   folder: DataFolder,
@@ -127,6 +134,7 @@ const openSides = async (
     provider: wrapProvider(provider),
   });
   watchCommits(metrics, engine);
+  watchDisk(metrics, config.dataDir);
   return { ...own, engine, readModels, projection, commands, provider };
 };
 

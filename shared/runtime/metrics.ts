@@ -110,6 +110,10 @@ export const createMetrics = () => {
       'payments_clock_skew_seconds',
       'The largest difference between the clock of this process and that of another one, in the last minutes.',
     ),
+    dataFreeBytes: gauge(
+      'payments_data_free_bytes',
+      'Free space where the data folder of an embedded service lies.',
+    ),
     providerAhead: gauge(
       'payments_provider_ahead',
       '1 while the provider holds operations that the log does not, and merchants can only read.',

@@ -97,6 +97,10 @@ test('the version, and the metrics of process and runtime, are served', () => {
   expect(text).toContain(`payments_build_info{version="${manifest.version}"} 1`);
 });
 
+test('the free space of the data folder is served, in bytes', () => {
+  expect(Number(/^payments_data_free_bytes (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(1e6);
+});
+
 test('the embedded service is scraped, and an alert says when it is down', () => {
   const [{ job_name: job, static_configs: targets }] = parse(
     read('ops/prometheus-embedded.yml'),
