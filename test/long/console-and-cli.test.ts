@@ -59,10 +59,10 @@ describeConsole('console and CLI', (world) => {
     const page = await open(`/payments/${disputed}`);
     await page.waitForSelector('.event');
     const lines = (await cli('events', disputed)).stdout.trimEnd().split('\n');
-    const rows = await page.locator('.event .type').evaluateAll(
-      // biome-ignore lint/suspicious/noExplicitAny: elements of the browser
-      (types) => types.map((type: any) => [type.innerText, type.querySelector('small').title]),
-    );
+    const texts = await page.locator('.event .type').allInnerTexts();
+    const whys = await page.locator('.event .type small').all();
+    const titles = await Promise.all(whys.map((why) => why.getAttribute('title')));
+    const rows = texts.map((text, at) => [text, titles[at] ?? ''] as const);
     expect(rows).toHaveLength(lines.length);
     for (const [at, [text, why]] of rows.entries()) {
       const [type] = text.split('\n');
