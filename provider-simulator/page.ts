@@ -84,7 +84,7 @@ export const registerPage = (
   const send = (reply: FastifyReply, status: number, page: string) =>
     reply.code(status).headers(HEADERS).type('text/html; charset=utf-8').send(page);
 
-  app.get(`${SHOPPER_PATH}browser.js`, async (_request, reply) =>
+  app.get(`${SHOPPER_PATH}browser.js`, WITH_HEAD, async (_request, reply) =>
     reply.type('text/javascript; charset=utf-8').send(LIBRARY),
   );
   app.get<Call>(`${PAGE}/:secret`, WITH_HEAD, async ({ params }, reply) => {
