@@ -1,5 +1,4 @@
 /** gaps §21: Stripe's own 3-D Secure, over its double. */
-import { createHmac } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -16,6 +15,7 @@ import {
 } from '../support/in-process.ts';
 import type { Intent } from '../support/stripe-double/books.ts';
 import { type Received, stripeDouble } from '../support/stripe-double/server.ts';
+import { stripeSignature } from '../support/stripe-signature.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -78,9 +78,7 @@ const notify = (paymentId: string) => {
     type: 'payment_intent.any',
     data: { object: { object: 'payment_intent', metadata: { paymentId } } },
   });
-  const time = Math.floor(Date.now() / 1_000);
-  const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${time}.${body}`).digest('hex');
-  const headers = { 'stripe-signature': `t=${time},v1=${signature}` };
+  const headers = { 'stripe-signature': stripeSignature(body, WEBHOOK_SECRET) };
   return service.ask('POST', '/webhooks/stripe', body, { token: null, headers });
 };
 const ended = async (at: InProcess, id: string): Promise<CommandResponse> => {

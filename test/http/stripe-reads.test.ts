@@ -1,11 +1,11 @@
 /** Notices cost reads at Stripe, whose limits the money's own requests need (docs/providers/stripe.md). */
-import { createHmac } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type InProcess, idOf, NO_RETRIES, openInProcess } from '../support/in-process.ts';
 import { randomOf } from '../support/random.ts';
 import type { Intent, StripeRefund } from '../support/stripe-double/books.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { stripeSignature } from '../support/stripe-signature.ts';
 
 const SECRET = 'whsec_of_the_installation';
 let double: StripeDouble;
@@ -28,9 +28,7 @@ afterAll(async () => {
 
 const deliver = async (notice: { type: string; object: object }) => {
   const body = JSON.stringify({ id: 'evt_1', type: notice.type, data: { object: notice.object } });
-  const time = Math.floor(Date.now() / 1_000);
-  const digest = createHmac('sha256', SECRET).update(`${time}.${body}`).digest('hex');
-  const headers = { 'stripe-signature': `t=${time},v1=${digest}` };
+  const headers = { 'stripe-signature': stripeSignature(body, SECRET) };
   return (await service.ask('POST', '/webhooks/stripe', body, { token: null, headers })).status;
 };
 

@@ -1,5 +1,4 @@
 /** `POST /webhooks/stripe`: only what Stripe signed is heard, and all it does is to make us ask now. */
-import { createHmac } from 'node:crypto';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +13,7 @@ import {
 } from '../support/in-process.ts';
 import { type Books, createBooks, type Intent } from '../support/stripe-double/books.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { stripeSignature } from '../support/stripe-signature.ts';
 import { until } from '../support/until.ts';
 
 const [OLD, NEW] = ['whsec_the_old_secret', 'whsec_the_new_secret'];
@@ -73,10 +73,8 @@ const noticeAbout = (paymentId: string, type = 'payment_intent.payment_failed'):
     data: { object: { object: 'payment_intent', metadata: { paymentId } } },
   });
 
-const signed = (body: string, secret = NEW, atMs = Date.now()): string => {
-  const time = Math.floor(atMs / 1_000);
-  return `t=${time},v1=${createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')}`;
-};
+const signed = (body: string, secret = NEW, atMs = Date.now()): string =>
+  stripeSignature(body, secret, atMs);
 
 const deliver = (body: string, signature?: string) =>
   service.ask('POST', PATH, body, {

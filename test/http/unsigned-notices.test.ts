@@ -1,9 +1,9 @@
 /** Notices without a signature cannot take the places of requests with a token (gaps §1, §11). */
-import { createHmac } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { expectError, NO_RETRIES, openInProcess } from '../support/in-process.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
+import { stripeSignature } from '../support/stripe-signature.ts';
 import { until } from '../support/until.ts';
 
 const PATH = '/webhooks/stripe';
@@ -46,9 +46,7 @@ const beginNotice = (headers = 'stripe-signature: t=1,v1=0\r\n') => {
 
 const signedNotice = () => {
   const body = JSON.stringify({ id: 'evt_1', type: 'any', data: { object: { object: 'payout' } } });
-  const time = Math.floor(Date.now() / 1_000);
-  const hash = createHmac('sha256', SIGNING_SECRET).update(`${time}.${body}`).digest('hex');
-  const headers = { 'stripe-signature': `t=${time},v1=${hash}` };
+  const headers = { 'stripe-signature': stripeSignature(body, SIGNING_SECRET) };
   return service.ask('POST', PATH, body, { token: null, headers });
 };
 

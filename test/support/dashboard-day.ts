@@ -2,7 +2,6 @@
  * A day on which other hands work on the same payments in Stripe's Dashboard: each payment is changed from
  * both sides, at once or one after the other, responses get lost, and notices are lost, doubled and shuffled.
  */
-import { createHmac } from 'node:crypto';
 import {
   type CommandResponse,
   type InProcess,
@@ -13,6 +12,7 @@ import {
 import type { Random } from './random.ts';
 import type { Intent } from './stripe-double/books.ts';
 import type { Step, StripeDouble } from './stripe-double/server.ts';
+import { stripeSignature } from './stripe-signature.ts';
 import { until } from './until.ts';
 
 export const WEBHOOK_SECRET = 'whsec_of_the_day';
@@ -135,11 +135,9 @@ const HANDS: readonly Hand[] = [
 
 const deliver = async (day: Day, object: object): Promise<number> => {
   const body = JSON.stringify({ id: 'evt_1', type: 'any', data: { object } });
-  const time = Math.floor(Date.now() / 1_000);
-  const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${time}.${body}`).digest('hex');
   const { status } = await day.service.ask('POST', '/webhooks/stripe', body, {
     token: null,
-    headers: { 'stripe-signature': `t=${time},v1=${signature}` },
+    headers: { 'stripe-signature': stripeSignature(body, WEBHOOK_SECRET) },
   });
   return status;
 };
