@@ -67,12 +67,22 @@ const takeTurn = async ({ leases, rebuildMs }: RebuildOptions) => {
     if (!(await leases.renew(REBUILD, holder, rebuildMs)))
       throw new RebuildRunning('another rebuild has begun, since this one did not renew its lease');
   };
-  const renewal = setInterval(() => renew().catch(() => undefined), rebuildMs / 3).unref();
+  let renewing: Promise<void> | undefined;
+  const renewOnce = (): void => {
+    renewing ??= renew()
+      .catch(() => undefined)
+      .finally(() => {
+        renewing = undefined;
+      });
+  };
+  const renewal = setInterval(renewOnce, rebuildMs / 3).unref();
   return {
     /** Throws RebuildRunning where another rebuild has begun, whether or not it has ended. */
     renew,
     end: async (): Promise<void> => {
       clearInterval(renewal);
+      // A renewal that waits for its server would keep out the next rebuild after this one has ended.
+      await renewing;
       await leases.release(REBUILD, holder);
     },
   };
