@@ -14,7 +14,7 @@ import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoi
 /** What it sends with, and how far it is. */
 export type Publisher = {
   store: Pick<EventStore, 'readStream'>;
-  feed: Pick<EventFeed, 'publish'>;
+  feed: Pick<EventFeed, 'overtake' | 'publish'>;
   checkpoint: OwnCheckpoint;
   logger: Logger;
   states: PaymentStates;
@@ -31,6 +31,12 @@ const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
 export const silentForMs = ({ sendingSinceMs }: Publisher): number =>
   sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs;
+
+/** Saved afterwards too: a relay that has taken the checkpoint meanwhile must not be overtaken. */
+export const overtake = async ({ feed, checkpoint }: Publisher): Promise<void> => {
+  await feed.overtake();
+  await checkpoint.save(checkpoint.value());
+};
 
 /** In this order a crash repeats and never skips. */
 const flush = async (own: Publisher, { messages, next }: Batch): Promise<void> => {
@@ -57,6 +63,7 @@ export const sendInParts = async (
     await flush(own, batch);
   } catch (error) {
     if (!(error instanceof MessageTooLarge)) throw error;
+    await overtake(own);
     const { events } = batch;
     const [first] = events;
     if (first !== undefined && events.length === 1) return tooLarge(first, error.message);

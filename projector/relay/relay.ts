@@ -18,7 +18,7 @@ import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
 import { runSubscription, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import { type Publisher, send, silentForMs } from './publisher.ts';
+import { overtake, type Publisher, send, silentForMs } from './publisher.ts';
 import { finishParked, type Retried, sendParked } from './send-parked.ts';
 import { type RelayStatus, stateOf } from './status.ts';
 
@@ -128,6 +128,7 @@ const start = async (relay: Running): Promise<Position | null> => {
   const taken = await checkpoint.take(found);
   rejectChange(taken.partitions, found);
   await rejectMisfit(store, taken);
+  await overtake(relay);
   await finishParked(relay);
   return checkpoint.value().position;
 };
