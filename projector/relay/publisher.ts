@@ -20,6 +20,7 @@ export type Publisher = {
   states: PaymentStates;
   /** Events and seals since the start. */
   published: number;
+  overtookAtMs: number;
   /** Undefined while no send is under way. */
   sendingSinceMs: number | undefined;
 };
@@ -33,9 +34,10 @@ export const silentForMs = ({ sendingSinceMs }: Publisher): number =>
   sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs;
 
 /** Saved afterwards too: a relay that has taken the checkpoint meanwhile must not be overtaken. */
-export const overtake = async ({ feed, checkpoint }: Publisher): Promise<void> => {
-  await feed.overtake();
-  await checkpoint.save(checkpoint.value());
+export const overtake = async (own: Publisher): Promise<void> => {
+  await own.feed.overtake();
+  await own.checkpoint.save(own.checkpoint.value());
+  own.overtookAtMs = performance.now();
 };
 
 /** In this order a crash repeats and never skips. */

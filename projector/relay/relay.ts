@@ -52,6 +52,8 @@ const WAITS_MS = {
   silence: 5_000,
   /** Between two looks at the topics' partition counts. */
   recheck: 60_000,
+  /** Brokers forget a transactional id that nothing has used for a week, and with it who came after whom. */
+  overtakeAgain: 86_400_000,
   stop: 2_000,
 };
 
@@ -145,6 +147,7 @@ const sendParkedOnce = async (relay: Running): Promise<void> => {
 const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
   if (!relay.mayRun()) throw new Error('another process relays');
   await recheckPartitions(relay);
+  if (performance.now() - relay.overtookAtMs > relay.waitsMs.overtakeAgain) await overtake(relay);
   await send(relay, events);
 };
 
@@ -200,6 +203,7 @@ const prepare = (options: RelayOptions): Running => {
     checkpoint: openOwnCheckpoint(options.checkpoint, overtaken),
     states: followPaymentStates(store),
     published: 0,
+    overtookAtMs: 0,
     sendingSinceMs: undefined,
     waitsMs: { ...WAITS_MS, ...options.waitsMs },
     stopping: new AbortController(),

@@ -263,6 +263,27 @@ describe('two relays at once', () => {
   );
 });
 
+test('a relay that runs for long takes its place at the brokers again, before they forget it', async () => {
+  const parts = openParts();
+  let places = 0;
+  const overtake = async (): Promise<void> => {
+    places += 1;
+    await parts.feed.overtake();
+  };
+  const feed = { ...parts.feed, overtake };
+  await relaying(
+    parts,
+    async (relay) => {
+      await until('running', () => relay.status().state === 'running');
+      expect(places).toBe(1);
+      await append(parts.store, 0, 2);
+      await untilWhole(parts, relay);
+      expect(places).toBeGreaterThan(1);
+    },
+    { feed, waitsMs: { overtakeAgain: 0 } },
+  );
+});
+
 describe('the relay and its topics', () => {
   test('a changed partition count halts it, with what to do, and sends nothing', async () => {
     const parts = openParts();
