@@ -98,12 +98,10 @@ const askAndLog = async (
   }
 };
 
-export const onNotice =
-  (deps: CommandDeps) =>
-  async (paymentId: string): Promise<void> => {
-    const found = await askAndLog(deps, paymentId);
-    if (found === 'at other provider') logFailed(deps, paymentId);
-  };
+export const onNotice = async (deps: CommandDeps, paymentId: string): Promise<void> => {
+  const found = await askAndLog(deps, paymentId);
+  if (found === 'at other provider') logFailed(deps, paymentId);
+};
 
 /** What a comparison found and no notice told: true where it is recorded now. Never throws. */
 export const askAboutUntold = async (
