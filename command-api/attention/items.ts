@@ -21,6 +21,7 @@ import { listUnresolved } from '../operator/list-unresolved.ts';
 import type { Misconfigured } from '../provider/resilience.ts';
 import type { ProviderAhead } from '../provider-ahead/provider-ahead.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
+import type { BarredLook } from '../recovery/untold.ts';
 import type { AttentionItem, AttentionReason } from './contract.ts';
 
 export const UNRESOLVED_AFTER_MS = 15 * 60_000;
@@ -36,6 +37,7 @@ type AttentionDeps = {
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
   rejections: { misconfigured(): Misconfigured[] };
+  endedLook: { barred(): BarredLook | undefined };
   documents: Record<'relay' | 'verification' | 'reconciliation', Pick<KeyDocument, 'load'>>;
   verifyEveryMs: number;
   unresolvedAfterMs: number;
@@ -246,6 +248,17 @@ const misconfiguredItems = ({ rejections }: AttentionDeps): Found[] =>
     return account === undefined ? item : { ...item, time: account };
   });
 
+const barredItems = ({ endedLook }: AttentionDeps): Found[] => {
+  const barred = endedLook.barred();
+  if (barred === undefined) return [];
+  const { since, account } = barred;
+  const of = account === undefined ? '' : `, account ${account},`;
+  const what = `The provider's key${of} may not read events, so a capture or cancel made there without a notice is found late.`;
+  const next = 'payments doctor';
+  const time = `events ${account ?? ''}`;
+  return [{ reason: 'PROVIDER_MISCONFIGURED', subject: 'provider', since, time, what, next }];
+};
+
 /** A merchant's id, or `*`. Throws what its stores throw. */
 type AttentionSource = {
   reasons: readonly AttentionReason[];
@@ -272,7 +285,11 @@ export const attentionSources = (deps: AttentionDeps): AttentionSource[] => {
       operationItems(deps, merchantId),
     ),
     source(['PROVIDER_AHEAD', 'PROVIDER_MISCONFIGURED'], async (merchantId) =>
-      ofAll(merchantId, () => [...aheadItems(deps), ...misconfiguredItems(deps)]),
+      ofAll(merchantId, () => [
+        ...aheadItems(deps),
+        ...misconfiguredItems(deps),
+        ...barredItems(deps),
+      ]),
     ),
     source(
       ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],
