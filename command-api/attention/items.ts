@@ -6,12 +6,17 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type CheckRecord, parseCheckRecord } from '../../shared/check-record.ts';
-import { StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
+import {
+  StoreUnavailable,
+  StreamNotWhole,
+  UnreadableStream,
+} from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { ATTENTION_STREAM } from '../../shared/payment/audit-events.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
 import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
@@ -83,6 +88,7 @@ const itemsOf = (
 const relayParked = z.object({
   parked: z.record(z.string(), z.object({ from: z.int(), reason: z.string(), since: z.string() })),
 });
+const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
 
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
 const unreadableIn = async (
@@ -120,8 +126,18 @@ const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Fou
     const next = `payments verify ${paymentId}`;
     found.push({ reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next });
   }
-  const { parked } = relayParked.parse(await textOf(documents.relay, { parked: {} }));
-  for (const [paymentId, { from, reason, since }] of Object.entries(parked).slice(0, LISTED_MAX)) {
+  const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
+  if (parked === undefined && merchantId === '*') {
+    const what =
+      "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.";
+    const since = isoOf(deps.commands.nowMs());
+    const next = 'payments topics parked';
+    found.push({ reason: 'PARKED_TOPIC', subject: 'log', since, what, next });
+  }
+  for (const [paymentId, { from, reason, since }] of Object.entries(parked ?? {}).slice(
+    0,
+    LISTED_MAX,
+  )) {
     if (!(await owns(paymentId))) continue;
     const what = `Its messages to the topics stopped at revision ${from}: ${reason}.`;
     const next = `payments topics retry ${paymentId}`;
@@ -130,9 +146,18 @@ const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Fou
   return found;
 };
 
-const textOf = async (document: Pick<KeyDocument, 'load'>, otherwise: unknown) => {
-  const stored = await document.load();
-  return stored === undefined ? otherwise : JSON.parse(stored.text);
+/** What is damaged hides nothing else. Throws StoreUnavailable and ReadModelsUnavailable. */
+const readFrom = async <T>(
+  document: Pick<KeyDocument, 'load'>,
+  read: (text: string | undefined) => T,
+  damaged: T,
+): Promise<T> => {
+  try {
+    return read((await document.load())?.text);
+  } catch (error) {
+    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) throw error;
+    return damaged;
+  }
 };
 
 const endpointItems = async (deps: AttentionDeps, only: string): Promise<Found[]> => {
@@ -188,8 +213,8 @@ const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> 
   );
 };
 
-const recordIn = async (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
-  parseCheckRecord((await document.load())?.text);
+const recordIn = (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
+  readFrom(document, parseCheckRecord, parseCheckRecord(undefined));
 
 const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
   const verification = await recordIn(deps.documents.verification);
