@@ -208,6 +208,14 @@ export const listIntents = (window: Window, after: string | undefined): StripeRe
     ...page(after),
     'expand[0]': 'data.latest_charge',
   });
+/** Events of what ended an authorization, among others; Stripe keeps them for 30 days. */
+export const listEnds = (fromSecond: number, after: string | undefined): StripeRequest =>
+  get('/v1/events', {
+    'types[0]': 'payment_intent.succeeded',
+    'types[1]': 'payment_intent.canceled',
+    'created[gte]': String(fromSecond),
+    ...page(after),
+  });
 export type Window = { from: number; to: number };
 const created = ({ from, to }: Window) => ({
   'created[gte]': String(from),
