@@ -10,7 +10,7 @@
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
-import { contextOf } from '../shared/http/event-context.ts';
+import { contextOf } from '../shared/http/request.ts';
 import { type ClaimEvent, referenceStreamOf } from '../shared/payment/claim-events.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { isClaimEvent } from '../shared/payment/events.ts';

@@ -4,7 +4,7 @@
  * respond. An operation that leaves the road without a recorded outcome is given to `unresolved`.
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import { contextOf } from '../shared/http/event-context.ts';
+import { contextOf } from '../shared/http/request.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import { isFree, type Operation } from '../shared/payment/payment-state.ts';
 import type { CommandDeps, Sender } from './deps.ts';

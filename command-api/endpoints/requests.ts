@@ -4,7 +4,7 @@ import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { contextOf } from '../../shared/http/event-context.ts';
+import { contextOf } from '../../shared/http/request.ts';
 import { type Input, type RequestForm, sendJson } from '../../shared/http/route.ts';
 import type { Recognised } from '../../shared/payment/payment-state.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';

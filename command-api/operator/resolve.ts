@@ -3,7 +3,7 @@
  * one's equal word within a day records it. The provider is asked each time, and its definite
  * outcome goes first. Two operators end a contradiction the same way.
  */
-import { contextOf } from '../../shared/http/event-context.ts';
+import { contextOf } from '../../shared/http/request.ts';
 import type { ResolveCommand } from '../../shared/payment/commands.ts';
 import {
   type Operation,

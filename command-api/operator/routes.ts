@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
-import { readJson } from '../../shared/http/json-body.ts';
+import { type Read, readJson } from '../../shared/http/request.ts';
 import {
   asJson,
   okJson,
-  type Read,
   type RoutesOf,
   readBy,
   routeWith,
