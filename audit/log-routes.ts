@@ -18,7 +18,7 @@ import {
   serverSent,
 } from '../shared/http/server/streams.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
-import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { mapSteps, resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
 import { notJson, type Read, readJson, soleHeader, takeText } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { parseText } from '../../shared/runtime/exact-json.ts';
+import { parseText } from '../../shared/runtime/json.ts';
 import {
   AMOUNTS,
   BODY_NOT_OBJECT,

@@ -1,7 +1,9 @@
-import type { FastifyRequest } from 'fastify';
+/** What a request carries: its headers, its body, and who sends it. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EventContext } from '../event-store/port.ts';
-import { parseText, textOf } from '../runtime/exact-json.ts';
+import { parseText, textOf } from '../runtime/json.ts';
 import { currentTraceparent } from '../runtime/tracing.ts';
+import type { Principal } from './auth/principal.ts';
 
 export type Read<T> = { ok: true; value: T } | { ok: false; details: string[] };
 
@@ -42,6 +44,13 @@ export const soleHeader = (
   }
   return value;
 };
+
+export type Sender = { merchantId: string; actor: string; requestId: string };
+
+export const senderOf = (
+  { merchantId, actor }: Principal,
+  { request }: Pick<FastifyReply, 'request'>,
+): Sender => ({ merchantId, actor, requestId: request.id });
 
 /** The context of the first event of a request; it names the request's trace (ADR-0233). */
 export const contextOf = ({

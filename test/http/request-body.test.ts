@@ -4,7 +4,7 @@ import { WebhookEndpointRequest } from '../../command-api/endpoints/contract.ts'
 import { ResolveRequest } from '../../command-api/operator/contract.ts';
 import { textsOf } from '../../command-api/request/json.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { receivedTraceparent } from '../../shared/runtime/tracing.ts';
 
 /** The JSON value of a text that is a whole body. */
