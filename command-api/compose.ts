@@ -13,7 +13,7 @@ import type { StartTimer } from '../shared/runtime/back-off.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import { createQueues } from '../shared/runtime/queues.ts';
+import { createQueues } from '../shared/runtime/scheduling.ts';
 import { attentionItems, attentionSources, UNRESOLVED_AFTER_MS } from './attention/items.ts';
 import type { CommandDeps } from './deps.ts';
 import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
@@ -30,15 +30,11 @@ import { providerAgrees } from './reconcile/reconcile-payment.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
-import {
-  askAboutUntold,
-  onNotice,
-  untoldDisputes,
-  watchOldAuthorizations,
-} from './recovery/later-results.ts';
+import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
+import { askAboutUntold, openEndedLook, untoldDisputes } from './recovery/untold.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { stripeNoticesOf } from './stripe-notices.ts';
@@ -136,12 +132,16 @@ const createDeps = (
   };
 };
 
-const openReconciliations = (options: CommandSideOptions, commands: CommandDeps) => {
+const openReconciliations = (
+  options: CommandSideOptions,
+  commands: CommandDeps,
+  lookForEnded: ReturnType<typeof openEndedLook>['look'],
+) => {
   const { config, store, readModels, documents, identities, metrics } = options;
   const { provider, providers, nowMs, logger } = commands;
   const ofTurn = { document: documents.turn, checkOf: identities.checkOf, store, nowMs };
   return openReconciling({
-    ...{ store, provider, providers, readModels, nowMs, metrics, logger },
+    ...{ store, provider, providers, readModels, nowMs, metrics, logger, lookForEnded },
     everyMs: config.reconcileIntervalMs,
     record: openCheckRecord(documents.reconciliation, nowMs),
     turns: openTurns({ ...ofTurn, provider: providers[0] }),
@@ -159,9 +159,10 @@ const openParts = (options: CommandSideOptions) => {
   const providers = config.provider.names;
   const providerAhead = createProviderAhead({ store, provider, providers, logger });
   const commands = createDeps(options, provider, providerAhead, recorded);
-  const reconciling = openReconciliations(options, commands);
+  const endedLook = openEndedLook(commands);
+  const reconciling = openReconciliations(options, commands, endedLook.look);
   const attention = attentionSources({
-    ...{ commands, store, readModels, providerAhead, rejections, documents },
+    ...{ commands, store, readModels, providerAhead, rejections, endedLook, documents },
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });

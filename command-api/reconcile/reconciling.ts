@@ -13,7 +13,7 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
-import { oneRunAtATime } from '../../shared/runtime/queues.ts';
+import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import type { KnownDispute } from '../provider/port.ts';
 import { LISTED_MAX } from './books.ts';
 import type { KeptTurn, openTurns, Turn } from './checkpoint.ts';
@@ -43,6 +43,8 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'part'> & {
   untoldDisputes: () => Promise<KnownDispute[]>;
   /** True where something is recorded now. */
   askAboutUntold: (paymentIds: ReadonlySet<string>) => Promise<boolean>;
+  /** What ended at the provider and not in the log is recorded, before it is compared. */
+  lookForEnded: (turn: Turn) => Promise<void>;
   startTimer?: StartTimer;
 };
 
@@ -209,6 +211,7 @@ const noteFailure = ({ stopping, logger }: Running, error: unknown): void => {
 
 /** One of everything may take longer than the interval: what is new is compared beside it. */
 const runInTurn = async (running: Running, turn: Turn): Promise<void> => {
+  await running.lookForEnded(turn);
   const { mark, whole } = turn.kept();
   if (mark === undefined) return runWhole(running, turn);
   if (whole === undefined || running.nowMs() - whole.atMs >= wholeEveryMs(whole))
