@@ -59,6 +59,9 @@ export const refundDeclinedBy = ({ failure_reason }: Pick<Refund, 'failure_reaso
 export const errorOf = (response: StripeResponse): StripeError | undefined =>
   'sent' in response ? undefined : errorBody.safeParse(response.body).data?.error;
 
+/** 0 where there was no response. */
+export const statusOf = (response: StripeResponse): number =>
+  'sent' in response ? 0 : response.status;
 export const bodyOf = (response: StripeResponse): unknown =>
   'sent' in response || response.status !== 200 ? undefined : response.body;
 export const intentOf = (response: StripeResponse): PaymentIntent | undefined =>
@@ -67,11 +70,10 @@ export const refundOf = (response: StripeResponse): Refund | undefined =>
   refund.safeParse(bodyOf(response)).data;
 
 /** The key (401), a permission or our address (403), the rate limit (429): no fault of a card. */
-const rejectionOf = (
+export const rejectionOf = (
   response: StripeResponse,
 ): 'unauthorized' | 'forbidden' | 'rate_limited' | undefined => {
-  if ('sent' in response) return undefined;
-  const { status } = response;
+  const status = statusOf(response);
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
   return status === 429 && errorOf(response)?.code === 'rate_limit' ? 'rate_limited' : undefined;
@@ -100,8 +102,10 @@ export const traceOf = (responses: readonly StripeResponse[]) => {
   };
 };
 
-export const undecided = (response: StripeResponse): Unknown =>
-  unknown('sent' in response ? response.reason : (rejectionOf(response) ?? 'status'));
+export const undecided = (response: StripeResponse): Unknown => {
+  if ('sent' in response) return unknown(response.reason);
+  return unknown(rejectionOf(response) ?? (response.status === 200 ? 'malformed' : 'status'));
+};
 
 const isIn = (currency: string, question: OperationQuestion): boolean =>
   currency.toUpperCase() === question.currency;
