@@ -1,4 +1,4 @@
-import type { CardBrand } from '../../../shared/payment/card.ts';
+import { CARD_BRANDS } from '../../../shared/payment/card.ts';
 import type { TokenDescription } from '../port.ts';
 import type { StripeCall } from './client.ts';
 import { bodyOf, statusOf, undecided } from './read.ts';
@@ -6,16 +6,6 @@ import { getToken, isConfirmationToken } from './requests.ts';
 import { confirmationToken, paymentMethod } from './shapes.ts';
 
 const TOKEN = /^(pm|ctoken)_[A-Za-z0-9_]{1,248}$/;
-
-const BRANDS: Readonly<Record<string, CardBrand>> = {
-  visa: 'VISA',
-  mastercard: 'MASTERCARD',
-  amex: 'AMEX',
-  discover: 'DISCOVER',
-  diners: 'DINERS',
-  jcb: 'JCB',
-  unionpay: 'UNIONPAY',
-};
 
 const methodIn = (token: string, body: unknown) =>
   isConfirmationToken(token)
@@ -38,7 +28,8 @@ export const describeToken = async (call: StripeCall, token: string): Promise<To
     last4,
     expiryMonth: String(exp_month).padStart(2, '0'),
     expiryYear: String(exp_year),
-    brand: BRANDS[brand ?? ''],
+    // Stripe's names are ours in lower case.
+    brand: CARD_BRANDS.find((ours) => ours.toLowerCase() === brand),
     customer: customer ?? undefined,
     ...(iin != null && /^[0-9]{6}([0-9]{2})?$/.test(iin) && { bin: iin }),
   };

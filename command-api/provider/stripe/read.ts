@@ -181,18 +181,11 @@ export const readCreate = (intent: PaymentIntent, question: OperationQuestion): 
 };
 
 const readCapture = (intent: PaymentIntent, question: OperationQuestion): Reading => {
-  const isOurs = intent.metadata?.captureOperationId === question.operationId;
-  switch (intent.status) {
-    case 'succeeded':
-      if (!isOurs) return IMPOSSIBLE;
-      return intent.amount_received === question.amount
-        ? { outcome: 'APPROVED', providerReference: intent.id }
-        : mismatch;
-    case 'canceled':
-      return IMPOSSIBLE;
-    default:
-      return stillPossible(intent);
-  }
+  if (intent.status === 'canceled') return IMPOSSIBLE;
+  if (intent.status !== 'succeeded') return stillPossible(intent);
+  if (intent.metadata?.captureOperationId !== question.operationId) return IMPOSSIBLE;
+  const isWhole = intent.amount_received === question.amount;
+  return isWhole ? { outcome: 'APPROVED', providerReference: intent.id } : mismatch;
 };
 
 const stillPossible = ({ status }: PaymentIntent): Reading =>
@@ -228,7 +221,13 @@ export const readFound = (
   return name === question.operationId ? reading : NOT_FOUND;
 };
 
+type Status = Pick<Refund, 'status'>;
 /** Stripe calls it `pending` until the card's bank has taken it; it can fail later. */
+export const isMade = ({ status }: Status): boolean =>
+  status === 'succeeded' || status === 'pending';
+export const hasFailed = ({ status }: Status): boolean =>
+  status === 'failed' || status === 'canceled';
+
 export const readRefund = (
   made: Refund,
   question: OperationQuestion,
@@ -240,14 +239,7 @@ export const readRefund = (
     made.amount === question.amount &&
     isIn(made.currency, question);
   if (!isOurs) return mismatch;
-  switch (made.status) {
-    case 'succeeded':
-    case 'pending':
-      return { outcome: 'APPROVED', providerReference: made.id };
-    case 'failed':
-    case 'canceled':
-      return refundDeclinedBy(made);
-    default:
-      return unknown(made.status === 'requires_action' ? AT_WORK : 'status');
-  }
+  if (isMade(made)) return { outcome: 'APPROVED', providerReference: made.id };
+  if (hasFailed(made)) return refundDeclinedBy(made);
+  return unknown(made.status === 'requires_action' ? AT_WORK : 'status');
 };
