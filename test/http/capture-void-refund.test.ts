@@ -4,7 +4,6 @@ import {
   expectError,
   expectResponseHeaders,
   idOf,
-  leaveUnresolved,
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
@@ -216,19 +215,6 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
       { result: 'FAILED', failure: { failureCode: 'PROVIDER_UNAVAILABLE' } },
     ]);
     expect((await service.change(change, id)).status).toBe(200);
-    expect(await service.ledger(id)).toHaveLength(2);
-  });
-
-  test('503: the outcome is unknown, then found, and carried out once', async () => {
-    const id = suited(change);
-    const send = () => service.change(change, id);
-    const response = await leaveUnresolved(service, 'answer lost', send);
-    expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
-      `paymentId ${id}`,
-      'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
-    ]);
-    expect(response.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
-    expect((await send()).status).toBe(200);
     expect(await service.ledger(id)).toHaveLength(2);
   });
 });

@@ -194,15 +194,6 @@ describe('gaps §11: rate limits', () => {
     expect(new Set(bad.map(({ status }) => status))).toEqual(new Set([401]));
   });
 
-  test('requests without a token draw on the bucket of their address: 401, then 429', async () => {
-    const anonymous = () => limited.get('unknown', { token: null });
-    // At once, so that the bucket does not fill in between.
-    const [first, second, third] = await Promise.all([anonymous(), anonymous(), anonymous()]);
-    expect([first.status, second.status, third.status]).toEqual([401, 401, 429]);
-    expectError(third, 429, 'RATE_LIMITED', ['too many requests; try again later']);
-    expect((await limited.get('unknown')).status).toBe(404);
-  });
-
   test('a 429 is never stored: the same key is carried out later', async () => {
     await rememberToken(limited);
     // At once, so that the bucket does not fill in between.

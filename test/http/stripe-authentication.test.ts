@@ -146,16 +146,6 @@ describe('a shopper who does not come in time', () => {
     const again = await create(short, {}, {}, 'late');
     expect([again.status, again.json.failure]).toEqual([402, NOT_AUTHENTICATED]);
   });
-
-  test('in time is in time, whenever Stripe is asked: the fence finds it', async () => {
-    const response = await create(short, { captureNow: true });
-    short.faults.respondsToLookUps = false;
-    const { expiresAt } = response.json.nextAction as { expiresAt: string };
-    books.authenticate(intentOf(idOf(response)).id, true);
-    await until('the time is over', () => Date.now() > Date.parse(expiresAt));
-    short.faults.respondsToLookUps = true;
-    expect((await ended(short, idOf(response))).json.status).toBe('CAPTURED');
-  });
 });
 
 describe('the shopper is not asked', () => {
