@@ -15,7 +15,7 @@ jest.setTimeout(2 * BROWSER_MS);
 
 const phone = { width: 390, height: 844 };
 const laptop = { width: 1280, height: 800 };
-const WIDTHS = shareOf([phone, laptop, { width: 320, height: 640 }], 2);
+const WIDTHS = shareOf([phone, laptop, { width: 320, height: 640 }], 1);
 
 /** The texts that the row or the column of an event cuts off; the ends of the longest words and ids have a title or a page. */
 const CUT = `(() => {
@@ -129,7 +129,7 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     ...['find', 'live', 'verify', 'operate/unresolved', 'operate/parked', 'operate/settings'],
     ...['operate/messages', 'merchant'],
   ];
-  test.each(shareOf(PAGES, 2))(
+  test.each(shareOf(PAGES, 1))(
     'at no width does the page %s scroll sideways, and a table that does shows it',
     async (name) => {
       const page = await open(`/console/${name}`, phone);
