@@ -125,25 +125,6 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     });
   });
 
-  const PAGES = [
-    ...['find', 'live', 'verify', 'operate/unresolved', 'operate/parked', 'operate/settings'],
-    ...['operate/messages', 'merchant'],
-  ];
-  test.each(shareOf(PAGES, 1))(
-    'at no width does the page %s scroll sideways, and a table that does shows it',
-    async (name) => {
-      const page = await open(`/console/${name}`, phone);
-      for (const size of WIDTHS) {
-        await page.setViewportSize(size);
-        expect([size.width, await page.evaluate(BEYOND_THE_PAGE)]).toEqual([size.width, 0]);
-        const shades = await page
-          .locator('.scrolls')
-          .evaluateAll((all) => all.map((one) => getComputedStyle(one).backgroundImage));
-        for (const shade of shades) expect(shade).toMatch(/linear-gradient/);
-      }
-    },
-  );
-
   test('the page Verify says how many breaks there are in how many events, and no promise beside them', async () => {
     const page = await open('/console/verify', phone);
     await page.click('main button:has-text("Verify")');
