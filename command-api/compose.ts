@@ -13,7 +13,7 @@ import type { StartTimer } from '../shared/runtime/back-off.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import { createQueues } from '../shared/runtime/queues.ts';
+import { createQueues } from '../shared/runtime/scheduling.ts';
 import { attentionItems, attentionSources, UNRESOLVED_AFTER_MS } from './attention/items.ts';
 import type { CommandDeps } from './deps.ts';
 import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
@@ -30,15 +30,11 @@ import { providerAgrees } from './reconcile/reconcile-payment.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
-import {
-  askAboutUntold,
-  onNotice,
-  untoldDisputes,
-  watchOldAuthorizations,
-} from './recovery/later-results.ts';
+import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
+import { askAboutUntold, openEndedLook, untoldDisputes } from './recovery/untold.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { stripeNoticesOf } from './stripe-notices.ts';
@@ -141,6 +137,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
   const deps = createDeps(options, provider, providerAhead, recorded);
   const { inFlight, unresolved, queues, nowMs } = deps;
+  const endedLook = openEndedLook(deps);
   const reconciling = openReconciling({
     store,
     provider,
@@ -161,11 +158,12 @@ export const openCommandSide = (options: CommandSideOptions) => {
     agreesOn: (own) => providerAgrees(deps, own),
     untoldDisputes: () => untoldDisputes(deps),
     askAboutUntold: (paymentIds) => askAboutUntold(deps, paymentIds),
+    lookForEnded: endedLook.look,
     onNeverSent: (difference) => askAboutNeverSent(deps, difference),
   });
   const attention = attentionSources({
     commands: deps,
-    ...{ store, readModels, providerAhead, rejections, documents: options.documents },
+    ...{ store, readModels, providerAhead, rejections, endedLook, documents: options.documents },
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });

@@ -6,12 +6,17 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type CheckRecord, parseCheckRecord } from '../../shared/check-record.ts';
-import { StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
+import {
+  StoreUnavailable,
+  StreamNotWhole,
+  UnreadableStream,
+} from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { ATTENTION_STREAM } from '../../shared/payment/audit-events.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
 import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
@@ -21,6 +26,7 @@ import { listUnresolved } from '../operator/list-unresolved.ts';
 import type { Misconfigured } from '../provider/resilience.ts';
 import type { ProviderAhead } from '../provider-ahead/provider-ahead.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
+import type { BarredLook } from '../recovery/untold.ts';
 import type { AttentionItem, AttentionReason } from './contract.ts';
 
 export const UNRESOLVED_AFTER_MS = 15 * 60_000;
@@ -36,6 +42,7 @@ type AttentionDeps = {
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
   rejections: { misconfigured(): Misconfigured[] };
+  endedLook: { barred(): BarredLook | undefined };
   documents: Record<'relay' | 'verification' | 'reconciliation', Pick<KeyDocument, 'load'>>;
   verifyEveryMs: number;
   unresolvedAfterMs: number;
@@ -81,6 +88,7 @@ const itemsOf = (
 const relayParked = z.object({
   parked: z.record(z.string(), z.object({ from: z.int(), reason: z.string(), since: z.string() })),
 });
+const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
 
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
 const unreadableIn = async (
@@ -118,8 +126,18 @@ const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Fou
     const next = `payments verify ${paymentId}`;
     found.push({ reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next });
   }
-  const { parked } = relayParked.parse(await textOf(documents.relay, { parked: {} }));
-  for (const [paymentId, { from, reason, since }] of Object.entries(parked).slice(0, LISTED_MAX)) {
+  const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
+  if (parked === undefined && merchantId === '*') {
+    const what =
+      "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.";
+    const since = isoOf(deps.commands.nowMs());
+    const next = 'payments topics parked';
+    found.push({ reason: 'PARKED_TOPIC', subject: 'log', since, what, next });
+  }
+  for (const [paymentId, { from, reason, since }] of Object.entries(parked ?? {}).slice(
+    0,
+    LISTED_MAX,
+  )) {
     if (!(await owns(paymentId))) continue;
     const what = `Its messages to the topics stopped at revision ${from}: ${reason}.`;
     const next = `payments topics retry ${paymentId}`;
@@ -128,9 +146,18 @@ const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Fou
   return found;
 };
 
-const textOf = async (document: Pick<KeyDocument, 'load'>, otherwise: unknown) => {
-  const stored = await document.load();
-  return stored === undefined ? otherwise : JSON.parse(stored.text);
+/** What is damaged hides nothing else. Throws StoreUnavailable and ReadModelsUnavailable. */
+const readFrom = async <T>(
+  document: Pick<KeyDocument, 'load'>,
+  read: (text: string | undefined) => T,
+  damaged: T,
+): Promise<T> => {
+  try {
+    return read((await document.load())?.text);
+  } catch (error) {
+    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) throw error;
+    return damaged;
+  }
 };
 
 const endpointItems = async (deps: AttentionDeps, only: string): Promise<Found[]> => {
@@ -186,8 +213,8 @@ const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> 
   );
 };
 
-const recordIn = async (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
-  parseCheckRecord((await document.load())?.text);
+const recordIn = (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
+  readFrom(document, parseCheckRecord, parseCheckRecord(undefined));
 
 const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
   const verification = await recordIn(deps.documents.verification);
@@ -246,6 +273,17 @@ const misconfiguredItems = ({ rejections }: AttentionDeps): Found[] =>
     return account === undefined ? item : { ...item, time: account };
   });
 
+const barredItems = ({ endedLook }: AttentionDeps): Found[] => {
+  const barred = endedLook.barred();
+  if (barred === undefined) return [];
+  const { since, account } = barred;
+  const of = account === undefined ? '' : `, account ${account},`;
+  const what = `The provider's key${of} may not read events, so a capture or cancel made there without a notice is found late.`;
+  const next = 'payments doctor';
+  const time = `events ${account ?? ''}`;
+  return [{ reason: 'PROVIDER_MISCONFIGURED', subject: 'provider', since, time, what, next }];
+};
+
 /** A merchant's id, or `*`. Throws what its stores throw. */
 type AttentionSource = {
   reasons: readonly AttentionReason[];
@@ -272,7 +310,11 @@ export const attentionSources = (deps: AttentionDeps): AttentionSource[] => {
       operationItems(deps, merchantId),
     ),
     source(['PROVIDER_AHEAD', 'PROVIDER_MISCONFIGURED'], async (merchantId) =>
-      ofAll(merchantId, () => [...aheadItems(deps), ...misconfiguredItems(deps)]),
+      ofAll(merchantId, () => [
+        ...aheadItems(deps),
+        ...misconfiguredItems(deps),
+        ...barredItems(deps),
+      ]),
     ),
     source(
       ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],

@@ -13,7 +13,7 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
-import { oneRunAtATime } from '../../shared/runtime/queues.ts';
+import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import type { KnownDispute } from '../provider/port.ts';
 import { LISTED_MAX } from './books.ts';
 import type { KeptTurn, openTurns, Turn } from './checkpoint.ts';
@@ -42,6 +42,8 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'part'> & {
   untoldDisputes: () => Promise<KnownDispute[]>;
   /** True where something is recorded now. */
   askAboutUntold: (paymentIds: ReadonlySet<string>) => Promise<boolean>;
+  /** What ended at the provider and not in the log is recorded, before it is compared. */
+  lookForEnded: (turn: Turn) => Promise<void>;
   startTimer?: StartTimer;
 };
 
@@ -142,6 +144,7 @@ export const openReconciling = (options: ReconcilingOptions) => {
     onNeverSent,
     untoldDisputes,
     askAboutUntold,
+    lookForEnded,
     readModels,
     turns,
     nowMs,
@@ -218,6 +221,7 @@ export const openReconciling = (options: ReconcilingOptions) => {
 
   /** One of everything may take longer than the interval: what is new is compared beside it. */
   const runInTurn = async (turn: Turn): Promise<void> => {
+    await lookForEnded(turn);
     const { mark } = turn.kept();
     if (mark === undefined) return runWhole(turn);
     if (isWholeDue(turn.kept()))

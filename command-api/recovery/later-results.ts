@@ -4,11 +4,7 @@
  */
 import type { LaterCommand } from '../../shared/payment/commands.ts';
 import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
-import {
-  authorizationOf,
-  type PaymentState,
-  providerOf,
-} from '../../shared/payment/payment-state.ts';
+import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
 import type { PaymentDocument, ReadModelsReader } from '../../shared/read-models/port.ts';
 import {
   jittered,
@@ -18,9 +14,8 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import { newOperationId } from '../../shared/runtime/ids.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { LoadedPayment } from '../loaded-payment.ts';
-import { RECORD_BUDGET_MS } from '../payment-log.ts';
-import { type KnownDispute, OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
+import { type LoadedPayment, RECORD_BUDGET_MS } from '../payment-log.ts';
+import { OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
 import { startBudget } from '../request-budget.ts';
 
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
@@ -84,7 +79,8 @@ const logFailed = ({ logger }: CommandDeps, paymentId: string, error?: unknown):
     'the provider could not be asked what became of the payment',
   );
 
-const askAndLog = async (
+/** Safe to repeat; undefined where it threw. Never throws. */
+export const askAndLog = async (
   deps: CommandDeps,
   paymentId: string,
 ): Promise<AfterAsking | undefined> => {
@@ -104,31 +100,6 @@ export const onNotice =
     const found = await askAndLog(deps, paymentId);
     if (found === 'at other provider') logFailed(deps, paymentId);
   };
-
-/** What a comparison found and no notice told: true where it is recorded now. Never throws. */
-export const askAboutUntold = async (
-  deps: CommandDeps,
-  paymentIds: ReadonlySet<string>,
-): Promise<boolean> => {
-  let recorded = false;
-  for (const paymentId of paymentIds)
-    recorded = (await askAndLog(deps, paymentId)) === 'recorded' || recorded;
-  return recorded;
-};
-
-/** Disputes that the log has otherwise, or not at all. Throws Error where the provider does not list them. */
-export const untoldDisputes = async ({
-  provider,
-  paymentLog,
-}: CommandDeps): Promise<KnownDispute[]> => {
-  const untold: KnownDispute[] = [];
-  for (const dispute of await provider.disputes()) {
-    const payment = await paymentLog.load(dispute.paymentId, 'store');
-    const known = payment?.state.disputes?.find(({ id }) => id === dispute.disputeId);
-    if (payment !== undefined && known?.status !== dispute.status) untold.push(dispute);
-  }
-  return untold;
-};
 
 const tellExpiring = (deps: CommandDeps, paymentId: string): Promise<unknown> =>
   deps.queues.run(paymentId, async () => {

@@ -9,8 +9,8 @@ import {
   type Producer,
   type SASLOptions,
 } from 'kafkajs';
-import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import { within } from '../../shared/runtime/back-off.ts';
+import { correct } from './kafkajs-corrections.ts';
 import { FeedUnavailable, MessageTooLarge } from './port.ts';
 
 export type KafkaOptions = {
@@ -31,19 +31,11 @@ export const TIMEOUTS_MS = {
 };
 const RETRY = { retries: 8, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2 };
 
-// kafkajs checks for pending requests a thousand times a second, also where none is pending, with a negative
-// time-out of which Node warns: a twentieth of a core for an idle connection. No option of kafkajs stops that.
-// It schedules a check itself when it adds a pending request, so the others can be left out.
-const { prototype: queue } = RequestQueue;
-const check = queue.scheduleCheckPendingRequests;
-queue.scheduleCheckPendingRequests = function onlyWherePending(this: typeof queue): void {
-  if (this.pending.length > 0) check.call(this);
-};
-
-const LOGIN_REJECTED =
-  'the brokers reject the login: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD or KAFKA_SASL_MECHANISM is not theirs';
-
-const TLS_CAUSES: readonly [RegExp, string][] = [
+const CAUSES: readonly [RegExp, string][] = [
+  [
+    /SASL/i,
+    'the brokers reject the login: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD or KAFKA_SASL_MECHANISM is not theirs',
+  ],
   [/certificate has expired/i, "the broker's certificate has expired"],
   [
     /self.signed|unable to (verify|get)|unknown ca/i,
@@ -51,6 +43,11 @@ const TLS_CAUSES: readonly [RegExp, string][] = [
   ],
   [/altnames|Hostname\/IP/i, "the broker's certificate names another host than KAFKA_BROKERS"],
   [/wrong version number|packet length too long/i, 'the broker does not speak TLS on this port'],
+  [
+    /GroupCoordinatorNotFound|transactional id/i,
+    'no broker coordinates the transactional id: the login needs the right to write under it, and a single broker transaction.state.log.replication.factor=1',
+  ],
+  [/old epoch/i, 'another projector has begun to send to these topics'],
 ];
 
 /** One line for the operator. kafkajs wraps an error into others. */
@@ -58,9 +55,8 @@ const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const { cause } = error;
   const inner = error.name === 'KafkaJSNonRetriableError' && cause instanceof Error ? cause : error;
-  if (/SASL/i.test(`${inner.name} ${inner.message}`)) return LOGIN_REJECTED;
-  const tls = TLS_CAUSES.find(([words]) => words.test(inner.message));
-  return tls?.[1] ?? `${inner.name}: ${inner.message}`;
+  const text = `${inner.name}: ${inner.message}`;
+  return CAUSES.find(([words]) => words.test(text))?.[1] ?? text;
 };
 
 const saslOf = ({ sasl }: KafkaOptions): { sasl?: SASLOptions } =>
@@ -103,7 +99,7 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
     return socket;
   };
 
-  const kafka = new Kafka({
+  const client = new Kafka({
     clientId: 'payments',
     // A dropped client gets no address, so that its retries end at once.
     brokers: () => (dropped.signal.aborted ? [] : [...brokers]),
@@ -115,6 +111,7 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
     ...saslOf(options),
     socketFactory,
   });
+  const kafka = correct(client, `${options.topicPrefix}.relay`);
   const producer = kafka.producer({
     createPartitioner: Partitioners.DefaultPartitioner,
     idempotent: true,

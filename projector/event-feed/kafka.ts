@@ -126,6 +126,12 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
             .catch(() => undefined);
         }
       }),
+    overtake: async () => {
+      connection?.drop();
+      connection = undefined;
+      // Each connection's producer takes the next epoch of the transactional id.
+      await attempt((client) => client.producer());
+    },
     publish: (topic, messages) =>
       attempt(async (client) => {
         const producer = await client.producer();

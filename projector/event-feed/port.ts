@@ -7,6 +7,8 @@
  * - Where it is not known whether messages were stored, `publish` throws, and the relay sends the same
  *   ones again: a message may be stored twice, is never missing, and nothing of an attempt that was
  *   given up is sent later.
+ * - Of a feed that another one has overtaken, nothing is stored in a partition behind a message of that one;
+ *   its `publish` throws. So no older state stands behind a newer one.
  * - Messages that the broker does not take for their size end with MessageTooLarge, and none of their
  *   partition is stored: sent apart, the others are taken.
  * - No call takes longer than its time-out, whatever the broker does.
@@ -49,6 +51,8 @@ export const SEALS_KEY = 'log';
 export type EventFeed = {
   /** Makes missing topics, and gives the counts that all have now. Throws FeedUnavailable. */
   partitions(): Promise<Partitions>;
+  /** Before the first `publish`, and after each that threw. Throws FeedUnavailable. */
+  overtake(): Promise<void>;
   /** Calls must not overlap. Throws FeedUnavailable and MessageTooLarge. */
   publish(topic: Topic, messages: readonly FeedMessage[]): Promise<void>;
   /** Never throws, and takes a few seconds at most. */

@@ -3,23 +3,24 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
-import { checkpointHashOf } from '../log-check.ts';
+import { checkpointHashOf } from '../subscription.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 
 /** What it sends with, and how far it is. */
 export type Publisher = {
   store: Pick<EventStore, 'readStream'>;
-  feed: Pick<EventFeed, 'publish'>;
+  feed: Pick<EventFeed, 'overtake' | 'publish'>;
   checkpoint: OwnCheckpoint;
   logger: Logger;
   states: PaymentStates;
   /** Events and seals since the start. */
   published: number;
+  overtookAtMs: number;
   /** Undefined while no send is under way. */
   sendingSinceMs: number | undefined;
 };
@@ -31,6 +32,13 @@ const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
 export const silentForMs = ({ sendingSinceMs }: Publisher): number =>
   sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs;
+
+/** Saved afterwards too: a relay that has taken the checkpoint meanwhile must not be overtaken. */
+export const overtake = async (own: Publisher): Promise<void> => {
+  await own.feed.overtake();
+  await own.checkpoint.save(own.checkpoint.value());
+  own.overtookAtMs = performance.now();
+};
 
 /** In this order a crash repeats and never skips. */
 const flush = async (own: Publisher, { messages, next }: Batch): Promise<void> => {
@@ -57,6 +65,7 @@ export const sendInParts = async (
     await flush(own, batch);
   } catch (error) {
     if (!(error instanceof MessageTooLarge)) throw error;
+    await overtake(own);
     const { events } = batch;
     const [first] = events;
     if (first !== undefined && events.length === 1) return tooLarge(first, error.message);

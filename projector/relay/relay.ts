@@ -11,14 +11,13 @@ import type { KeyDocument } from '../../shared/key-document.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { oneAfterAnother } from '../../shared/runtime/queues.ts';
+import { oneAfterAnother } from '../../shared/runtime/scheduling.ts';
 import { RelayHalted, RelayNotReady, StandingBy } from '../errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import { createLag, type Lag } from '../lag.ts';
-import { misfitOf } from '../log-check.ts';
-import { runSubscription, type Subscription } from '../subscription.ts';
+import { misfitOf, runSubscription, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import { type Publisher, send, silentForMs } from './publisher.ts';
+import { overtake, type Publisher, send, silentForMs } from './publisher.ts';
 import { finishParked, type Retried, sendParked } from './send-parked.ts';
 import { type RelayStatus, stateOf } from './status.ts';
 
@@ -52,6 +51,8 @@ const WAITS_MS = {
   silence: 5_000,
   /** Between two looks at the topics' partition counts. */
   recheck: 60_000,
+  /** Brokers forget a transactional id that nothing has used for a week, and with it who came after whom. */
+  overtakeAgain: 86_400_000,
   stop: 2_000,
 };
 
@@ -128,6 +129,7 @@ const start = async (relay: Running): Promise<Position | null> => {
   const taken = await checkpoint.take(found);
   rejectChange(taken.partitions, found);
   await rejectMisfit(store, taken);
+  await overtake(relay);
   await finishParked(relay);
   return checkpoint.value().position;
 };
@@ -144,6 +146,7 @@ const sendParkedOnce = async (relay: Running): Promise<void> => {
 const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
   if (!relay.mayRun()) throw new Error('another process relays');
   await recheckPartitions(relay);
+  if (performance.now() - relay.overtookAtMs > relay.waitsMs.overtakeAgain) await overtake(relay);
   await send(relay, events);
 };
 
@@ -199,6 +202,7 @@ const prepare = (options: RelayOptions): Running => {
     checkpoint: openOwnCheckpoint(options.checkpoint, overtaken),
     states: followPaymentStates(store),
     published: 0,
+    overtookAtMs: 0,
     sendingSinceMs: undefined,
     waitsMs: { ...WAITS_MS, ...options.waitsMs },
     stopping: new AbortController(),

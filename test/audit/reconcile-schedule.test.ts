@@ -87,6 +87,7 @@ const scheduled = async (
     readModels: { parked: async () => parked },
     untoldDisputes: async () => [],
     askAboutUntold: async () => false,
+    lookForEnded: async () => undefined,
     startTimer: clock.startTimer,
   });
   const metric = async (name: string): Promise<string | undefined> =>

@@ -218,6 +218,34 @@ describe('a payment', () => {
     save({});
     expect(await of('PARKED_TOPIC')).toEqual([]);
   });
+
+  test.each([
+    ['text', JSON.stringify({ version: 1, text: '{"parked":' })],
+    ['notes', JSON.stringify({ version: 1, text: '{"parked":{"pay_1":1}}' })],
+    ['file', '{"version":1,'],
+  ])(
+    "PARKED_TOPIC also says that the relay's document is damaged, its %s, beside all else",
+    async (_what, content) => {
+      await open();
+      const file = join(service.dataDir, 'relay-checkpoint.json');
+      writeFileSync(file, content);
+      const item = await only('PARKED_TOPIC');
+      expect(item).toMatchObject({
+        subject: 'log',
+        what: "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.",
+      });
+      expect(await items('m_test')).toEqual([]);
+      await runNext(item);
+      service.faults.next({ outcome: 'NOT_SENT', reason: 'forbidden' });
+      expect((await service.create()).status).toBe(503);
+      expect((await items()).map(({ reason }) => reason).sort()).toEqual([
+        'PARKED_TOPIC',
+        'PROVIDER_MISCONFIGURED',
+      ]);
+      rmSync(file);
+      await untilGone('PARKED_TOPIC');
+    },
+  );
 });
 
 describe('the log', () => {

@@ -12,7 +12,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
@@ -206,6 +206,82 @@ describe('P3: the relay', () => {
     expect(sizes.length).toBeGreaterThan(1);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
   });
+});
+
+describe('two relays at once', () => {
+  /** A relay of its own client whose next call of that kind waits. */
+  const held = (parts: Parts, kind: 'overtake' | 'publish') => {
+    const client = parts.feed.client();
+    const reached = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const wait = async (): Promise<void> => {
+      reached.resolve();
+      await goOn.promise;
+    };
+    const feed: MemoryFeed = {
+      ...parts.feed,
+      ...client,
+      overtake: async () => {
+        if (kind === 'overtake') await wait();
+        await client.overtake();
+      },
+      publish: async (topic, messages) => {
+        if (kind === 'publish') await wait();
+        await client.publish(topic, messages);
+      },
+    };
+    const options = { ...parts, feed, logger: silent, backOff: { minMs: 60_000, maxMs: 60_000 } };
+    return { relay: startRelay({ ...options, mayRun: () => true }), reached, goOn };
+  };
+  const expectNewestLast = (parts: Parts): void => {
+    const states = parsed(parts.feed.stored('state'));
+    const last = new Map(states.map(({ subject, sequence }) => [subject, Number(sequence)]));
+    expect([...last.values()]).toEqual([...last.keys()].map(() => LIFE - 1));
+  };
+
+  test.each(['publish', 'overtake'] as const)(
+    'one that comes back from its %s after another one has begun stores no older state behind a newer one',
+    async (kind) => {
+      const parts = openParts();
+      await append(parts.store, 0, 3);
+      const older = held(parts, kind);
+      await older.reached.promise;
+      const newer = { ...parts, feed: { ...parts.feed, ...parts.feed.client() } };
+      await relaying(newer, async (relay) => {
+        await untilWhole(parts, relay);
+        older.goOn.resolve();
+        await until('it has noticed', () => older.relay.status().error !== undefined);
+        expectNewestLast(parts);
+        await append(parts.store, 3, 4);
+        await untilWhole(parts, relay);
+        expect(relay.status().counts.restarts).toBe(0);
+      });
+      await older.relay.stop();
+      expectNewestLast(parts);
+      expect(parts.feed.stored('events')).toHaveLength(4 * LIFE);
+    },
+  );
+});
+
+test('a relay that runs for long takes its place at the brokers again, before they forget it', async () => {
+  const parts = openParts();
+  let places = 0;
+  const overtake = async (): Promise<void> => {
+    places += 1;
+    await parts.feed.overtake();
+  };
+  const feed = { ...parts.feed, overtake };
+  await relaying(
+    parts,
+    async (relay) => {
+      await until('running', () => relay.status().state === 'running');
+      expect(places).toBe(1);
+      await append(parts.store, 0, 2);
+      await untilWhole(parts, relay);
+      expect(places).toBeGreaterThan(1);
+    },
+    { feed, waitsMs: { overtakeAgain: 0 } },
+  );
 });
 
 describe('the relay and its topics', () => {

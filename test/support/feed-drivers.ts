@@ -117,7 +117,7 @@ const makeMemory = async (): Promise<FeedUnderTest> => {
   const feed = memoryFeed();
   feed.takeAtMost(BROKER_BYTES_MAX);
   return {
-    open: () => feed,
+    open: feed.client,
     read: async (topic) => feed.stored(topic).map((message) => ({ ...message })),
     remove: async () => undefined,
   };

@@ -11,6 +11,8 @@ import {
 import type { KeyDocument } from '../../shared/key-document.ts';
 
 export type MemoryFeed = EventFeed & {
+  /** Another client of the same broker. */
+  client(): EventFeed;
   /** Everything the broker has stored, in the order it came, with what it has twice. */
   stored(topic: Topic): FeedMessage[];
   /** Nothing can be reached from now on, or again. */
@@ -40,29 +42,48 @@ export const memoryFeed = (): MemoryFeed => {
   let isDown = false;
   let bytesMax = Number.POSITIVE_INFINITY;
   let frozen: PromiseWithResolvers<void> | undefined;
+  let lastEpoch = 0;
+  /** The epoch of the last message in each partition of each topic. */
+  const epochs = new Map<string, number>();
 
   const reach = (): void => {
     if (isDown) throw new FeedUnavailable('the broker is down');
   };
+  const client = (): EventFeed => {
+    let epoch = 0;
+    return {
+      partitions: async () => {
+        reach();
+        return partitions;
+      },
+      overtake: async () => {
+        reach();
+        lastEpoch += 1;
+        epoch = lastEpoch;
+      },
+      publish: async (topic, messages) => {
+        reach();
+        if (frozen !== undefined) {
+          await frozen.promise;
+          throw new FeedUnavailable('the broker did not answer');
+        }
+        const places = new Set(messages.map(({ partition }) => `${topic}/${partition}`));
+        if ([...places].some((place) => (epochs.get(place) ?? 0) > epoch))
+          throw new FeedUnavailable('another feed has overtaken this one');
+        for (const place of places) epochs.set(place, epoch);
+        const refused = tooLarge(messages, bytesMax);
+        const kept = losing.shift();
+        const taken = messages.filter(({ partition }) => !refused.has(partition));
+        stored[topic].push(...taken.slice(0, kept));
+        if (refused.size > 0) throw new MessageTooLarge('the broker takes no message of that size');
+        if (kept !== undefined) throw new FeedUnavailable('the answer was lost');
+      },
+      close: async () => frozen?.resolve(),
+    };
+  };
   return {
-    partitions: async () => {
-      reach();
-      return partitions;
-    },
-    publish: async (topic, messages) => {
-      reach();
-      if (frozen !== undefined) {
-        await frozen.promise;
-        throw new FeedUnavailable('the broker did not answer');
-      }
-      const refused = tooLarge(messages, bytesMax);
-      const kept = losing.shift();
-      const taken = messages.filter(({ partition }) => !refused.has(partition));
-      stored[topic].push(...taken.slice(0, kept));
-      if (refused.size > 0) throw new MessageTooLarge('the broker takes no message of that size');
-      if (kept !== undefined) throw new FeedUnavailable('the answer was lost');
-    },
-    close: async () => frozen?.resolve(),
+    ...client(),
+    client,
     stored: (topic) => stored[topic],
     down: (on) => {
       isDown = on;

@@ -81,10 +81,14 @@ export const allMessages = async ({ url, token }: Merchant): Promise<Message[]> 
     if (text.includes('event: caught-up')) break;
   }
   leaving.abort();
-  return [...text.matchAll(/^event: payment\.\S+\ndata: (.*)$/gm)].map(([, body = '']) => ({
-    id: JSON.parse(body).data.eventId,
-    body,
-  }));
+  const end = text.indexOf('event: caught-up');
+  if (end === -1) throw new Error('the stream ended before it had caught up');
+  return [...text.slice(0, end).matchAll(/^event: payment\.\S+\ndata: (.*)$/gm)].map(
+    ([, body = '']) => ({
+      id: JSON.parse(body).data.eventId,
+      body,
+    }),
+  );
 };
 
 /** What was received, checked by the library, without repeats; in the order of first arrival. */

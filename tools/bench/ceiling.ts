@@ -44,6 +44,7 @@ const relay = async (store: SqliteEventStore, folder: string): Promise<void> => 
     store,
     feed: {
       partitions: async () => ({ events: 12, state: 12, seals: 1 }),
+      overtake: async () => undefined,
       publish: async () => undefined,
       close: async () => undefined,
     },

@@ -65,13 +65,18 @@ const settingsOf = (folder: string, ports: readonly number[]): string => {
     'auto.create.topics.enable=false',
     'offsets.topic.num.partitions=1',
     'offsets.topic.replication.factor=1',
+    'transaction.state.log.num.partitions=1',
+    'transaction.state.log.replication.factor=1',
+    'transaction.state.log.min.isr=1',
     'group.initial.rebalance.delay.ms=0',
   ].join('\n');
 };
 
-/** Makes a data folder, unless it is whole. */
+/** Makes a data folder, unless it is whole and has these settings. */
 const format = async (folder: string, settings: string): Promise<void> => {
-  if (existsSync(settings)) return;
+  const isWhole = existsSync(settings);
+  if (isWhole && readFileSync(settings, 'utf8') === settingsOf(folder, await portsOf(folder, 4)))
+    return;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   await makeKeys(folder);

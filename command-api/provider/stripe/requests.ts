@@ -1,6 +1,6 @@
 /** A key works at one endpoint only, hence the suffixes; the money request has the bare id. */
 import type { CardInput } from '../../../shared/payment/card.ts';
-import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
+import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
 import type { Billing, OperationQuestion, ProviderOperation } from '../port.ts';
 
 export type StripeRequest = {
@@ -207,6 +207,14 @@ export const listIntents = (window: Window, after: string | undefined): StripeRe
     ...created(window),
     ...page(after),
     'expand[0]': 'data.latest_charge',
+  });
+/** Events of what ended an authorization, among others; Stripe keeps them for 30 days. */
+export const listEnds = (fromSecond: number, after: string | undefined): StripeRequest =>
+  get('/v1/events', {
+    'types[0]': 'payment_intent.succeeded',
+    'types[1]': 'payment_intent.canceled',
+    'created[gte]': String(fromSecond),
+    ...page(after),
   });
 export type Window = { from: number; to: number };
 const created = ({ from, to }: Window) => ({

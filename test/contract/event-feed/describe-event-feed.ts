@@ -87,6 +87,28 @@ export const describeEventFeed = (driver: FeedDriver): void =>
       expect(stored.map(({ headers }) => headers.ce_id)).toEqual(['pay_1-1', 'pay_1-1', 'pay_1-2']);
     });
 
+    test('behind a message of a feed that has overtaken it, a feed stores nothing more', async () => {
+      const [older, newer] = [feed, made.open()];
+      try {
+        await older.partitions();
+        await older.overtake();
+        await older.publish('state', [message('state', 'pay_1', 1)]);
+        await newer.overtake();
+        // Nothing newer is there yet, so this is no older state behind a newer one.
+        await older.publish('state', [message('state', 'pay_1', 2)]);
+        await newer.publish('state', [message('state', 'pay_1', 3)]);
+        const late = older.publish('state', [message('state', 'pay_1', 2)]);
+        await expect(late).rejects.toThrow(/another (feed|projector) has/);
+        await newer.publish('state', [message('state', 'pay_1', 4)]);
+        const stored = await made.read('state', 4);
+        expect(stored.map(({ headers }) => headers.ce_id)).toEqual(
+          [1, 2, 3, 4].map((n) => `pay_1-${n}`),
+        );
+      } finally {
+        await newer.close();
+      }
+    });
+
     test('of a partition with a message that is too large nothing is stored, and sent apart the others are', async () => {
       await feed.partitions();
       const [before, after] = [message('events', 'pay_1', 1), message('events', 'pay_1', 3)];

@@ -5,6 +5,7 @@ import {
   followUpRequest,
   getIntent,
   listDisputes,
+  listEnds,
   listIntents,
   listRefunds,
   makePaymentMethod,
@@ -116,6 +117,22 @@ doubtful('search takes the query for all of ours, and lists the newest first', a
   expect(times).toEqual(times.toSorted((a, b) => b - a));
 });
 
+doubtful(
+  'a capture and a cancel are listed as events, with the metadata of their PaymentIntent',
+  async (stripe) => {
+    for (const verb of ['capture', 'cancel']) {
+      const { operation, reference } = await stripe.begun('AUTHORIZE');
+      const path = `/v1/payment_intents/${reference}/${verb}`;
+      expect((await stripe.send({ method: 'POST', path, params: {} })).status).toBe(200);
+      const isListed = async () =>
+        JSON.stringify(await listed(stripe, listEnds(aroundNow().from, undefined))).includes(
+          operation.operationId,
+        );
+      await until(`the ${verb} is listed`, isListed, SOON_MS);
+    }
+  },
+);
+
 doubtful('disputes are listed by time, with their PaymentIntent', async (stripe) => {
   const operation = { ...byToken('pm_card_createDispute'), kind: 'SALE' as const };
   expect((await stripe.provider.execute(operation)).outcome).toBe('APPROVED');
@@ -146,6 +163,7 @@ doubtful(
     for (const request of [
       listDisputes(aroundNow(), undefined),
       listRefunds(aroundNow(), undefined),
+      listEnds(aroundNow().from, undefined),
       searchOurs(),
     ])
       expect((await send(request)).status).toBe(200);

@@ -20,7 +20,7 @@ import {
   refundWithIntent,
 } from '../../../command-api/provider/stripe/shapes.ts';
 import { CardSecret } from '../../../shared/payment/card.ts';
-import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
+import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings/table.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
@@ -71,6 +71,7 @@ const DAY = { from: 1_790_000_000, to: 1_790_086_400 };
 const disputeWithIntent = dispute.extend({
   payment_intent: z.object({ metadata: z.record(z.string(), z.string()) }),
 });
+const event = z.object({ object: z.literal('event'), data: z.object({ object: z.object({}) }) });
 const intents = listOf(paymentIntent);
 const refunds = listOf(refund);
 const CASES: Readonly<Record<Made, readonly Case[]>> = {
@@ -131,6 +132,10 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     { request: requests.listDisputes(DAY, undefined), readAs: listOf(disputeWithIntent) },
   ],
   listIntents: [{ request: requests.listIntents(DAY, PI), readAs: intents }],
+  listEnds: [
+    { request: requests.listEnds(DAY.from, undefined), readAs: listOf(event) },
+    { request: requests.listEnds(DAY.from, 'evt_3Shape'), readAs: listOf(event) },
+  ],
 };
 const all = Object.entries(CASES).flatMap(([name, cases]) =>
   cases.map((one, index): [string, Case] => [`${name} ${index + 1}`, one]),

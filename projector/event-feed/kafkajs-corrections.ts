@@ -1,0 +1,80 @@
+/**
+ * Two corrections of kafkajs 2.2.4, which is no longer developed. They reach inner parts of one client; a
+ * version with other inner parts fails at its first connection.
+ */
+import type { Kafka } from 'kafkajs';
+
+type Broker = {
+  initProducerId(of: { transactionalId?: string; transactionTimeout: number }): Promise<unknown>;
+};
+type RequestQueue = { pending: unknown[]; scheduleCheckPendingRequests(): void };
+type Cluster = {
+  connectionPoolBuilder: {
+    build(address?: object): Promise<{ pool: { requestQueue: RequestQueue }[] }>;
+  };
+  findGroupCoordinator(of: { groupId: string; coordinatorType: number }): Promise<Broker>;
+  findControllerBroker(): Promise<Broker>;
+};
+
+const CREATE_CLUSTER = 'private:Kafka:createCluster';
+const TRANSACTION_COORDINATOR = 1;
+
+/** Called for each producer and each admin client of `kafka`. */
+const onCluster = (kafka: Kafka, correct: (cluster: Cluster) => void): void => {
+  const inner = kafka as unknown as Record<symbol, (options: object) => Cluster>;
+  const key = Object.getOwnPropertySymbols(kafka).find((one) => one.description === CREATE_CLUSTER);
+  const create = key && inner[key];
+  if (key === undefined || create === undefined) throw new Error('kafkajs has other inner parts');
+  inner[key] = (options) => {
+    const cluster = create(options);
+    correct(cluster);
+    return cluster;
+  };
+};
+
+/**
+ * Each queue checks for pending requests a thousand times a second, also where none is pending, with a
+ * negative time-out of which Node warns: a twentieth of a core for an idle connection. A queue schedules a
+ * check itself when it adds a pending request, so the others can be left out.
+ */
+const checkOnlyWherePending = ({ connectionPoolBuilder }: Cluster): void => {
+  const build = connectionPoolBuilder.build;
+  connectionPoolBuilder.build = async (address) => {
+    const made = await build(address);
+    for (const { requestQueue: queue } of made.pool) {
+      const check = queue.scheduleCheckPendingRequests.bind(queue);
+      queue.scheduleCheckPendingRequests = () => {
+        if (queue.pending.length > 0) check();
+      };
+    }
+    return made;
+  };
+};
+
+/**
+ * An idempotent producer takes an id of its own, with which no broker knows that it follows another one. Under
+ * a transactional id it takes the id of the producer before it with the next epoch: of the older epoch, a
+ * partition accepts nothing behind a message of the newer one, also outside a transaction (KIP-98).
+ */
+const followUnder = (transactionalId: string, cluster: Cluster): void => {
+  const findController = cluster.findControllerBroker.bind(cluster);
+  const coordinatorType = TRANSACTION_COORDINATOR;
+  const takeNextEpoch: Broker['initProducerId'] = async (of) => {
+    const coordinator = await cluster.findGroupCoordinator({
+      groupId: transactionalId,
+      coordinatorType,
+    });
+    return coordinator.initProducerId({ ...of, transactionalId });
+  };
+  cluster.findControllerBroker = async () =>
+    Object.assign(Object.create(await findController()), { initProducerId: takeNextEpoch });
+};
+
+/** Before the first `producer()` or `admin()`. Throws Error for another version of kafkajs. */
+export const correct = (kafka: Kafka, transactionalId: string): Kafka => {
+  onCluster(kafka, (cluster) => {
+    checkOnlyWherePending(cluster);
+    followUnder(transactionalId, cluster);
+  });
+  return kafka;
+};
