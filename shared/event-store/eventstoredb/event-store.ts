@@ -7,13 +7,14 @@ import { StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
 import { createAppender, createMetaClaims, createSender, rejectAny } from './append.ts';
 import {
+  type Connection,
   connect,
   type EventStoreDbOptions,
   type EventStoreDbStats,
   overdueAfter,
   swallow,
 } from './connection.ts';
-import { createLogReader, headOf } from './log-reader.ts';
+import { createLogReader, headOf, type LogReader } from './log-reader.ts';
 import { PASSED_OVER_MAX } from './read-messages.ts';
 import {
   comparePositions,
@@ -39,6 +40,43 @@ export type EventStoreDb = EventStore & {
   stats(): EventStoreDbStats;
 };
 
+/** Calls until `close`, which waits for those under way, but not for a server that stands still (V2). */
+const createLifetime = (connection: Connection) => {
+  const closing = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
+  let closed: Promise<void> | undefined;
+  return {
+    closing: closing.signal,
+    whileOpen: async <T>(work: () => Promise<T>): Promise<T> => {
+      if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
+      const working = work();
+      underWay.add(working);
+      try {
+        return await working;
+      } finally {
+        underWay.delete(working);
+      }
+    },
+    close: (): Promise<void> => {
+      closing.abort();
+      closed ??= within(CLOSE_MS_MAX, Promise.allSettled(underWay), overdueAfter(CLOSE_MS_MAX))
+        .catch(swallow)
+        .then(() => connection.close());
+      return closed;
+    },
+  };
+};
+
+const isBehind = async (
+  log: LogReader,
+  from: LogPosition | undefined,
+  types?: readonly EventType[],
+): Promise<boolean> => {
+  if (types === undefined) return comparePositions(await log.end(), from) > 0;
+  const next = await log.ownIn({ after: from, limit: PASSED_OVER_MAX, upTo: undefined });
+  return next.length === PASSED_OVER_MAX || next.some((event) => isOfTypes(event, types));
+};
+
 /** Does not wait for the server. Throws as `addressOf`. */
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
   const connection = connect(options);
@@ -49,28 +87,12 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const log = createLogReader(connection, options);
   const own = createOwnEvents();
   const refusals = createRefusals();
-  const askServer = shareCall(() => streams.ping(pingMs(callTimeoutMs)), PING_GOOD_FOR_MS);
-  const ping = async (): Promise<void> => {
-    await askServer();
-    refusals.rejectRefused();
-  };
+  const pingMs = Math.min(callTimeoutMs, PING_TIMEOUT_MS);
+  const askServer = shareCall(() => streams.ping(pingMs), PING_GOOD_FOR_MS);
   const send = createSender(connection);
   const appendBatch = createAppender(connection, send, streams, ends, removals);
   const claim = createMetaClaims(send, streams);
-  const closing = new AbortController();
-  const underWay = new Set<Promise<unknown>>();
-  let closed: Promise<void> | undefined;
-
-  async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
-    if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
-    const working = work();
-    underWay.add(working);
-    try {
-      return await working;
-    } finally {
-      underWay.delete(working);
-    }
-  }
+  const { closing, whileOpen, close } = createLifetime(connection);
 
   const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
     whileOpen(async () => {
@@ -78,12 +100,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       const to = upTo === undefined ? undefined : parsePosition(upTo);
       return log.ownIn({ after: parsePosition(after), limit, upTo: to });
     });
-
-  const lags = async (from: LogPosition | undefined, types?: readonly EventType[]) => {
-    if (types === undefined) return comparePositions(await log.end(), from) > 0;
-    const next = await log.ownIn({ after: from, limit: PASSED_OVER_MAX, upTo: undefined });
-    return next.length === PASSED_OVER_MAX || next.some((event) => isOfTypes(event, types));
-  };
 
   return {
     append: (stream, expected, events) =>
@@ -103,19 +119,19 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return position;
     },
     hashAt: (position) => whileOpen(() => log.hashAt(parsePosition(position))),
-    head: (after) => whileOpen(() => headOf(log)(after)),
+    head: (after) => whileOpen(() => headOf(log, after)),
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
-    ping: () => whileOpen(ping),
+    ping: () => whileOpen(() => askServer().then(refusals.rejectRefused)),
     stats: () => ({ ...stats }),
     subscribe: (after, signal, types, whose = 'all') => {
-      const until = AbortSignal.any([signal, closing.signal]);
+      const until = AbortSignal.any([signal, closing]);
       const isLeftOut = whose === 'all' ? () => false : own.follow(types, until);
       return subscribeAndResume(
         {
           types,
           open: (from, listener) =>
             sourceOf(connection, { from, types, isLeftOut }, refusals.heard(listener)),
-          lags: (from) => lags(from, types),
+          lags: (from) => isBehind(log, from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           backOff: options.backOff,
@@ -135,18 +151,9 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
         whileOpen(async () => mapInSlices(await streams.whole(stream), storedFormOf)),
       readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, storedFormOf)),
     },
-    close() {
-      closing.abort();
-      // A server that stands still must not hold up the exit (V2).
-      closed ??= within(CLOSE_MS_MAX, Promise.allSettled(underWay), overdueAfter(CLOSE_MS_MAX))
-        .catch(swallow)
-        .then(() => connection.close());
-      return closed;
-    },
+    close,
   };
 }
 
 const endOf = (last: LogPosition | undefined): Position | null =>
   last === undefined ? null : positionText(last);
-
-const pingMs = (callTimeoutMs: number): number => Math.min(callTimeoutMs, PING_TIMEOUT_MS);

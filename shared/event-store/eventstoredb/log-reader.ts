@@ -1,5 +1,5 @@
 import { BACKWARDS, END, FORWARDS, type ReadAllOptions, START } from '@eventstore/db-client';
-import type { EventStore, HashesAt } from '../port.ts';
+import type { EventStore, HashesAt, Position } from '../port.ts';
 import type { Connection, EventStoreDbOptions } from './connection.ts';
 import {
   comparePositions,
@@ -128,15 +128,15 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
   return { ownIn, end, hashAt, countIn };
 }
 
-type LogReader = ReturnType<typeof createLogReader>;
+export type LogReader = ReturnType<typeof createLogReader>;
 
-export const headOf =
-  ({ end, countIn }: LogReader): EventStore['head'] =>
-  async (after) => {
-    const from = parsePosition(after);
-    const last = await end();
-    if (last === undefined) {
-      return { position: null, eventsAfter: 0, isExact: true, oldestAfter: null };
-    }
-    return { position: positionText(last), ...(await countIn(from, last)) };
-  };
+export const headOf = async (
+  { end, countIn }: LogReader,
+  after: Position | null,
+): ReturnType<EventStore['head']> => {
+  const from = parsePosition(after);
+  const last = await end();
+  if (last === undefined)
+    return { position: null, eventsAfter: 0, isExact: true, oldestAfter: null };
+  return { position: positionText(last), ...(await countIn(from, last)) };
+};
