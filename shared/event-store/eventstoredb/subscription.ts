@@ -64,110 +64,101 @@ type Subscribing = {
 
 type Ending = { error?: unknown; reason: string };
 
-function startSession(options: Subscribing, after: LogPosition | undefined, signal: AbortSignal) {
-  const events: ServerEvent[] = [];
-  const startedAt = performance.now();
-  let hasDelivered = false;
-  let last = after;
-  let confirmed = false;
-  let live = false;
-  let lastSign = performance.now();
-  let ended: Ending | undefined;
-  let wake = (): void => {};
-  let watch: NodeJS.Timeout | undefined;
+type Session = {
+  /** Not yet taken by the reader. */
+  events: ServerEvent[];
+  last: LogPosition | undefined;
+  hasDelivered: boolean;
+  confirmed: boolean;
+  live: boolean;
+  lastSign: number;
+  looking: boolean;
+  ended: Ending | undefined;
+  source?: Source;
+  watch?: NodeJS.Timeout;
+  wake(): void;
+};
 
-  const end = (ending: Ending): void => {
-    if (ended !== undefined) return;
-    ended = ending;
-    clearInterval(watch);
-    signal.removeEventListener('abort', onAbort);
-    source.cancel();
-    wake();
-  };
-  const onAbort = (): void => end({ reason: 'stopped' });
-  const sign = (): void => {
-    confirmed = true;
-    lastSign = performance.now();
-  };
-  const isWanted = (event: ServerEvent): boolean =>
-    isOurs(event) && isOfTypes(event, options.types);
-  const isNext = (position: LogPosition | undefined): boolean =>
-    ended === undefined && comparePositions(position, last) > 0;
+const end = (session: Session, ending: Ending): void => {
+  if (session.ended !== undefined) return;
+  session.ended = ending;
+  clearInterval(session.watch);
+  session.source?.cancel();
+  session.wake();
+};
 
-  const onEvent = (event: ServerEvent): void => {
-    hasDelivered = true;
-    const changed = changedAtServer(event);
-    if (!isNext(event.position) || !(isWanted(event) || changed !== undefined)) return;
-    events.push(event);
-    last = event.position;
-    if (changed !== undefined) options.onRemoval(changed);
-    if (events.length >= BUFFER_EVENTS_MAX) source.pause();
-    wake();
-  };
+const goLive = (session: Session): void => {
+  session.live = true;
+  session.wake();
+};
 
-  const source = options.open(after, {
-    sign,
-    event: onEvent,
+const isNext = ({ ended, last }: Session, position: LogPosition | undefined): boolean =>
+  ended === undefined && comparePositions(position, last) > 0;
+
+const note = (session: Session, { types, onRemoval }: Subscribing, event: ServerEvent): void => {
+  const { events, source } = session;
+  session.hasDelivered = true;
+  if (!isNext(session, event.position)) return;
+  const changed = changedAtServer(event);
+  if (changed !== undefined) onRemoval(changed);
+  else if (!isOurs(event) || !isOfTypes(event, types)) return;
+  events.push(event);
+  session.last = event.position;
+  if (events.length >= BUFFER_EVENTS_MAX) source?.pause();
+  session.wake();
+};
+
+/** Ends a session that is not confirmed in time, or silent while the log goes on. */
+const look = async (session: Session, options: Subscribing): Promise<void> => {
+  const { events, confirmed, looking, last: from } = session;
+  const silentMs = performance.now() - session.lastSign;
+  if (!confirmed && silentMs > options.confirmMsMax)
+    end(session, { reason: 'not confirmed in time' });
+  if (!confirmed || silentMs <= options.silenceMsMax || events.length > 0 || looking) return;
+  session.looking = true;
+  const lags = await options.lags(from);
+  session.looking = false;
+  if (session.last !== from || session.ended !== undefined) return;
+  if (lags) return end(session, { reason: 'silent while the log goes on' });
+  session.lastSign = performance.now();
+  if (!session.live) goLive(session);
+};
+
+const startSession = (options: Subscribing, after: LogPosition | undefined): Session => {
+  const session: Session = {
+    ...{ events: [], last: after, lastSign: performance.now(), ended: undefined },
+    ...{ hasDelivered: false, confirmed: false, live: false, looking: false },
+    wake: () => undefined,
+  };
+  session.source = options.open(after, {
+    sign: () => {
+      session.confirmed = true;
+      session.lastSign = performance.now();
+    },
+    event: (event) => note(session, options, event),
     passed: (position) => {
-      hasDelivered = true;
-      if (isNext(position)) last = position;
+      session.hasDelivered = true;
+      if (isNext(session, position)) session.last = position;
     },
-    caughtUp: () => {
-      live = true;
-      wake();
-    },
+    caughtUp: () => goLive(session),
     fellBehind: () => {
-      live = false;
+      session.live = false;
     },
-    ended: end,
+    ended: (ending) => end(session, ending),
   });
+  const onFailure = (error: unknown) =>
+    end(session, { error, reason: 'the store does not answer' });
+  session.watch = setInterval(() => {
+    look(session, options).catch(onFailure);
+  }, Math.min(options.confirmMsMax, options.silenceMsMax) / 4).unref();
+  return session;
+};
 
-  let looking = false;
-  const look = async (): Promise<void> => {
-    const silentMs = performance.now() - lastSign;
-    if (!confirmed) {
-      if (silentMs > options.confirmMsMax) end({ reason: 'not confirmed in time' });
-    } else if (silentMs > options.silenceMsMax && events.length === 0 && !looking) {
-      looking = true;
-      const from = last;
-      const lags = await options.lags(from);
-      looking = false;
-      if (last !== from || ended !== undefined) return;
-      if (lags) return end({ reason: 'silent while the log goes on' });
-      lastSign = performance.now();
-      if (!live) {
-        live = true;
-        wake();
-      }
-    }
-  };
-  watch = setInterval(() => {
-    look().catch((error) => end({ error, reason: 'the store does not answer' }));
-  }, Math.min(options.confirmMsMax, options.silenceMsMax) / 4);
-  watch.unref();
-  signal.addEventListener('abort', onAbort);
-  if (signal.aborted) onAbort();
-
-  return {
-    isLive: (): boolean => live && events.length === 0,
-    succeeded: (): boolean => hasDelivered || performance.now() - startedAt > LASTED_MS,
-    ending: (): Ending | undefined => (events.length === 0 ? ended : undefined),
-    last: (): LogPosition | undefined => last,
-    take(): ServerEvent[] {
-      const taken = events.splice(0, BATCH_EVENTS_MAX);
-      if (taken.length > 0 && events.length < BUFFER_EVENTS_MAX / 2) source.resume();
-      return taken;
-    },
-    isEmpty: (): boolean => events.length === 0,
-    changed: (): Promise<void> =>
-      new Promise((resolve) => {
-        wake = resolve;
-      }),
-    end,
-  };
-}
-
-type Session = ReturnType<typeof startSession>;
+const take = ({ events, source }: Session): ServerEvent[] => {
+  const taken = events.splice(0, BATCH_EVENTS_MAX);
+  if (events.length < BUFFER_EVENTS_MAX / 2) source?.resume();
+  return taken;
+};
 
 function itemsOf(batch: ServerEvent[]): SubscriptionItem[] {
   const items: SubscriptionItem[] = [];
@@ -189,10 +180,10 @@ const gatherMs = (events: number): number => Math.min(GATHER_MS.max, GATHER_MS.e
 async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
   let saidCaughtUp = false;
   let lastAt = Number.NEGATIVE_INFINITY;
-  while (session.ending() === undefined) {
-    if (!session.isEmpty()) {
+  while (session.ended === undefined || session.events.length > 0) {
+    if (session.events.length > 0) {
       await nextTurn();
-      const batch = session.take();
+      const batch = take(session);
       const at = performance.now();
       yield* itemsOf(batch);
       saidCaughtUp = false;
@@ -200,11 +191,13 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
       lastAt = at;
       const earlyMs = nextAt - performance.now();
       if (earlyMs > 0) await pause(earlyMs);
-    } else if (session.isLive() && !saidCaughtUp) {
+    } else if (session.live && !saidCaughtUp) {
       yield { kind: 'caught-up' };
       saidCaughtUp = true;
     } else {
-      await session.changed();
+      await new Promise<void>((resolve) => {
+        session.wake = resolve;
+      });
     }
   }
 }
@@ -220,19 +213,24 @@ export async function* subscribeAndResume(
   let failures = 0;
   for (let first = true; !signal.aborted; first = false) {
     if (!first) options.onResubscribe();
-    const session = startSession(options, position, signal);
+    const startedAt = performance.now();
+    const session = startSession(options, position);
+    const stop = (): void => end(session, { reason: 'stopped' });
+    signal.addEventListener('abort', stop);
     try {
       for await (const item of deliver(session)) {
         if (signal.aborted) return;
         yield item;
       }
-      position = session.last();
+      position = session.last;
     } finally {
-      session.end({ reason: 'left by its reader' });
+      signal.removeEventListener('abort', stop);
+      end(session, { reason: 'left by its reader' });
     }
     if (signal.aborted) return;
-    failures = session.succeeded() ? 0 : failures + 1;
-    report(options.logger, session.ending() as Ending, failures);
+    const succeeded = session.hasDelivered || performance.now() - startedAt > LASTED_MS;
+    failures = succeeded ? 0 : failures + 1;
+    report(options.logger, session.ended as Ending, failures);
     await pause(backOffMs(backOff, failures), signal);
   }
 }
