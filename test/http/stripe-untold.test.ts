@@ -85,12 +85,13 @@ test('without the permission for events a person is told, the rest is looked at,
   double.books.dashboard.capture(intent.id);
   double.books.dashboard.refund(sale.id, 500);
   await untilShown(sold, ['CAPTURED', 2500, 500]);
+  await until('a person is told', async () => (await attention()).length > 0);
   expect(await shown(paymentId)).toEqual(['AUTHORIZED', 0, 0]);
   expect(await attention()).toMatchObject([
     {
       reason: 'PROVIDER_MISCONFIGURED',
       subject: 'provider',
-      what: "The provider's key may not read events, so a capture or cancel made there without a notice is found late.",
+      what: 'The provider lets the key read no events: a capture or cancel made there without a notice is found late.',
       next: 'payments doctor',
     },
   ]);

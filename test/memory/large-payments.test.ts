@@ -189,7 +189,7 @@ describe('a log that no thread can read is read in slices', () => {
   };
   const reconciled = async () => {
     const ledger = async () => ({ entries: [], next: null });
-    return reconcile({ store, provider: { ledger } });
+    return (await reconcile({ store, provider: { ledger } })).result;
   };
 
   const whole = { events: EVENTS };
