@@ -17,12 +17,14 @@ import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
 import { KEY_DOCUMENTS } from '../shared/key-document.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
-import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
 import {
   addPrivateFile,
   DataFolderRefused,
+  type FileLock,
+  isLockHeld,
   makeDataDir,
   SERVICE_LOCK,
+  takeFileLock,
 } from '../shared/runtime/private-files.ts';
 import { waysBackLost } from '../shared/runtime/sqlite.ts';
 

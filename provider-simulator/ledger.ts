@@ -4,8 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
-import { takeFileLock } from '../shared/runtime/file-lock.ts';
-import { ensurePrivateFile, makeDataDir } from '../shared/runtime/private-files.ts';
+import { ensurePrivateFile, makeDataDir, takeFileLock } from '../shared/runtime/private-files.ts';
 import { type Durability, openLedgerFile, versionOf } from '../shared/runtime/sqlite.ts';
 import {
   type AskingShopper,

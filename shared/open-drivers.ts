@@ -8,6 +8,8 @@ import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 import type { Metrics } from './runtime/metrics.ts';
 import { isTracing, withSpan } from './runtime/tracing.ts';
+import type { DeliveryStore } from './webhooks/delivery-store/port.ts';
+import { sqliteDeliveries } from './webhooks/delivery-store/sqlite.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
@@ -117,4 +119,12 @@ export const openReadModels = async (
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
   const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
   return withSpans(tracedReadModels, readModels, 'mongodb');
+};
+
+/** `fileOf` gives a path in the data folder, and is not called for a server. */
+type Place = { config: Pick<Config, 'mongoUrl'>; fileOf(name: string): string };
+
+export const openDeliveries = async ({ config, fileOf }: Place): Promise<DeliveryStore> => {
+  if (config.mongoUrl === undefined) return sqliteDeliveries(fileOf('webhook-deliveries.sqlite'));
+  return (await import('./webhooks/delivery-store/mongodb.ts')).mongoDeliveries(config.mongoUrl);
 };

@@ -1,38 +1,11 @@
 /** An acknowledged break of the log is listed, and does not make the log broken. */
 
 import type { LogBreak } from '../../shared/event-store/breaks.ts';
-import { isReadable, timeAfter } from '../../shared/event-store/codec.ts';
+import { timeAfter } from '../../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown } from '../../shared/event-store/errors.ts';
-import type {
-  EventContext,
-  EventStore,
-  LogEvent,
-  RecordedEvent,
-} from '../../shared/event-store/port.ts';
-import { FOREIGN } from '../../shared/event-store/verify-chain.ts';
+import type { EventContext, EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { acknowledgementStreamOf } from '../../shared/payment/audit-events.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
-import type { ReadModelChange } from '../../shared/read-models/port.ts';
 import { newEventId, newUlid } from '../../shared/runtime/ids.ts';
-
-const foreignIn = (recorded: LogEvent): string | undefined => {
-  if (!isReadable(recorded) || recorded.event.type !== 'LogBreakAcknowledged') return undefined;
-  const { stream, revision, reason } = recorded.event.data;
-  return revision === 0 && reason === FOREIGN ? paymentOf(stream) : undefined;
-};
-
-/** Payments that are acknowledged as foreign from their first event on; one with a document stays. */
-export const forgetForeign = async (
-  events: readonly LogEvent[],
-  lastOf: (paymentId: string) => Promise<number>,
-): Promise<Extract<ReadModelChange, { kind: 'repair' }>[]> => {
-  const forgotten: Extract<ReadModelChange, { kind: 'repair' }>[] = [];
-  for (const paymentId of events.flatMap((event) => foreignIn(event) ?? [])) {
-    if ((await lastOf(paymentId)) === -1)
-      forgotten.push({ kind: 'repair', paymentId, readModel: undefined });
-  }
-  return forgotten;
-};
 
 export type Acknowledged = Omit<LogBreak, 'position'> & { note: string };
 

@@ -1,10 +1,12 @@
 import {
   anchorOf,
+  ERROR_CODES,
   ERROR_GUIDE,
   type ErrorEntry,
+  messageOf,
   PAYMENT_FAILED,
-} from '../../shared/http/error-guide.ts';
-import { ERROR_CODES, messageOf, statusOf } from '../../shared/http/errors.ts';
+  statusOf,
+} from '../../shared/http/errors.ts';
 import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 import { type DocumentForm, documentOf } from './document.ts';
 import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';

@@ -1,6 +1,7 @@
 import { isSealEvent } from '../payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../payment/seal-events.ts';
 import { unsealedReason } from './breaks.ts';
+import { breakAt } from './chain.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {
@@ -15,7 +16,6 @@ import {
   sealEventReason,
   unsealedEventsMax,
 } from './seals.ts';
-import { breakAt } from './verify-chain.ts';
 
 export type SealsFound = {
   seals: number;

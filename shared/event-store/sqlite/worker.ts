@@ -3,8 +3,7 @@ import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
-import { LOG_START, type LogEnd } from '../chain.ts';
-import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
+import { describeBreak, type Link, LOG_START, type LogEnd, verifyLog } from '../chain.ts';
 import {
   appender,
   failureOf,

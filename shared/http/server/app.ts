@@ -18,8 +18,7 @@ import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
 import type { Principal } from '../auth/principal.ts';
-import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
-import { RETRY_LATER, reject } from '../errors.ts';
+import { helpLink, PAYMENT_FAILED, RETRY_LATER, reject } from '../errors.ts';
 import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
