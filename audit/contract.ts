@@ -1,9 +1,7 @@
 /** Responses of the audit routes. Amounts: minor units; times: RFC 3339, UTC; positions: opaque. */
 import { z } from 'zod';
+import { named } from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
-
-const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
-  z.object(shape).meta({ id });
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);

@@ -20,6 +20,10 @@ export const isMoment = (text: string): boolean => {
   return !Number.isNaN(ms) && new Date(ms).toISOString().length === UTC_LENGTH;
 };
 
+/** A schema that stands under this name in the API documents. */
+export const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
+  z.object(shape).meta({ id });
+
 export const REQUIRED = 'is required';
 const NOT_TEXT = 'must be a string';
 const NOT_POSITIVE = 'must be a positive integer';
