@@ -199,9 +199,8 @@ const changeFor = async (
   if (payment === undefined) return reply;
   reply.request.paymentId = paymentId;
   const { bin, last4 } = payment.paymentMethod.card;
-  if (textsHoldCard(texts, bin, last4)) {
+  if (textsHoldCard(texts, bin, last4))
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
-  }
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
   const readOnly = await api.providerAhead.readOnly();
   if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);

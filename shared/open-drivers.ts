@@ -19,28 +19,24 @@ const spanOf = (system: string, operation: string, name: string) => ({
   attributes: { 'db.system.name': system, 'db.operation.name': operation },
 });
 
-const tracedStore = (store: EventStore, system: string): EventStore => {
-  return {
-    ...store,
-    append: (stream, expected, events) =>
-      withSpan(spanOf(system, 'append', `append ${familyOf(stream)}`), () =>
-        store.append(stream, expected, events),
-      ),
-    readStream: (stream) =>
-      withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => store.readStream(stream)),
-  };
-};
+const tracedStore = (store: EventStore, system: string): EventStore => ({
+  ...store,
+  append: (stream, expected, events) =>
+    withSpan(spanOf(system, 'append', `append ${familyOf(stream)}`), () =>
+      store.append(stream, expected, events),
+    ),
+  readStream: (stream) =>
+    withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => store.readStream(stream)),
+});
 
 /** Spans around the calls that a request waits for. */
-const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
-  return {
-    ...readModels,
-    get: (paymentId, merchantId) =>
-      withSpan(spanOf(system, 'get', 'read payment'), () => readModels.get(paymentId, merchantId)),
-    search: (search, limit) =>
-      withSpan(spanOf(system, 'search', 'search payments'), () => readModels.search(search, limit)),
-  };
-};
+const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => ({
+  ...readModels,
+  get: (paymentId, merchantId) =>
+    withSpan(spanOf(system, 'get', 'read payment'), () => readModels.get(paymentId, merchantId)),
+  search: (search, limit) =>
+    withSpan(spanOf(system, 'search', 'search payments'), () => readModels.search(search, limit)),
+});
 
 export type OpenedStore = {
   store: EventStore;

@@ -95,9 +95,8 @@ type ConnectFailure = { code?: string; syscall?: string; errors?: ConnectFailure
 
 /** An address with several IPs fails with one error for each. */
 const neverConnected = (failure: ConnectFailure): boolean => {
-  if (failure.errors !== undefined && failure.errors.length > 0) {
+  if (failure.errors !== undefined && failure.errors.length > 0)
     return failure.errors.every(neverConnected);
-  }
   return (
     failure.code === 'UND_ERR_CONNECT_TIMEOUT' ||
     failure.syscall === 'connect' ||

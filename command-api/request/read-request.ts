@@ -52,9 +52,8 @@ type ChangeFields = { amount?: number | undefined; reason?: string | undefined }
 
 const togetherDetails = (name: AmountName, body: JsonObject, fields: ChangeFields): string[] => {
   const { [name]: named, amount } = fields;
-  if (named !== undefined && amount !== undefined && named !== amount) {
+  if (named !== undefined && amount !== undefined && named !== amount)
     return [`amount must be equal to ${name}`];
-  }
   // A mistyped name must never move the full sum.
   const mayBeMistyped = Object.keys(body).some((key) => key !== 'reason');
   return named === undefined && amount === undefined && mayBeMistyped

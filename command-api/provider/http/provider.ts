@@ -48,9 +48,8 @@ const isAsking = (operation: ProviderOperation): boolean =>
 const putBody = (operation: ProviderOperation): string | undefined => {
   const { kind, paymentId, amount, currency } = operation;
   const common = { kind, paymentId, amount, currency };
-  if (!('card' in operation)) {
+  if (!('card' in operation))
     return JSON.stringify({ ...common, authorizationId: operation.authorizationId });
-  }
   const revealed = operation.card.reveal();
   if ('token' in revealed) return undefined;
   const { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure } = revealed;

@@ -38,9 +38,8 @@ const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 export function failureOf(error: unknown, committing: boolean): Failure {
   const code = codeOf(error);
   const message = `${reasonOf(error)} (SQLite error ${code})`;
-  if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE) {
+  if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE)
     return { kind: 'full', message, unknown: false };
-  }
   if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
   return { kind: 'fatal', message, unknown: committing };
@@ -72,9 +71,8 @@ function rejectOldSqlite(): void {
   const version = String(nothing.prepare('SELECT sqlite_version() AS v').get()?.v);
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   const older = major - OLDEST_SQLITE[0] || minor - OLDEST_SQLITE[1] || patch - OLDEST_SQLITE[2];
-  if (older < 0) {
+  if (older < 0)
     throw new Error(`SQLite ${version} is too old, ${OLDEST_SQLITE.join('.')} is needed`);
-  }
 }
 
 export function prepareAll(database: DatabaseSync) {

@@ -202,9 +202,8 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   return {
     counters,
     async append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]> {
-      if (waiting.length >= WAITING_APPENDS_MAX) {
+      if (waiting.length >= WAITING_APPENDS_MAX)
         throw new StoreUnavailable('too many appends wait for the disk');
-      }
       const encoded = encode(stream, expected, events);
       return new Promise((resolve, reject) => {
         waiting.push({ stream, expected, encoded, resolve, reject });

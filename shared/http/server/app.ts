@@ -164,9 +164,8 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
       const details = [`the body must be at most ${BODY_BYTES_MAX} bytes`];
       return reject(reply, 'INVALID_REQUEST', details, {}, 413);
     }
-    if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+    if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
       return reject(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
-    }
     const { id: requestId, routeOptions } = request;
     if (error instanceof UnreadableStream) {
       metrics.unreadableRequests.inc();
@@ -177,9 +176,8 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
     // A stream whose client has left is no fault.
     const hasLeft = error.code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed;
     if (!hasLeft) app.logFault(request, error);
-    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) {
+    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable)
       return reject(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
-    }
     if (error instanceof AppendOutcomeUnknown) {
       const details = ['it is not known whether anything was stored'];
       return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);

@@ -50,9 +50,8 @@ const effectiveSetting = (
 ): EffectiveSetting => {
   const { isSecret, byDefault } = settings[name];
   const value = env[name]?.trim() ?? '';
-  if (value !== '') {
+  if (value !== '')
     return { name, value: shownSetting(name, value, isSecret), origin: 'environment' };
-  }
   const file = isSecret ? (env[`${name}_FILE`]?.trim() ?? '') : '';
   if (file !== '') return { name, value: `hidden (in ${file})`, origin: 'file' };
   const inEffect = DEFAULTS[name]?.(config) ?? byDefault ?? NOT_SET;
