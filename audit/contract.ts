@@ -177,7 +177,7 @@ export const AuditVerification = named('AuditVerification', {
   /** The first 100 payments that the read models know and the log lacks; else left out. */
   missingPayments: z.array(z.string()).optional(),
   keptHead: AuditKeptHead.optional(),
-  /** Where the whole log was verified and its store can be sealed. */
+  /** Present when the whole log was verified and its store can be sealed. */
   sealed: AuditSeals.optional(),
 });
 export type AuditVerification = z.infer<typeof AuditVerification>;

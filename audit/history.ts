@@ -75,7 +75,7 @@ const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string |
   }
 };
 
-/** Of a payment that the log lacks; undefined for none, and for another merchant's. */
+/** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
 const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);

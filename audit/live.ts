@@ -44,7 +44,7 @@ async function* untilExpiry(
   }
 }
 
-/** Once it has its first item. Throws RangeError where `after` is no position. */
+/** Resolves at the first item. Throws RangeError where `after` is no position. */
 const openSubscription = async (
   store: Pick<EventStore, 'subscribe'>,
   after: Position | null,

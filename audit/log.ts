@@ -12,7 +12,7 @@ import type {
 } from '../shared/event-store/port.ts';
 import { type LogScan, readPage, scanLog } from '../shared/event-store/scan-log.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
-import { PAGE_BYTES_MAX } from '../shared/read-models/search-page.ts';
+import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { pauseAt } from '../shared/runtime/scheduling.ts';

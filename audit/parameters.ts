@@ -14,7 +14,7 @@ import { type Read, soleHeader } from '../shared/http/request.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
 
-/** In any store; the store itself checks whether the log has such a position. */
+/** Covers every store's form; the store itself checks whether the log has such a position. */
 export const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
 export const NO_POSITION = 'must be start or a position of the log';
 export const NO_POSITION_NOR_NOW = 'must be start, now or a position of the log';

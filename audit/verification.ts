@@ -170,7 +170,7 @@ export const removedFor = async (
   return { breaks };
 };
 
-/** What was in the log at the start. Undefined once `signal` aborts. Throws StoreUnavailable. */
+/** Verifies the events that the log held at the start. Undefined once `signal` aborts. Throws StoreUnavailable. */
 export async function* verifyLogForms(
   deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
   { only, known, signal }: LogVerification,

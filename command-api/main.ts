@@ -2,8 +2,7 @@
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
-import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
-import { enginesState, registerHealth } from '../shared/http/server/health.ts';
+import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';

@@ -176,7 +176,7 @@ const READ_ONLY = {
     "the provider's ledger is still being compared with the event log; nothing was stored",
   ],
 };
-/** In seconds; where the provider is ahead, a person has to act first. */
+/** Seconds; when the provider is ahead, a person has to act first. */
 const READ_ONLY_RETRY = { ahead: '30', comparing: '1' };
 
 const rejectReadOnly = (reply: FastifyReply, why: ReadOnly): FastifyReply =>

@@ -17,8 +17,7 @@ import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
-import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
-import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { closeGracefully, engineState, registerHealth } from '../shared/http/server/health.ts';
 import {
   type OpenedStore,
   openDeliveries,

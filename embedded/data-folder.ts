@@ -65,7 +65,7 @@ const closeToOthers = (path: string, mode: number): boolean => {
     chmodSync(path, mode);
     return true;
   } catch {
-    // Of another user, or gone: the folder's mode, read afterwards, says if that matters.
+    // Another user owns it, or it is gone: the folder's mode, read next, says whether that matters.
     return false;
   }
 };

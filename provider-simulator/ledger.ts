@@ -55,7 +55,7 @@ export type Ledger = {
   complete(authentication: Authentication, outcome: SimulatedOutcome): Recorded;
   find(operationId: string): Recorded | Waiting | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
-  /** Without what was made elsewhere, which is in no log until they are noticed. */
+  /** Leaves out operations made elsewhere, which no log has until they are noticed. */
   end(after: number, limit: number): SimulatedEntry[];
   authorization(operationId: string): Authorization | undefined;
   close(): void;
@@ -123,7 +123,7 @@ type Codes = {
   providerFailureCode: string | null;
   authorizationExpiresAt?: string | null;
 };
-/** Of an operation carried out; a fence has an id and an outcome alone. */
+/** Present for an operation that was carried out; a fence has an id and an outcome alone. */
 type CarriedOut = Omit<SimulatedEntry, keyof Codes | 'providerReference'> & Codes;
 type Row = CarriedOut | { outcome: 'FENCED' };
 

@@ -20,7 +20,7 @@ import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
-/** With `anyOf` at the top, generators of clients would lose the fields beside it. */
+/** A top-level `anyOf` would make client generators drop the fields beside it. */
 const amountOrReason = (name: AmountName) => ({
   if: { propertyNames: { const: 'reason' } },
   else: { anyOf: [{ required: [name] }, { required: ['amount'] }] },

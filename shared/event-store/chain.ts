@@ -143,12 +143,12 @@ const linkReason = (link: Pick<Link, 'hash' | 'logHash' | 'logHashBefore'>): str
   // A missing event before it is no fault of this one: the log's check names the gap.
   link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
 
-/** As far as it shows without the other events of its stream. */
+/** Judges a link alone, without the other events of its stream. */
 export const formReason = (
   form: Pick<Link, 'text' | 'hash' | 'logHash' | 'logHashBefore'>,
 ): string | undefined => hashReason(form) ?? linkReason(form);
 
-/** After a break the next link is compared with what is stored. */
+/** Compares the next link after a break with what is stored. */
 export const logCheck = (from: LogEnd = LOG_START): { check: Check; end(): LogEnd } => {
   let end = from;
   const missingBefore = ({ position }: Pick<Link, 'position'>): string | undefined =>

@@ -74,7 +74,7 @@ const storedEnvelope = z.object({
   data: z.unknown(),
 });
 
-/** In canonical order. Not strict: it leaves out a later version's fields. */
+/** The schema with its fields in canonical order. A schema that is not strict drops a later version's fields. */
 function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
   if (schema instanceof z.ZodOptional) return z.optional(inCanonicalOrder(schema.unwrap(), strict));
   if (schema instanceof z.ZodArray)

@@ -82,7 +82,7 @@ const oneByOne = async (
   return forms;
 };
 
-/** As `readPatiently`; the events before a break, and the break as `unreadable`. */
+/** Like `readPatiently`, but yields the events before a break, and the break as `unreadable`. */
 export const readPage = async (
   stored: ReadAll,
   signal: AbortSignal,

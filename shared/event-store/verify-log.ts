@@ -71,7 +71,7 @@ export type LogWalked = {
 
 type Fit = { reason?: string | undefined; unreadable?: string | undefined };
 
-/** By the chain first, which says whether the sums are to be believed. */
+/** Checks the chain first, because a broken chain makes the sums worthless. */
 const formCheck = ({ stored, guarantee }: LogWalk) => {
   const chain = storedCheck(stored, guarantee);
   const sums = sumsCheck(stored);
@@ -209,7 +209,7 @@ export const sumsOver =
     return place.reason;
   };
 
-/** As `sumsOver`, within a bound. Throws StoreUnavailable. */
+/** Like `sumsOver`, but bounded. Throws StoreUnavailable. */
 export const sumsCheck = (
   stored: Pick<StoredForms, 'readStream'>,
 ): ((event: SumsEvent) => string | undefined | Promise<string | undefined>) => {

@@ -37,7 +37,7 @@ const sealIn = (form: Form): SealEvent | undefined => {
 export type SealsAgainst = Pick<SealedLog, 'log'> & {
   /** Trusted, of any time of the log. */
   publicKey?: string | undefined;
-  /** As kept outside the log before the check began. */
+  /** The heads that were kept outside the log before the check began. */
   kept?: HeadFile | undefined;
 };
 

@@ -39,7 +39,7 @@ export const requiredOr =
   ({ input }: Issue): string =>
     isAbsent(input) ? REQUIRED : wording;
 
-/** In UTF-16 units: the library's own `max` counts code points. */
+/** Counts UTF-16 units: the library's own `max` counts code points. */
 const short = (text: z.ZodString) =>
   text
     // So no text that is searched for cards or parsed is as long as a whole body.
@@ -79,7 +79,7 @@ export const choice = <const T extends readonly string[]>(values: T) =>
 export const optionalChoice = <const T extends readonly string[]>(values: T) =>
   choice(values).optional();
 
-/** For the API document: a number, although it is a text in an address. */
+/** The API document shows a number, although an address holds a text. */
 export const asNumber = (minimum: number, maximum?: number) => ({
   type: 'integer' as const,
   minimum,

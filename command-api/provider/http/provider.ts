@@ -16,8 +16,13 @@ import {
   type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
-import { cleanCode, type SentCard } from '../provider-code.ts';
-import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
+import {
+  cleanCode,
+  type NoResponse,
+  openTransport,
+  type RawResponse,
+  type SentCard,
+} from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
 import {
   actionBody,

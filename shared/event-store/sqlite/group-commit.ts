@@ -8,7 +8,6 @@ import {
   StoreUnavailable,
 } from '../errors.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
-import { decodeRow, type LiveTail } from './log-reader.ts';
 import {
   type AppendJob,
   type AppendOutcome,
@@ -16,7 +15,8 @@ import {
   type Failure,
   type Reply,
   type WorkerOptions,
-} from './messages.ts';
+} from './database.ts';
+import { decodeRow, type LiveTail } from './log-reader.ts';
 import type { Handlers } from './worker.ts';
 
 export type Thread = {

@@ -5,22 +5,20 @@ import { reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { describeBreak, type Link, LOG_START, type LogEnd, verifyLog } from '../chain.ts';
 import {
+  type AppendJob,
+  type AppendOutcome,
   appender,
+  Failed,
+  type Failure,
   failureOf,
   openDatabase,
   openForReading,
   prepareAll,
+  type Reply,
   readsOf,
   type Statements,
-} from './database.ts';
-import {
-  type AppendJob,
-  type AppendOutcome,
-  Failed,
-  type Failure,
-  type Reply,
   type WorkerOptions,
-} from './messages.ts';
+} from './database.ts';
 
 const TAIL_EVENTS = 100;
 const PROBE_PAGES = 8;

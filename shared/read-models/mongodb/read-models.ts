@@ -11,10 +11,9 @@ import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
 import { byId, revisionsIn } from './batch-writes.ts';
 import { createServed, openDatabase, SERVED } from './database.ts';
 import { text } from './documents.ts';
-import { createLeases } from './lease.ts';
 import { createReader } from './reader.ts';
 import { createRebuilds } from './rebuild.ts';
-import { createWriter } from './writer.ts';
+import { createLeases, createWriter } from './writer.ts';
 
 const PAUSE_MS_MIN = 5;
 const PAUSE_MS_MAX = 40;

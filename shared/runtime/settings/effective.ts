@@ -1,8 +1,7 @@
 /** For operators (`GET /ops/v1/settings`, `payments doctor`). */
 import { join } from 'node:path';
 import type { Config, EffectiveSetting } from '../config.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
-import { settings } from './table.ts';
+import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM, settings } from './table.ts';
 
 const NOT_SET = 'not set';
 const CREDENTIALS = /^([a-z+]+:\/\/)[^/?#]*@/i;
