@@ -151,9 +151,8 @@ const inputOf = (
   const rejected = (code: ErrorCode, details: string[]): undefined => {
     reject(reply, code, details);
   };
-  if (form.allMerchants && principal.merchantId !== '*') {
+  if (form.allMerchants && principal.merchantId !== '*')
     return rejected('FORBIDDEN', ['a token of all merchants is required']);
-  }
   if (form.person && !principal.isPerson) return rejected('FORBIDDEN', [NO_PERSON]);
   const query = form.query === undefined ? NOTHING : readBy(form.query, request.query);
   if (!query.ok) return rejected('INVALID_REQUEST', query.details);
