@@ -4,11 +4,11 @@ import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import type { EventData, PaymentEventType } from '../shared/payment/payment-events.ts';
 import {
+  foldState,
   isOtherProvider,
   type Operation,
   type PaymentState,
-} from '../shared/payment/payment-state.ts';
-import { foldState } from '../shared/payment/state.ts';
+} from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation } from './contract.ts';
 import { byHand } from './event-words.ts';

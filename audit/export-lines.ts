@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import type { StoredForm } from '../shared/event-store/port.ts';
-import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
+import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { AuditBreak } from './contract.ts';
 
 export const LINES_START = '0'.repeat(64);

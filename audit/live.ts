@@ -3,13 +3,13 @@ import type { FastifyReply } from 'fastify';
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
+import { whenGone } from '../shared/http/server/shares.ts';
 import {
   EVENT_STREAM,
   KEEP_ALIVE,
   type Streams,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { whenGone } from '../shared/http/server/unread.ts';
 import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './positions.ts';
 
 export const RETRY = 'retry: 1000\n\n';

@@ -9,6 +9,7 @@ import { keysOf } from '../shared/event-store/seals.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { whenGone } from '../shared/http/server/shares.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -16,9 +17,8 @@ import {
   NDJSON,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { whenGone } from '../shared/http/server/unread.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
-import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { mapSteps, resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';

@@ -13,9 +13,9 @@ import type {
 import { readPage } from '../shared/event-store/scan-log.ts';
 import { formReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
-import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
-import { PAGE_BYTES_MAX } from '../shared/runtime/page-bytes.ts';
-import { pauseAt } from '../shared/runtime/slices.ts';
+import { PAGE_BYTES_MAX } from '../shared/read-models/search-page.ts';
+import { jsonFieldsOf } from '../shared/runtime/json.ts';
+import { pauseAt } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';

@@ -2,8 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Position } from '../shared/event-store/port.ts';
 import { reject } from '../shared/http/errors.ts';
-import { soleHeader } from '../shared/http/headers.ts';
-import type { Read } from '../shared/http/route.ts';
+import { type Read, soleHeader } from '../shared/http/request.ts';
 
 /** In any store; the store itself checks whether the log has such a position. */
 export const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;

@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os';
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { pause } from '../shared/runtime/back-off.ts';
-import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
+import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { CommandFailed, ServiceUnreachable } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
 

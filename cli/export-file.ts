@@ -19,7 +19,7 @@ import {
 } from '../shared/event-store/verify-chain.ts';
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { sumsOver } from '../shared/event-store/verify-sums.ts';
-import { jsonFieldsOf } from '../shared/runtime/exact-json.ts';
+import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { CommandFailed } from './output.ts';
 import { requireReadable } from './settings.ts';
 

@@ -1,7 +1,7 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import type { Command } from 'commander';
 import type { Manifest } from '../shared/event-store/manifest.ts';
-import { isMoment } from '../shared/http/date-time.ts';
+import { isMoment } from '../shared/http/fields.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { failOnBreaks, headText } from './breaks.ts';
 import { type Client, jsonOf, orFail } from './client.ts';

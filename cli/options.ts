@@ -1,6 +1,6 @@
 /** A verb, and the options that several have. Values throw InvalidArgumentError for another text. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { isMoment } from '../shared/http/date-time.ts';
+import { isMoment } from '../shared/http/fields.ts';
 
 /** Each example is a line that can be typed. */
 export const verb = (name: string, ...examples: string[]): Command =>

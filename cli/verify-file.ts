@@ -10,7 +10,7 @@ import {
 } from '../shared/event-store/breaks.ts';
 import { hasGoodSignature, type Manifest, NOT_GOOD } from '../shared/event-store/manifest.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
-import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import {
   exportLines,
   lineCheck,

@@ -3,6 +3,8 @@
  * about what is unresolved, recognises a repeat, and gives a new operation to operate.ts (gaps §5
  * to §8).
  */
+
+import type { Sender } from '../shared/http/request.ts';
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import {
@@ -14,13 +16,13 @@ import {
   operationUnder,
   type Recognised,
   unresolvedOperations,
-} from '../shared/payment/payment-state.ts';
+} from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import type { CommandDeps, Sender } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import { recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
-import { type LoadedPayment, notInLog, operationOf } from './loaded-payment.ts';
 import { metEarlierFence, operate } from './operate.ts';
+import { type LoadedPayment, notInLog, operationOf } from './payment-log.ts';
 import { CHANGE_KINDS } from './recovery/ask.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';

@@ -13,7 +13,7 @@ import type { StartTimer } from '../shared/runtime/back-off.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import { createQueues } from '../shared/runtime/queues.ts';
+import { createQueues } from '../shared/runtime/scheduling.ts';
 import { attentionItems, attentionSources, UNRESOLVED_AFTER_MS } from './attention/items.ts';
 import type { CommandDeps } from './deps.ts';
 import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';

@@ -3,6 +3,8 @@
  * equal create that is unresolved, or a new payment), and gives a new one to operate.ts (gaps §6 to
  * §8). A payment's create has one operation id, that of its intent.
  */
+
+import type { Sender } from '../shared/http/request.ts';
 import {
   brandOf,
   type CardInput,
@@ -13,24 +15,18 @@ import {
 } from '../shared/payment/card.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
-import {
-  createOf,
-  isFree,
-  isOfSameRequest,
-  type Recognised,
-} from '../shared/payment/payment-state.ts';
+import { createOf, isFree, isOfSameRequest, type Recognised } from '../shared/payment/state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
-import { addressAgain } from './address-again.ts';
-import type { CommandDeps, Sender } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
-import { type LoadedPayment, notInLog } from './loaded-payment.ts';
-import { claimReference, stillClaims } from './merchant-reference.ts';
+import { addressAgain, claimReference, stillClaims } from './merchant-reference.ts';
 import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
+import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { CallDetails } from './provider/port.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
-import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/authentication.ts';
 import type { CreateRequest } from './request/payment-request.ts';
+import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/schemas.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   type CommandResponse,

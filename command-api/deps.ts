@@ -1,6 +1,4 @@
-import type { FastifyReply } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { Identities } from './idempotency.ts';
 import type { AskDeps } from './recovery/ask.ts';
@@ -18,10 +16,3 @@ export type CommandDeps = AskDeps & {
   providers: readonly string[];
   operationsMax: number;
 };
-
-export type Sender = { merchantId: string; actor: string; requestId: string };
-
-export const senderOf = (
-  { merchantId, actor }: Principal,
-  { request }: Pick<FastifyReply, 'request'>,
-): Sender => ({ merchantId, actor, requestId: request.id });

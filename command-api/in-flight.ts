@@ -3,11 +3,10 @@
  * provider about such a call, or fences it. A call of this process holds its payment's queue;
  * another process's call is waited for by the age of its intent.
  */
-import { type Operation, unresolvedOperations } from '../shared/payment/payment-state.ts';
+import { type Operation, unresolvedOperations } from '../shared/payment/state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
-import type { LoadedPayment } from './loaded-payment.ts';
-import type { PaymentLog } from './payment-log.ts';
+import type { LoadedPayment, PaymentLog } from './payment-log.ts';
 import type { ActionRequired } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 

@@ -10,19 +10,19 @@
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
-import { contextOf } from '../shared/http/event-context.ts';
-import { type ClaimEvent, referenceStreamOf } from '../shared/payment/claim-events.ts';
+import { contextOf, type Sender } from '../shared/http/request.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
-import { isClaimEvent } from '../shared/payment/events.ts';
-import { createOf, isOfSameRequest } from '../shared/payment/payment-state.ts';
+import { type ClaimEvent, isClaimEvent, referenceStreamOf } from '../shared/payment/events.ts';
+import { createOf, isOfSameRequest } from '../shared/payment/state.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
-import { addressAgain } from './address-again.ts';
-import type { CommandDeps, Sender } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { pauses } from './in-flight.ts';
-import type { LoadedPayment } from './loaded-payment.ts';
+import type { LoadedPayment } from './payment-log.ts';
+import { questionAbout } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
+  actionRequired,
   approved,
   type CommandResponse,
   rejection,
@@ -170,4 +170,15 @@ const responseOf = async (
   if (waiting !== undefined) return waiting;
   const seen = { paymentId: id, revision: events.length - 1 };
   return { ...(state.status === 'PENDING' ? unknownOutcome(id) : approved(readModel)), seen };
+};
+
+/** While the shopper is waited for: the address is stored nowhere, so the provider gives it again (gaps §21). */
+export const addressAgain = async (
+  { inFlight, provider }: Pick<CommandDeps, 'inFlight' | 'provider'>,
+  payment: LoadedPayment,
+): Promise<CommandResponse | undefined> => {
+  const create = createOf(payment.state);
+  if (!inFlight.isWaiting(create)) return undefined;
+  const said = await provider.lookUp(questionAbout(payment, create));
+  return said.outcome === 'ACTION_REQUIRED' ? actionRequired(payment, create, said.url) : undefined;
 };

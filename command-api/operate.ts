@@ -4,12 +4,11 @@
  * respond. An operation that leaves the road without a recorded outcome is given to `unresolved`.
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import { contextOf } from '../shared/http/event-context.ts';
+import { contextOf, type Sender } from '../shared/http/request.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
-import { isFree, type Operation } from '../shared/payment/payment-state.ts';
-import type { CommandDeps, Sender } from './deps.ts';
-import { type LoadedPayment, operationOf } from './loaded-payment.ts';
-import type { Executed } from './payment-log.ts';
+import { isFree, type Operation } from '../shared/payment/state.ts';
+import type { CommandDeps } from './deps.ts';
+import { type Executed, type LoadedPayment, operationOf } from './payment-log.ts';
 import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from './provider/port.ts';
 import { onNotice } from './recovery/later-results.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';

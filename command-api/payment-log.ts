@@ -7,6 +7,7 @@ import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
+  StreamNotWhole,
 } from '../shared/event-store/errors.ts';
 import {
   asPaymentEvent,
@@ -27,20 +28,58 @@ import { decideLater } from '../shared/payment/decide-later.ts';
 import { decideResolution } from '../shared/payment/decide-resolution.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { bytesOfPayment } from '../shared/payment/payment-response.ts';
-import type { PaymentState } from '../shared/payment/payment-state.ts';
-import { evolve } from '../shared/payment/state.ts';
+import { evolve, type Operation, type PaymentState } from '../shared/payment/state.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
-import {
-  after,
-  isIntentOf,
-  knows,
-  type LoadedPayment,
-  notInLog,
-  operationOf,
-} from './loaded-payment.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
+
+export type LoadedPayment = {
+  events: readonly RecordedPaymentEvent[];
+  state: PaymentState;
+};
+
+export const after = (
+  payment: LoadedPayment | undefined,
+  appended: readonly RecordedPaymentEvent[],
+): LoadedPayment => {
+  let state = payment?.state;
+  for (const recorded of appended) state = evolve(state, recorded);
+  if (state === undefined) throw new Error('a payment without events');
+  return { events: [...(payment?.events ?? []), ...appended], state };
+};
+
+const operationIn = (state: PaymentState | undefined, operationId: string): Operation | undefined =>
+  state?.operations.find((one) => one.operationId === operationId);
+
+export const operationOf = (
+  { state }: Pick<LoadedPayment, 'state'>,
+  operationId: string,
+): Operation => {
+  const found = operationIn(state, operationId);
+  if (found === undefined)
+    throw new Error(`payment ${state.paymentId} has no operation ${operationId}`);
+  return found;
+};
+
+export const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
+  operationIn(payment?.state, operationId) !== undefined;
+
+/**
+ * True where one of these appends stored the intent. Under a key the operation id is derived (gaps
+ * §17), so another process may have begun the very same operation, with a call of its own.
+ */
+export const isIntentOf = (
+  { events, state }: LoadedPayment,
+  operationId: string,
+  tried: ReadonlySet<string>,
+): boolean => {
+  const operation = operationIn(state, operationId);
+  return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
+};
+
+export const notInLog = (paymentId: string): StreamNotWhole =>
+  new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);
 
 type AnyCommand = Command | ResolutionCommand | LaterCommand;
 

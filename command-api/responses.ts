@@ -11,10 +11,10 @@ import {
 import type {} from '../shared/http/server/app.ts';
 import { NOT_ALLOWED } from '../shared/payment/decide.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import { isFree, type Operation } from '../shared/payment/payment-state.ts';
 import { actionBodyOf, bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
+import { isFree, type Operation } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
-import type { LoadedPayment } from './loaded-payment.ts';
+import type { LoadedPayment } from './payment-log.ts';
 import { type Budget, BudgetSpent, type Waiting, withinBudget } from './request-budget.ts';
 
 export type CommandResponse = {

@@ -4,6 +4,7 @@ import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../shared/event-store/fold-stream.ts';
 import { reject } from '../shared/http/errors.ts';
 import { PaymentFailureResponse, PaymentResponse } from '../shared/http/payment-schemas.ts';
+import { type Sender, senderOf } from '../shared/http/request.ts';
 import {
   asJson,
   type Input,
@@ -19,11 +20,11 @@ import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts'
 import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
 import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
 import { createPayment, earlierCreate } from './create-payment.ts';
-import { type CommandDeps, type Sender, senderOf } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import type { WebhookDeps } from './endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from './endpoints/routes.ts';
-import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
+import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
 import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './provider-ahead/routes.ts';
 import {
@@ -32,7 +33,6 @@ import {
   type ReconcileDeps,
   type ReconcilePaymentDeps,
 } from './reconcile/routes.ts';
-import { PaymentRequest } from './request/payment-request.ts';
 import {
   CaptureRequest,
   type ChangeContent,
@@ -43,6 +43,7 @@ import {
   readCreate,
   readVoid,
 } from './request/read-request.ts';
+import { PaymentRequest } from './request/schemas.ts';
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
 import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './stripe-notices.ts';

@@ -2,10 +2,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { createRateLimiter, type Rate, senderOf } from '../shared/http/auth/rate-limit.ts';
+import { createRateLimiter, type Rate, senderOf } from '../shared/http/auth/hooks.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../shared/http/route.ts';
-import { type PaymentState, unresolvedOperations } from '../shared/payment/payment-state.ts';
+import { type PaymentState, unresolvedOperations } from '../shared/payment/state.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { CommandDeps } from './deps.ts';
 import type { NoticeOrigin } from './provider/port.ts';

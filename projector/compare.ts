@@ -9,7 +9,7 @@ import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/docume
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import { fewAtOnce } from '../shared/runtime/slices.ts';
+import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 export type DifferenceKind =
   | 'missing'

@@ -10,12 +10,17 @@ import { StandingBy } from './errors.ts';
 import { type Freshness, trackCatchUp, trackFreshness } from './freshness.ts';
 import { watchCheckpoint } from './lag.ts';
 import { keepLease, type Lease } from './lease.ts';
-import { checkBeforeStart, rejectMisfit } from './log-check.ts';
 import { createProjection, type Projection } from './projection.ts';
 import { createRebuilds, type RebuildRequest, type RebuildResult } from './rebuild.ts';
 import { startSampler } from './sampler.ts';
 import type { RunningHash } from './seals/running-hash.ts';
-import { runSubscription, type Subscriber, type SubscriptionState } from './subscription.ts';
+import {
+  checkBeforeStart,
+  rejectMisfit,
+  runSubscription,
+  type Subscriber,
+  type SubscriptionState,
+} from './subscription.ts';
 import { tracedProjection } from './traces.ts';
 
 export type ProjectorOptions = {

@@ -4,16 +4,8 @@ import { type Manifest, ManifestSignature, manifestShape } from '../shared/event
 import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
-import { contextOf } from '../shared/http/event-context.ts';
-import { readJson } from '../shared/http/json-body.ts';
-import {
-  okJson,
-  type Read,
-  type RoutesOf,
-  readBy,
-  routeWith,
-  sendJson,
-} from '../shared/http/route.ts';
+import { contextOf, type Read, readJson } from '../shared/http/request.ts';
+import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from './contract.ts';
 import type { OpenedSealer } from './seals/open.ts';

@@ -15,7 +15,7 @@ import {
 } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
-import { createQueues, type Queues } from '../shared/runtime/queues.ts';
+import { createQueues, type Queues } from '../shared/runtime/scheduling.ts';
 import type { WebhookSecret } from '../shared/webhooks/signer.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';

@@ -1,6 +1,6 @@
 /** `--set path=value`: fields of a create request by their path, checked before the first request. */
 import { z } from 'zod';
-import { PaymentRequest } from '../../command-api/request/payment-request.ts';
+import { PaymentRequest } from '../../command-api/request/schemas.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { CommandFailed } from '../output.ts';
 

@@ -5,12 +5,10 @@ import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { contextOf } from '../../shared/http/event-context.ts';
-import { readJson } from '../../shared/http/json-body.ts';
+import { contextOf, readJson, senderOf } from '../../shared/http/request.ts';
 import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../../shared/http/route.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
-import { senderOf } from '../deps.ts';
 import {
   AttentionAcknowledgement,
   type AttentionItem,

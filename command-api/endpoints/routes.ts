@@ -2,11 +2,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { readJson } from '../../shared/http/json-body.ts';
+import { type Read, readJson } from '../../shared/http/request.ts';
 import {
   asJson,
   okJson,
-  type Read,
   type ResponseForm,
   type RoutesOf,
   readBy,

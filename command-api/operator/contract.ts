@@ -2,7 +2,7 @@ import { z } from 'zod';
 import manifest from '../../package.json' with { type: 'json' };
 import { REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
-import type { ResolutionRequest } from '../../shared/payment/payment-state.ts';
+import type { ResolutionRequest } from '../../shared/payment/state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { withoutSecrets } from '../../shared/runtime/settings/effective.ts';

@@ -3,17 +3,16 @@
  * one's equal word within a day records it. The provider is asked each time, and its definite
  * outcome goes first. Two operators end a contradiction the same way.
  */
-import { contextOf } from '../../shared/http/event-context.ts';
+import { contextOf, type Sender } from '../../shared/http/request.ts';
 import type { ResolveCommand } from '../../shared/payment/commands.ts';
 import {
   type Operation,
   type PaymentState,
   unconfirmedOperations,
   unresolvedOperations,
-} from '../../shared/payment/payment-state.ts';
-import type { CommandDeps, Sender } from '../deps.ts';
-import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
-import { BY_RECOVERY } from '../payment-log.ts';
+} from '../../shared/payment/state.ts';
+import type { CommandDeps } from '../deps.ts';
+import { BY_RECOVERY, type LoadedPayment, operationOf } from '../payment-log.ts';
 import { ask } from '../recovery/ask.ts';
 
 /** For the operation of `operationId`, else for the only one that it can be for. */

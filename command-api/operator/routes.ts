@@ -1,18 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
-import { readJson } from '../../shared/http/json-body.ts';
+import { type Read, readJson, senderOf } from '../../shared/http/request.ts';
 import {
   asJson,
   okJson,
-  type Read,
   type RoutesOf,
   readBy,
   routeWith,
   sendJson,
 } from '../../shared/http/route.ts';
-import type { Operation } from '../../shared/payment/payment-state.ts';
+import type { Operation } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
-import { type CommandDeps, senderOf } from '../deps.ts';
+import type { CommandDeps } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
 import * as contract from './contract.ts';
 import { listUnresolved } from './list-unresolved.ts';

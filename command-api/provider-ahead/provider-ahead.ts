@@ -9,11 +9,11 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { auditStreamOf } from '../../shared/payment/audit-events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { isOtherProvider } from '../../shared/payment/payment-state.ts';
+import { isOtherProvider } from '../../shared/payment/state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { oneRunAtATime } from '../../shared/runtime/queues.ts';
+import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import { LedgerEndNotFound, type LedgerEntry, type Provider } from '../provider/port.ts';
 import { ledgerIdOf } from '../reconcile/differences.ts';
 

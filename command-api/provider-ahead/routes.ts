@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { contextOf } from '../../shared/http/event-context.ts';
+import { contextOf, senderOf } from '../../shared/http/request.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
-import { senderOf } from '../deps.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
 
 export const Acknowledgement = z

@@ -1,5 +1,5 @@
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
-import { TWELVE_DIGITS } from '../../shared/payment/card-digits.ts';
+import { TWELVE_DIGITS } from '../../shared/payment/card-forms.ts';
 import { digitsHoldCardNumber, holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 
 export type SentCard = CardInput | TokenInput;

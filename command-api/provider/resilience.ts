@@ -8,7 +8,7 @@ import {
   type IBackoff,
   type IBackoffFactory,
 } from 'cockatiel';
-import { isOtherProvider } from '../../shared/payment/payment-state.ts';
+import { isOtherProvider } from '../../shared/payment/state.ts';
 import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { Logger } from '../../shared/runtime/log.ts';

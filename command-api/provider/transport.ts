@@ -3,7 +3,7 @@
  * undici's own connect time-out tells "never connected" (nothing was sent) from "no response".
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { annotate } from '../../shared/runtime/tracing.ts';
 
 type TransportRequest = {

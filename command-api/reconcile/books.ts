@@ -4,7 +4,7 @@ import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { sumsCheck } from '../../shared/event-store/verify-sums.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { isOtherProvider } from '../../shared/payment/payment-state.ts';
+import { isOtherProvider } from '../../shared/payment/state.ts';
 import type { LedgerEntry } from '../provider/port.ts';
 import type { Reconciliation } from './contract.ts';
 import {

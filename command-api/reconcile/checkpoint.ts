@@ -3,9 +3,9 @@
  * damaged, or does not carry this installation's check, is none: then everything is compared.
  */
 import { z } from 'zod';
+import { canonicalJson } from '../../shared/event-store/codec.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
-import { canonicalJson } from '../../shared/runtime/canonical-json.ts';
 import type { Identities } from '../idempotency.ts';
 import { DIFFERENCE_KINDS } from './differences.ts';
 import type { Mark } from './reconcile.ts';

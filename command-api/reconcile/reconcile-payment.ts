@@ -1,10 +1,10 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
-import type { Operation } from '../../shared/payment/payment-state.ts';
+import type { Operation } from '../../shared/payment/state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { LoadedPayment } from '../loaded-payment.ts';
+import type { LoadedPayment } from '../payment-log.ts';
 import { type ActionRequired, MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
 import { questionAbout } from '../recovery/ask.ts';
 import { questionAboutPayment } from '../recovery/later-results.ts';

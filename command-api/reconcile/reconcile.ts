@@ -10,7 +10,7 @@ import type { LogReader, Position } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { pauseAt } from '../../shared/runtime/slices.ts';
+import { pauseAt } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';

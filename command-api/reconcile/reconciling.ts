@@ -13,7 +13,7 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
-import { oneRunAtATime } from '../../shared/runtime/queues.ts';
+import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import type { KnownDispute } from '../provider/port.ts';
 import { LISTED_MAX } from './books.ts';
 import type { KeptTurn, openTurns, Turn } from './checkpoint.ts';

@@ -17,7 +17,7 @@ import {
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
-import { notInLog } from '../loaded-payment.ts';
+import { notInLog } from '../payment-log.ts';
 import * as contract from './contract.ts';
 import { LedgerUnavailable } from './reconcile.ts';
 import { reconcilePayment } from './reconcile-payment.ts';

@@ -9,12 +9,11 @@ import {
   type Operation,
   unconfirmedOperations,
   unresolvedOperations,
-} from '../../shared/payment/payment-state.ts';
+} from '../../shared/payment/state.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { Queues } from '../../shared/runtime/queues.ts';
+import type { Queues } from '../../shared/runtime/scheduling.ts';
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
-import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
-import { BY_RECOVERY, type PaymentLog } from '../payment-log.ts';
+import { BY_RECOVERY, type LoadedPayment, operationOf, type PaymentLog } from '../payment-log.ts';
 import {
   type ActionRequired,
   AT_WORK,

@@ -4,11 +4,7 @@
  */
 import type { LaterCommand } from '../../shared/payment/commands.ts';
 import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
-import {
-  authorizationOf,
-  type PaymentState,
-  providerOf,
-} from '../../shared/payment/payment-state.ts';
+import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
 import type {
   PaymentDocument,
   PaymentSearch,
@@ -22,8 +18,7 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import { newOperationId } from '../../shared/runtime/ids.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { LoadedPayment } from '../loaded-payment.ts';
-import { RECORD_BUDGET_MS } from '../payment-log.ts';
+import { type LoadedPayment, RECORD_BUDGET_MS } from '../payment-log.ts';
 import { OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
 import { startBudget } from '../request-budget.ts';
 

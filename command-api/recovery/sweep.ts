@@ -12,7 +12,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { oneRunAtATime } from '../../shared/runtime/queues.ts';
+import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
 

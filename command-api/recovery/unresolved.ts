@@ -12,10 +12,10 @@ import {
   type ResolutionRequest,
   unconfirmedOperations,
   unresolvedOperations,
-} from '../../shared/payment/payment-state.ts';
+} from '../../shared/payment/state.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
-import type { LoadedPayment } from '../loaded-payment.ts';
+import type { LoadedPayment } from '../payment-log.ts';
 import type { Budget } from '../request-budget.ts';
 import { type AskDeps, confirmByAsking, resolveByAsking } from './ask.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';

@@ -1,43 +1,19 @@
-/** The body of a create (interface, "Resources and their fields"; gaps §3, §4). */
-import { z } from 'zod';
-import {
-  currencyCode,
-  object,
-  optionalChoice,
-  optionalDateTime,
-  optionalFlag,
-  optionalInteger,
-  optionalList,
-  optionalText,
-  positiveInteger,
-  requiredChoice,
-  requiredObject,
-  requiredPattern,
-  requiredText,
-} from '../../shared/http/fields.ts';
+/** Reads the body of a create (gaps §3, §4). */
+import type { z } from 'zod';
+import { shortText } from '../../shared/http/fields.ts';
 import {
   Address,
   Billing,
   Consumer,
-  Metadata,
   ProductItem,
   Shipping,
   Source,
 } from '../../shared/http/payment-schemas.ts';
-import { CARD_TOKEN, type CardInput, type TokenInput } from '../../shared/payment/card.ts';
-import { CARD_NUMBER } from '../../shared/payment/card-digits.ts';
+import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
-import {
-  CRYPTOGRAM,
-  ECI,
-  EXEMPTIONS,
-  THREE_D_SECURE_VERSIONS,
-  UUID,
-} from '../../shared/payment/three-d-secure.ts';
+import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
+import { holdsManyDigits } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
-import { Authentication } from './authentication.ts';
-import { searchTexts } from './card-search.ts';
 import {
   BODY_NOT_OBJECT,
   DETAILS_MAX,
@@ -47,82 +23,20 @@ import {
   isObject,
   type JsonObject,
   requestedAmount,
+  searchTexts,
   withoutNulls,
 } from './json.ts';
-import { metadataFaults, metadataKept } from './metadata.ts';
-
-const PRODUCT_ITEMS_MAX = 200;
-const PREVIOUS_FAILURES_MAX = 20;
-
-/** Results of 3-D Secure that the merchant brings along (gaps §21). */
-export const ThreeDSecure = object({
-  version: requiredChoice(THREE_D_SECURE_VERSIONS),
-  eci: requiredPattern(ECI, 'two digits'),
-  cryptogram: requiredPattern(CRYPTOGRAM, '28 or 32 characters of base64'),
-  transactionId: requiredPattern(UUID, 'a UUID'),
-  exemption: optionalChoice(EXEMPTIONS),
-}).meta({ id: 'ThreeDSecure' });
-
-export const Card = requiredObject({
-  number: requiredPattern(CARD_NUMBER, '12 to 19 digits'),
-  holderName: requiredText(),
-  cvv: optionalText(),
-  expiryMonth: requiredPattern(/^(0[1-9]|1[0-2])$/, 'MM (01-12)'),
-  expiryYear: requiredPattern(/^[0-9]{4}$/, 'YYYY'),
-  brand: optionalText(),
-  threeDSecure: ThreeDSecure.optional(),
-  authentication: Authentication.optional(),
-}).meta({ id: 'Card' });
-
-/** A token in place of number, expiry and CVV (gaps §14). */
-const CardByToken = requiredObject({
-  token: requiredPattern(CARD_TOKEN, '1 to 255 of A-Z a-z 0-9 _ -'),
-  holderName: requiredText(),
-  brand: optionalText(),
-  threeDSecure: ThreeDSecure.optional(),
-  authentication: Authentication.optional(),
-}).meta({ id: 'CardByToken' });
-
-const CARD_TYPE = { type: requiredChoice(['CARD']) };
-const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });
-const ByToken = requiredObject({ ...CARD_TYPE, card: CardByToken });
-
-export const PaymentMethod = requiredObject({
-  ...CARD_TYPE,
-  card: z.union([Card, CardByToken]),
-}).meta({ id: 'PaymentMethod' });
-
-export const PreviousFailure = object({
-  gateway: optionalText(),
-  attemptNumber: optionalInteger(),
-  responseCode: optionalText(),
-  reason: optionalText(),
-  timestamp: optionalDateTime(),
-}).meta({ id: 'PreviousFailure' });
-
-const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
-  amount: positiveInteger(),
-  currency: currencyCode(),
-  paymentMethod,
-  captureNow: optionalFlag(),
-  descriptor: optionalText(),
-  merchantReference: optionalText(),
-  goodsType: optionalChoice(['PHYSICAL', 'DIGITAL', 'MIXED']),
-  productItems: optionalList(ProductItem, PRODUCT_ITEMS_MAX),
-  consumer: Consumer.optional(),
-  billing: Billing.optional(),
-  shipping: Shipping.optional(),
-  previousFailures: optionalList(PreviousFailure, PREVIOUS_FAILURES_MAX),
-  source: Source.optional(),
-});
-
-/** For the API documents; a request is read by the one of the two below that fits it. */
-export const PaymentRequest = object({
-  ...requestWith(PaymentMethod),
-  metadata: Metadata.optional(),
-}).meta({ id: 'PaymentRequest' });
-export const RequestByNumber = object(requestWith(ByNumber));
-export const RequestByToken = object(requestWith(ByToken));
+import {
+  Authentication,
+  Card,
+  CardByToken,
+  PaymentMethod,
+  PaymentRequest,
+  PreviousFailure,
+  RequestByNumber,
+  RequestByToken,
+  ThreeDSecure,
+} from './schemas.ts';
 
 export type CreateRequest = {
   amountMinor: RequestedAmount;
@@ -277,4 +191,37 @@ const parseBody = (
     details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
   };
   return { ok: true, holdsOtherCard, request };
+};
+
+const NAMES_MAX = 20;
+
+/** As an e-mail address has it. */
+const NAMES_A_PERSON = /\S@\S/;
+const metadataValue = shortText().refine(
+  (text) => !NAMES_A_PERSON.test(text),
+  'must not hold personal data',
+);
+
+/** A details line names the name, so no name may hold a card number. */
+const isAllowed = (name: string): boolean => METADATA_NAME.test(name) && !holdsManyDigits(name);
+
+const faultOf = ([name, value]: [string, unknown]): string[] => {
+  const { error } = metadataValue.safeParse(value);
+  return error === undefined ? [] : [`metadata.${name} ${error.issues[0]?.message}`];
+};
+
+export const metadataFaults = (metadata: unknown): string[] => {
+  if (metadata === undefined || metadata === null) return [];
+  if (!isObject(metadata)) return ['metadata must be an object'];
+  const entries = Object.entries(metadata);
+  if (entries.length > NAMES_MAX) return [`metadata must have at most ${NAMES_MAX} names`];
+  if (!entries.every(([name]) => isAllowed(name)))
+    return ['metadata has a name that is not allowed'];
+  return entries.flatMap(faultOf);
+};
+
+/** Without faults. In the order of stored events, so that bodies are equal to the byte. */
+export const metadataKept = (metadata: unknown): { metadata?: Record<string, string> } => {
+  const entries = Object.entries(metadata ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
 };

@@ -2,11 +2,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
-import { soleHeader } from '../../shared/http/headers.ts';
-import { notJson, readJson, takeText } from '../../shared/http/json-body.ts';
-import type { Read } from '../../shared/http/route.ts';
+import { notJson, type Read, readJson, soleHeader, takeText } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { parseText } from '../../shared/runtime/exact-json.ts';
+import { parseText } from '../../shared/runtime/json.ts';
 import {
   AMOUNTS,
   BODY_NOT_OBJECT,

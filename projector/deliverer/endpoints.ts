@@ -11,7 +11,7 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
-import { misfitOf } from '../log-check.ts';
+import { misfitOf } from '../subscription.ts';
 import {
   type EndpointLoop,
   type LoopDeps,

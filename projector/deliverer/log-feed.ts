@@ -7,7 +7,7 @@ import { isPaymentEvent } from '../../shared/payment/events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import { type MessageType, messageTypeOf } from '../../shared/webhooks/message.ts';
-import { checkpointHashOf } from '../log-check.ts';
+import { checkpointHashOf } from '../subscription.ts';
 import type { Place, Wanted } from './delivery.ts';
 import { readableEvents } from './messages.ts';
 import { createPermits } from './permits.ts';

@@ -43,7 +43,7 @@ const IDLE_MS = 1_000;
 const PROGRESS_MS = 20;
 const STOP_MS_MAX = 5_000;
 const WELL_AFTER_MS = 60_000;
-/** Leaves the thread about a thirtieth of a CPU that requests fill (slices.ts). */
+/** Leaves the thread about a thirtieth of a CPU that requests fill (scheduling.ts). */
 const PRIORITY_LOWERED_BY = 15;
 
 export const createDelivererWorker = (data: ThreadData): Worker =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { takeLowPriority } from '../../shared/runtime/slices.ts';
+import { takeLowPriority } from '../../shared/runtime/scheduling.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { spanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';

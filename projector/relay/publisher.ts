@@ -3,11 +3,11 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
-import { checkpointHashOf } from '../log-check.ts';
+import { checkpointHashOf } from '../subscription.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 

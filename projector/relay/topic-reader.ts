@@ -10,7 +10,7 @@ import {
 } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { count, messagesOf, sealMessageOf } from './batch.ts';

@@ -7,7 +7,7 @@ import { GENESIS_HASH, logHashes } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { keysOf } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { RecordedSeal } from './stored-seals.ts';
 
 const PAGE = 1000;

@@ -15,7 +15,7 @@ import {
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { oneAfterAnother, oneRunAtATime } from '../../shared/runtime/queues.ts';
+import { oneAfterAnother, oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.ts';
 
 const LOOK_MS = 1_000;

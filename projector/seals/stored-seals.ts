@@ -2,8 +2,7 @@ import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { keysOf, type SealedHead } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
-import type { SealEvent } from '../../shared/payment/seal-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 
 export type RecordedSeal = RecordedEvent<SealEvent>;

@@ -3,6 +3,7 @@
  * hash covers (gaps §6). Events that are read back are upcast and never hashed again; data has its
  * fields in canonical order in both directions, so that bodies are equal to the byte.
  */
+import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
 import {
   type DomainEvent,
@@ -12,11 +13,24 @@ import {
   isEventType,
 } from '../payment/events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
-import { canonicalJson } from '../runtime/canonical-json.ts';
 import { compiledParse, type SafeParse } from '../runtime/compiled-schema.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
+
+const DEPTH_MAX = 1000;
+const stringify = configure({ strict: true, maximumDepth: DEPTH_MAX });
+
+/** Half a surrogate pair, in contrast to an escaped backslash before `ud…`. */
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
+
+/** By it events are hashed, and repeated requests recognised. Throws for NaN, infinity, half a surrogate pair and a circular reference. */
+export const canonicalJson = (value: unknown): string => {
+  const json = String(stringify(value));
+  if (json.includes('\\ud') && LONE_SURROGATE.test(json))
+    throw new Error('half a surrogate pair has no canonical form');
+  return json;
+};
 
 export type StoredEvent = StoredPlace & {
   text: string;

@@ -1,6 +1,6 @@
 import { isPaymentEvent } from '../payment/events.ts';
 import type { PaymentEvent } from '../payment/payment-events.ts';
-import { pauseAt } from '../runtime/slices.ts';
+import { pauseAt } from '../runtime/scheduling.ts';
 import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
 import { StreamNotWhole, UnreadableStream } from './errors.ts';
 import type { RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';

@@ -1,7 +1,7 @@
 /** The manifest of an export: kept elsewhere, it shows later that the log was cut or rewritten. */
 import { type KeyObject, sign } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson } from '../runtime/canonical-json.ts';
+import { canonicalJson } from './codec.ts';
 import { isSigned, publicKeyOf } from './seals.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);

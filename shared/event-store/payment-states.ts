@@ -1,8 +1,7 @@
-import type { PaymentReadModel } from '../payment/payment-response.ts';
-import { bytesOfReadModel } from '../payment/payment-response.ts';
+import { bytesOfReadModel, type PaymentReadModel } from '../payment/payment-response.ts';
 import { project } from '../payment/response.ts';
 import { createBoundedMap } from '../runtime/bounded-map.ts';
-import { pauseAt } from '../runtime/slices.ts';
+import { pauseAt } from '../runtime/scheduling.ts';
 import { UnreadableStream } from './errors.ts';
 import { asPaymentEvent, type RecordedPaymentEvent } from './fold-stream.ts';
 import type { EventStore, RecordedEvent } from './port.ts';

@@ -1,10 +1,31 @@
 /** Reads only the text, so that it verifies events that the current code cannot decode. */
 
-import { jsonFieldsOf } from '../runtime/exact-json.ts';
-import { createGenerationsMap } from '../runtime/generations-map.ts';
+import { jsonFieldsOf } from '../runtime/json.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
 import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';
+
+/** Drops the older of two generations at once: evicting one by one costs several times the GC. */
+type GenerationsMap<V> = {
+  get(key: string): V | undefined;
+  set(key: string, value: V): void;
+};
+
+/** Keeps at least the last `min` keys, at most twice as many. */
+export const createGenerationsMap = <V>(min: number): GenerationsMap<V> => {
+  let young = new Map<string, V>();
+  let old = new Map<string, V>();
+  return {
+    get: (key) => young.get(key) ?? old.get(key),
+    set: (key, value) => {
+      if (young.size >= min && !young.has(key)) {
+        old = young;
+        young = new Map();
+      }
+      young.set(key, value);
+    },
+  };
+};
 
 export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
   position: P;

@@ -1,8 +1,8 @@
 /** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { jsonFieldsOf } from '../runtime/exact-json.ts';
+import { jsonFieldsOf } from '../runtime/json.ts';
 import type { Logger } from '../runtime/log.ts';
-import { pauseAt } from '../runtime/slices.ts';
+import { pauseAt } from '../runtime/scheduling.ts';
 import {
   type BreaksMet,
   breakOfForm,

@@ -1,6 +1,5 @@
 import { isSealEvent } from '../payment/events.ts';
-import type { SealEvent } from '../payment/seal-events.ts';
-import { SEALS_STREAM } from '../payment/seals-stream.ts';
+import { SEALS_STREAM, type SealEvent } from '../payment/seal-events.ts';
 import { unsealedReason } from './breaks.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';

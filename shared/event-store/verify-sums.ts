@@ -1,10 +1,9 @@
 import { isPaymentEvent } from '../payment/events.ts';
 import { paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
-import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode, isReadable } from './codec.ts';
 import type { LogEvent, RecordedEvent, StoredForms, UnreadableEvent } from './port.ts';
-import { formsLeft } from './verify-chain.ts';
+import { createGenerationsMap, formsLeft } from './verify-chain.ts';
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
 

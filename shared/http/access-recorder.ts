@@ -6,7 +6,7 @@ import type { EventStore, NewEvent, RecordedEvent } from '../event-store/port.ts
 import { type AccessEvent, auditStreamOf } from '../payment/audit-events.ts';
 import { withoutLongNumbers } from '../runtime/card-numbers.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
-import { contextOf } from './event-context.ts';
+import { contextOf } from './request.ts';
 
 export type Access = {
   action: AccessEvent['data']['action'];

@@ -1,9 +1,9 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
+import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from '../payment/card-forms.ts';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
 import { ADVICES, FAILURE_CODES, metadata, networkCode } from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
-import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from '../payment/three-d-secure.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
 import {

@@ -9,10 +9,9 @@ import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
 import { fieldName } from './fields.ts';
+import type { Read } from './request.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
 import type {} from './server/app.ts';
-
-export type Read<T> = { ok: true; value: T } | { ok: false; details: string[] };
 
 export type RequestForm = {
   /** A token of one merchant is 403. */

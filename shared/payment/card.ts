@@ -4,8 +4,8 @@
  */
 import { inspect } from 'node:util';
 import cardValidator from 'card-validator';
+import type { ThreeDSecure } from './card-forms.ts';
 import type { MaskedCard } from './payment-events.ts';
-import type { ThreeDSecure } from './three-d-secure.ts';
 
 /** The brands a merchant can accept (gaps §3). */
 export const CARD_BRANDS = [

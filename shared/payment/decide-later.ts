@@ -12,7 +12,7 @@ import {
   type PaymentState,
   refundOf,
   unresolvedOperations,
-} from './payment-state.ts';
+} from './state.ts';
 
 /** None where the result is recorded already, or cannot be recorded now. */
 export const decideLater = (state: PaymentState, command: LaterCommand): PaymentEvent[] => {

@@ -7,12 +7,7 @@ import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './comman
 import type { FinalOutcome } from './outcome.ts';
 import { outcomeEvents } from './outcome-events.ts';
 import type { EventData, PaymentEvent, Resolution } from './payment-events.ts';
-import {
-  isFree,
-  type Operation,
-  type PaymentState,
-  type ResolutionRequest,
-} from './payment-state.ts';
+import { isFree, type Operation, type PaymentState, type ResolutionRequest } from './state.ts';
 
 export const APPROVAL_MS_MAX = 86_400_000;
 

@@ -21,7 +21,7 @@ import {
   type PaymentState,
   providerOf,
   unresolvedOperations,
-} from './payment-state.ts';
+} from './state.ts';
 
 /** Interface, "Errors". */
 export const NOT_ALLOWED = {

@@ -1,8 +1,19 @@
+import { z } from 'zod';
 import { type AuditLogEvent, auditSchemas } from './audit-events.ts';
-import { type ClaimEvent, claimSchemas } from './claim-events.ts';
+import { type EventsOf, operation, paymentId, text } from './event-fields.ts';
 import { type PaymentEvent, paymentSchemas } from './payment-events.ts';
 import { type SealEvent, sealSchemas } from './seal-events.ts';
 import { type WebhookEvent, webhookSchemas } from './webhook-events.ts';
+
+/** Which payment a merchant's reference names (gaps §8). Names of types and fields are stored forms. */
+export const claimSchemas = {
+  MerchantReferenceClaimed: z.strictObject({ ...operation, paymentId, merchantId: text }),
+} as const;
+
+export type ClaimEvent = EventsOf<typeof claimSchemas>;
+
+/** `hash` is the reference's keyed hash. */
+export const referenceStreamOf = (hash: string): string => `merchant-reference-${hash}`;
 
 export type DomainEvent = PaymentEvent | ClaimEvent | AuditLogEvent | SealEvent | WebhookEvent;
 export type EventType = DomainEvent['type'];

@@ -2,7 +2,7 @@
 import type { RecordCommand } from './commands.ts';
 import type { EventData, PaymentEvent } from './payment-events.ts';
 import { givenFailure } from './payment-response.ts';
-import type { Operation, PaymentState } from './payment-state.ts';
+import type { Operation, PaymentState } from './state.ts';
 
 export const outcomeEvents = (
   state: PaymentState,

@@ -4,7 +4,13 @@
  * number or a CVV, and every schema is strict, so none can be stored.
  */
 import { z } from 'zod';
-import { WITHOUT_TWELVE_DIGITS } from './card-digits.ts';
+import {
+  ECI,
+  EXEMPTIONS,
+  THREE_D_SECURE_VERSIONS,
+  UUID,
+  WITHOUT_TWELVE_DIGITS,
+} from './card-forms.ts';
 import {
   amountMinor,
   type EventsOf,
@@ -13,7 +19,6 @@ import {
   paymentId,
   text,
 } from './event-fields.ts';
-import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from './three-d-secure.ts';
 
 const optionalText = z.string().max(255).optional();
 /** A moment in the form of the events' times. */

@@ -5,6 +5,8 @@
 import { z } from 'zod';
 import type { EventsOf } from './event-fields.ts';
 
+export const SEALS_STREAM = 'log-seals';
+
 const base64url = (characters: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{${characters}}$`));
 

@@ -1,13 +1,11 @@
-import type { PlacedEvent } from './payment-events.ts';
-import {
-  type ObservedRefund,
-  type Operation,
-  type OperationKind,
-  type PaymentState,
-  refundOf,
-} from './payment-state.ts';
+/** The state that the rules decide on, its fold, and the questions that they ask of it. */
+import type { RequestIdentity } from './event-fields.ts';
+import type { FinalOutcome } from './outcome.ts';
+import type { EventData, PlacedEvent } from './payment-events.ts';
+import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
 import { project, requireFit } from './response.ts';
 import {
+  type Confirmation,
   checkNote,
   confirmationAfter,
   type IntentEvent,
@@ -154,4 +152,140 @@ const observedAfter = (
   if (type !== 'PaymentRefundObserved') return observed;
   const { operationId, refundId, amount: amountMinor } = data;
   return [...(observed ?? []), { operationId, refundId, amountMinor }];
+};
+
+/** A sale is a create. */
+export type OperationKind = 'create' | 'capture' | 'void' | 'refund';
+
+/** One operation at the provider: it has its outcome where `ended` is present. */
+export type Operation = {
+  kind: OperationKind;
+  operationId: string;
+  /** From 1. A void carries the authorized amount. */
+  amountMinor: number;
+  identity: RequestIdentity;
+  /** The revision of the intent. */
+  requestedAt: number;
+  /** The provider that it was sent to; absent where the intent is older than the names. */
+  provider?: string;
+  /** The provider's name for it: of a create, as soon as the provider has opened or approved it. */
+  reference?: string;
+  /** The provider waits, or waited, for the shopper until then: a time, UTC (gaps §21). */
+  waitsUntil?: string;
+  /** `revision` is that of the outcome's last event: the response is the fold up to it. */
+  ended?: { outcome: FinalOutcome; revision: number };
+  /** A refund that was approved, and bounced later. */
+  failedLater?: true;
+  /** A create whose merchant was told that its authorization ends soon (gaps §24). */
+  noticedExpiring?: true;
+  /** Until it is confirmed: resolved by hand, or recorded as never sent and yet carried out (ADR-0099). */
+  confirmation?: Confirmation;
+  /** Two operators have ended a contradiction: it is not noted again. */
+  contradictionEnded?: true;
+  resolutionRequest?: ResolutionRequest;
+};
+
+/** One operator's request to resolve by hand, which another one has not approved. */
+export type ResolutionRequest = Pick<
+  EventData<'PaymentResolutionRequested'>,
+  'outcome' | 'evidence' | 'withoutFence' | 'requestedBy'
+> & { requestedAt: string };
+
+/** Made elsewhere; `refundId` is the provider's. */
+export type ObservedRefund = {
+  operationId: string;
+  refundId: string;
+  amountMinor: number;
+  failedLater?: true;
+};
+
+/**
+ * The payment as a response shows it, and every operation that was ever begun on it, so that a repeat is
+ * recognised and an unresolved operation is found. A payment that does not exist has no state.
+ */
+export type PaymentState = PaymentResponse & {
+  merchantId: string;
+  operations: Operation[];
+  observedRefunds?: ObservedRefund[];
+  readModel: PaymentReadModel;
+};
+
+export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
+  state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
+
+/** Not confirmed, or contradicted (ADR-0099); oldest first. */
+export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
+  state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
+
+/**
+ * The amount of a refund that counts as given back; undefined for any other id. By the whole operation
+ * id: transactions show a part of it alone.
+ */
+export const refundOf = (
+  { operations, observedRefunds = [] }: PaymentState,
+  operationId: string,
+): number | undefined => {
+  const made = operations.findLast((o) => o.kind === 'refund' && o.operationId === operationId);
+  const refund = made ?? observedRefunds.find((o) => o.operationId === operationId);
+  const isMade = made === undefined || made.ended?.outcome === 'APPROVED';
+  return isMade && !refund?.failedLater ? refund?.amountMinor : undefined;
+};
+
+/**
+ * Proven never carried out, so that its idempotency key is free again (gaps §7, §8). A fence after the
+ * shopper's time is a decline, and frees nothing (gaps §21).
+ */
+export const isFree = ({ ended, waitsUntil }: Operation): boolean =>
+  waitsUntil === undefined && (ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED');
+
+/** A request's identity under the current secret, and under the older one. */
+export type Recognised = {
+  identity: RequestIdentity;
+  previousIdentity?: RequestIdentity | undefined;
+};
+
+/** False for a request without a key. */
+export const isUnderKeyOf = (
+  { identity: { keyHash } }: Pick<Operation, 'identity'>,
+  { identity, previousIdentity }: Recognised,
+): boolean =>
+  keyHash !== undefined && (keyHash === identity.keyHash || keyHash === previousIdentity?.keyHash);
+
+export const isOfSameRequest = (
+  { identity: { fingerprint } }: Pick<Operation, 'identity'>,
+  { identity, previousIdentity }: Recognised,
+): boolean => fingerprint === identity.fingerprint || fingerprint === previousIdentity?.fingerprint;
+
+/** The latest operation under the request's key; undefined for none, and for no key. */
+export const operationUnder = (state: PaymentState, request: Recognised): Operation | undefined =>
+  state.operations.findLast((o) => isUnderKeyOf(o, request));
+
+/** A capture, void or refund names its authorization to the provider by the ids of the create. */
+export const authorizationOf = (
+  state: PaymentState,
+): { authorizationId: string; authorizationReference?: string } => {
+  const { operationId, reference } = createOf(state);
+  return {
+    authorizationId: operationId,
+    ...(reference !== undefined && { authorizationReference: reference }),
+  };
+};
+
+/** No other provider can change the payment (ADR-0247). Undefined where no event names one. */
+export const providerOf = (state: PaymentState): string | undefined =>
+  createOf(state).provider ??
+  // A change that an older payment's provider carried out; a declined one may have gone astray.
+  state.operations.find(({ provider, ended }) => provider && ended?.outcome === 'APPROVED')
+    ?.provider;
+
+export const isOtherProvider = (
+  provider: string | undefined,
+  providers: readonly string[],
+): provider is string => provider !== undefined && !providers.includes(provider);
+
+/** Every payment begins with it. Throws Error where there is none. */
+export const createOf = ({ operations, paymentId }: PaymentState): Operation => {
+  const create = operations[0];
+  if (create === undefined) throw new Error(`payment ${paymentId} has no create`);
+  return create;
 };

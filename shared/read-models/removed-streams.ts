@@ -7,7 +7,7 @@ import type { LogBreak } from '../event-store/breaks.ts';
 import { StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
 import { streamOf } from '../payment/payment-events.ts';
-import { fewAtOnce } from '../runtime/slices.ts';
+import { fewAtOnce } from '../runtime/scheduling.ts';
 import { ReadModelsUnavailable } from './errors.ts';
 import { documentPages, parkedPayments } from './pages.ts';
 import type { ReadModelsReader } from './port.ts';

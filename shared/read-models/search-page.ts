@@ -1,6 +1,8 @@
 /** Merges the results of several searches, one for each meaning of the searched text, into a page. */
-import { PAGE_BYTES_MAX } from '../runtime/page-bytes.ts';
 import type { PaymentDocument, PaymentSearchPage } from './port.ts';
+
+/** Of a list's page: it bounds an unread response (http/server/shares.ts). */
+export const PAGE_BYTES_MAX = 262_144;
 
 /** With the time that results are sorted by. */
 export type Found = PaymentDocument & { createdAt: string };

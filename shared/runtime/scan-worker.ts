@@ -7,7 +7,7 @@ import {
   stepsOf,
   type ToThread,
 } from './scan.ts';
-import { takeLowPriority } from './slices.ts';
+import { takeLowPriority } from './scheduling.ts';
 
 type Begin = Pick<ScanOrder, 'module' | 'job' | 'args'> & { port: MessagePort };
 

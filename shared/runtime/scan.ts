@@ -1,4 +1,102 @@
-/** Long reads, in a thread of their own (scan-thread.ts) or where they are called. */
+/** Long reads in one thread, each over its own port; no request waits for them (ADR-0185). */
+import { on } from 'node:events';
+import { MessageChannel, Worker } from 'node:worker_threads';
+
+/** A scan may be so many values ahead, so that it does not wait for a busy event loop. */
+export const AHEAD = 4;
+const IDLE_MS = 60_000;
+/** Half the young generation would make a verification take 1.7 times the CPU. */
+const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 };
+
+type Started = { worker: Worker; ended: Promise<string> };
+
+const start = (priorityLoweredBy: number): Started => {
+  const worker = new Worker(new URL('./scan-worker.ts', import.meta.url), {
+    execArgv: [],
+    resourceLimits: MEMORY,
+    workerData: { priorityLoweredBy },
+  });
+  const ended = new Promise<string>((resolve) => {
+    worker.on('error', (error) => resolve(`the thread of this scan failed: ${String(error)}`));
+    worker.on('exit', () => resolve('the thread of this scan ended'));
+  });
+  return { worker, ended };
+};
+
+/** `priorityLoweredBy`: under full load 10 leaves the thread a tenth of the CPU, 15 a thirtieth. */
+export const createScanThread = ({ priorityLoweredBy = 0 } = {}) => {
+  let started: Started | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let underWay = 0;
+
+  /** A scan under way throws; the next starts another thread. */
+  const end = async (): Promise<void> => {
+    clearTimeout(idle);
+    const last = started;
+    started = undefined;
+    await last?.worker.terminate();
+  };
+
+  const running = (): Started => {
+    if (started !== undefined) return started;
+    const one = start(priorityLoweredBy);
+    started = one;
+    void one.ended.then(() => {
+      if (started === one) started = undefined;
+    });
+    return one;
+  };
+
+  /** Throws the scan's error with its name, message and fields, or ScanThreadEnded. */
+  async function* run<Y, R>({ calls = {}, signal, ...order }: ScanOrder): AsyncGenerator<Y, R> {
+    clearTimeout(idle);
+    underWay += 1;
+    const { worker, ended } = running();
+    const { port1: port, port2 } = new MessageChannel();
+    const messages = on(port, 'message', { close: ['close'] }) as AsyncIterable<[FromThread]>;
+    const post = (message: ToThread): void => port.postMessage(message);
+    const stop = (): void => post('stop');
+
+    const reply = async ({ call, name, args }: { call: number; name: string; args: unknown[] }) => {
+      try {
+        post({ call, value: await calls[name]?.(...(args as never[])) });
+      } catch (error) {
+        post({ call, failure: failureOf(error) });
+      }
+    };
+
+    worker.ref();
+    worker.postMessage({ ...order, port: port2 }, [port2]);
+    for (let ahead = 0; ahead < AHEAD; ahead += 1) post('next');
+    signal?.addEventListener('abort', stop);
+    if (signal?.aborted) stop();
+    try {
+      for await (const [message] of messages) {
+        if ('call' in message) void reply(message);
+        else if ('failure' in message) throw errorFrom(message.failure);
+        else if ('result' in message) return message.result as R;
+        else {
+          yield message.value as Y;
+          post('next');
+        }
+      }
+      const gone: Failure = { name: 'ScanThreadEnded', message: await ended };
+      throw errorFrom(gone);
+    } finally {
+      signal?.removeEventListener('abort', stop);
+      port.close();
+      underWay -= 1;
+      if (underWay === 0) {
+        started?.worker.unref();
+        idle = setTimeout(() => void end(), IDLE_MS).unref();
+      }
+    }
+  }
+
+  return { run, end };
+};
+
+export type ScanThread = ReturnType<typeof createScanThread>;
 
 export type ScanTools = {
   /** The reader wants no more; the scan ends at its next step. */

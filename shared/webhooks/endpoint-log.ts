@@ -2,7 +2,7 @@
 import { expectedAfter, timeAfter } from '../event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
-import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/payment-state.ts';
+import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/state.ts';
 import {
   identityOf,
   WEBHOOK_MERCHANTS_STREAM,

@@ -7,7 +7,7 @@ import { judge, type LookedUp } from '../../command-api/reconcile/reconcile-paym
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { FinalOutcome } from '../../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
-import type { Operation } from '../../shared/payment/payment-state.ts';
+import type { Operation } from '../../shared/payment/state.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import {
   authorized,

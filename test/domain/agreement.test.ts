@@ -19,13 +19,14 @@ import {
   paymentSchemas,
 } from '../../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
+import { bodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
 import {
+  evolve,
+  foldState,
   type Operation,
   type PaymentState,
   unresolvedOperations,
-} from '../../shared/payment/payment-state.ts';
-import { bodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
-import { evolve, foldState } from '../../shared/payment/state.ts';
+} from '../../shared/payment/state.ts';
 import {
   authenticate,
   capture,

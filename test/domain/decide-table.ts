@@ -11,7 +11,7 @@ import {
   type OperationKind,
   type PaymentState,
   unresolvedOperations,
-} from '../../shared/payment/payment-state.ts';
+} from '../../shared/payment/state.ts';
 import {
   authenticate,
   capture,

@@ -4,7 +4,7 @@ import type { Command } from '../../shared/payment/commands.ts';
 import { decide, refused } from '../../shared/payment/decide.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { isOfSameRequest } from '../../shared/payment/payment-state.ts';
+import { isOfSameRequest } from '../../shared/payment/state.ts';
 import {
   capture,
   create,

@@ -1,7 +1,7 @@
 /** ADR-0247: an intent names its provider, and no other provider gets a change of the payment. */
 import { describe, expect, test } from '@jest/globals';
 import { refused } from '../../shared/payment/decide.ts';
-import { type PaymentState, providerOf } from '../../shared/payment/payment-state.ts';
+import { type PaymentState, providerOf } from '../../shared/payment/state.ts';
 import { capture, create, NEW_OPERATION, record, refund, voidIt } from '../support/commands.ts';
 import {
   authorized,

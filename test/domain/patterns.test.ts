@@ -4,7 +4,7 @@ import {
   CARD_NUMBER,
   TWELVE_DIGITS,
   WITHOUT_TWELVE_DIGITS,
-} from '../../shared/payment/card-digits.ts';
+} from '../../shared/payment/card-forms.ts';
 import { refused } from '../../shared/payment/decide.ts';
 import { PAYMENT_ID } from '../../shared/payment/event-fields.ts';
 

@@ -8,7 +8,7 @@ const files = readdirSync(FOLDER).filter((name) => name.endsWith('.ts'));
 
 const ALLOWED: Record<string, string[]> = {
   'audit-events.ts': ['zod'],
-  'claim-events.ts': ['zod'],
+  'events.ts': ['zod'],
   'event-fields.ts': ['zod'],
   'payment-events.ts': ['zod'],
   'seal-events.ts': ['zod'],

@@ -13,7 +13,7 @@ import {
   sealReason,
 } from '../../shared/event-store/seals.ts';
 import { sealsCheck } from '../../shared/event-store/verify-seals.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 
 const { privateKey } = generateKeyPairSync('ed25519');

@@ -8,7 +8,7 @@ import {
   authorizationOf,
   type PaymentState,
   unconfirmedOperations,
-} from '../../shared/payment/payment-state.ts';
+} from '../../shared/payment/state.ts';
 import {
   authorized,
   captureDeclined,

@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import type { Rate } from '../../shared/http/auth/hooks.ts';
 import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
-import type { Rate } from '../../shared/http/auth/rate-limit.ts';
 import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/tokens.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import type { Log } from '../../shared/runtime/log.ts';

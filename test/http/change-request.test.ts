@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parseCapture, parseRefund } from '../../command-api/request/read-request.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { textOf as pageOf } from '../support/project-files.ts';
 
 /** The JSON value of a text that is a whole body. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { AMOUNTS } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { paymentDetails } from '../../shared/payment/payment-events.ts';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
 const NUMBER = '4242424242424242';

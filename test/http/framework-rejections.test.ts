@@ -14,7 +14,7 @@ import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { closeGracefully } from '../../shared/http/server/close-gracefully.ts';
 import { registerHealth } from '../../shared/http/server/health.ts';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { parseText, textOf } from '../../shared/runtime/json.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';

@@ -1,6 +1,6 @@
 /** The token buckets by which requests are limited (gaps §11). */
 import { describe, expect, test } from '@jest/globals';
-import { createRateLimiter, senderOf } from '../../shared/http/auth/rate-limit.ts';
+import { createRateLimiter, senderOf } from '../../shared/http/auth/hooks.ts';
 
 describe('gaps §11: the token buckets of a rate limiter', () => {
   test('are bounded: a forgotten bucket starts full again', () => {

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {
   type CommandResponse,

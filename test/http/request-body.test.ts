@@ -5,7 +5,7 @@ import { ResolveRequest } from '../../command-api/operator/contract.ts';
 import { textsOf } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
-import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { receivedTraceparent } from '../../shared/runtime/tracing.ts';
 
 /** The JSON value of a text that is a whole body. */

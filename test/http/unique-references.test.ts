@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createIdentities } from '../../command-api/idempotency.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
-import { type ClaimEvent, referenceStreamOf } from '../../shared/payment/claim-events.ts';
+import { type ClaimEvent, referenceStreamOf } from '../../shared/payment/events.ts';
 import {
   type CommandResponse,
   expectError,

@@ -3,7 +3,7 @@
  * payment's events is that of their revisions; times are only shown, and never run back within it.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { unresolvedOperations } from '../../shared/payment/payment-state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { type Entry, entriesOfEvents } from '../support/ledger-and-log.ts';
 import { newSeed, randomOf } from '../support/random.ts';

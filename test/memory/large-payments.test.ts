@@ -12,9 +12,9 @@ import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { walkLog } from '../../shared/event-store/verify-log.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { createCaches } from '../../shared/read-models/sqlite/caches.ts';
+import { createCaches } from '../../shared/read-models/sqlite/writer.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { mapInSlices } from '../../shared/runtime/slices.ts';
+import { mapInSlices } from '../../shared/runtime/scheduling.ts';
 import { refundsOfOneCent } from '../support/largest-payment.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';

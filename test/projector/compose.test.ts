@@ -7,7 +7,7 @@ import { type Projector, type ProjectorOptions, startProjector } from '../../pro
 import { LogMisfit } from '../../projector/errors.ts';
 import { trackFreshness } from '../../projector/freshness.ts';
 import { createLag } from '../../projector/lag.ts';
-import { misfitOf } from '../../projector/log-check.ts';
+import { misfitOf } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';

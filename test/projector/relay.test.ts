@@ -12,7 +12,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';

@@ -10,7 +10,7 @@ import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { publicKeyOf } from '../../shared/event-store/seals.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { shareOf, timesOf } from '../support/long-run-share.ts';
 import {
   type ENGINES,

@@ -9,7 +9,7 @@ import { type OpenedSealer, openSealer } from '../../projector/seals/open.ts';
 import { rotateSealingKey } from '../../projector/seals/rotate.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { newEvent, wholeLife } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import {

@@ -16,7 +16,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';

@@ -5,7 +5,7 @@ import { createPaymentLog } from '../../command-api/payment-log.ts';
 import type { ActionRequired, Approved, Provider } from '../../command-api/provider/port.ts';
 import { createUnresolved } from '../../command-api/recovery/unresolved.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
-import { createQueues } from '../../shared/runtime/queues.ts';
+import { createQueues } from '../../shared/runtime/scheduling.ts';
 import { create } from '../support/commands.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';

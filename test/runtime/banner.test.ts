@@ -3,7 +3,7 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { bannerOf } from '../../shared/runtime/banner.ts';
+import { bannerOf } from '../../shared/runtime/process-life.ts';
 
 const banner = (waitsFor: string[]): string[] =>
   stripVTControlCharacters(

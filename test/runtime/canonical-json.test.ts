@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { canonicalJson } from '../../shared/runtime/canonical-json.ts';
+import { canonicalJson } from '../../shared/event-store/codec.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { RequestByNumber, RequestByToken } from '../../command-api/request/payment-request.ts';
+import { RequestByNumber, RequestByToken } from '../../command-api/request/schemas.ts';
 import { EVENT_SCHEMAS } from '../../shared/payment/events.ts';
 import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
 import { propertyRuns } from '../support/property-runs.ts';

@@ -1,8 +1,7 @@
 /** ADR-0185: scans take turns in a thread, wait for their reader, and fail alone. */
 import { getPriority } from 'node:os';
 import { afterAll, expect, test } from '@jest/globals';
-import { resultOf } from '../../shared/runtime/scan.ts';
-import { AHEAD, createScanThread } from '../../shared/runtime/scan-thread.ts';
+import { AHEAD, createScanThread, resultOf } from '../../shared/runtime/scan.ts';
 import type { TestScan } from '../support/scans.ts';
 import { until } from '../support/until.ts';
 

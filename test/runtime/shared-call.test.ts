@@ -1,6 +1,6 @@
 /** Many at once cost one call. */
 import { expect, test } from '@jest/globals';
-import { shareCall } from '../../shared/runtime/queues.ts';
+import { shareCall } from '../../shared/runtime/scheduling.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const GOOD_FOR_MS = 1000;

@@ -11,9 +11,8 @@ import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { type PaymentState, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { foldState } from '../../shared/payment/state.ts';
+import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 
 const PAGE = 2000;
 

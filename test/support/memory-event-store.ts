@@ -19,7 +19,7 @@ import type {
   SubscriptionItem,
   UnreadableEvent,
 } from '../../shared/event-store/port.ts';
-import { ofTypes } from '../../shared/event-store/sqlite/live-tail.ts';
+import { ofTypes } from '../../shared/event-store/sqlite/log-reader.ts';
 
 type StoredEvent = RecordedEvent | UnreadableEvent;
 

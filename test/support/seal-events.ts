@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { makeSeal } from '../../shared/event-store/seals.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 
 /** Seals of nothing: the relay reads them and does not check them. */
 export const appendSeals = async (

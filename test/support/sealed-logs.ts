@@ -12,7 +12,7 @@ import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { DomainEvent } from '../../shared/payment/events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import type { Stored } from './eventstoredb-stand-in/stored.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';

@@ -9,7 +9,7 @@ import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { createQueues, type Queues } from '../../shared/runtime/queues.ts';
+import { createQueues, type Queues } from '../../shared/runtime/scheduling.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';

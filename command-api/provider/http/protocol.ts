@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
-import { ADVICES, networkCode } from '../../../shared/payment/payment-events.ts';
 import {
+  CARD_NUMBER,
   CRYPTOGRAM,
   ECI,
   EXEMPTIONS,
   THREE_D_SECURE_VERSIONS,
   UUID,
-} from '../../../shared/payment/three-d-secure.ts';
+} from '../../../shared/payment/card-forms.ts';
+import { ADVICES, networkCode } from '../../../shared/payment/payment-events.ts';
 
 /** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;

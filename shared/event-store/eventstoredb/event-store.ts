@@ -1,8 +1,7 @@
 /** The reasons for the precautions of this driver are in ADR-0007 and docs/eventstoredb.md. */
 import type { EventType } from '../../payment/events.ts';
 import { within } from '../../runtime/back-off.ts';
-import { shareCall } from '../../runtime/queues.ts';
-import { mapInSlices } from '../../runtime/slices.ts';
+import { mapInSlices, shareCall } from '../../runtime/scheduling.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';

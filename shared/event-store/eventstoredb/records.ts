@@ -1,5 +1,5 @@
 /** Our events there: metadata holds the hash and what it covers beside data and server's fields. */
-import { SEALS_STREAM } from '../../payment/seals-stream.ts';
+import { SEALS_STREAM } from '../../payment/seal-events.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';

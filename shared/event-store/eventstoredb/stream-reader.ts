@@ -1,6 +1,6 @@
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
-import { mapInSlices } from '../../runtime/slices.ts';
+import { mapInSlices } from '../../runtime/scheduling.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { wholeStream } from '../fold-stream.ts';
 import type { RecordedEvent } from '../port.ts';

@@ -1,13 +1,27 @@
 /** A thread owns the file, so that a slow disk stalls nothing; no other process may write it. */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
-import { createScanThread } from '../../runtime/scan-thread.ts';
+import { createScanThread } from '../../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
 import type { Reads } from './database.ts';
-import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
-import { follow, type LiveTail, liveTail, ofTypes, positionNumber } from './live-tail.ts';
-import { type Call, type LogFile, overFile, readerOf } from './log-reader.ts';
-import { rethrow, startThread, type Thread } from './thread.ts';
+import {
+  groupCommit,
+  rethrow,
+  type SqliteEventStoreStats,
+  startThread,
+  type Thread,
+} from './group-commit.ts';
+import {
+  type Call,
+  follow,
+  type LiveTail,
+  type LogFile,
+  liveTail,
+  ofTypes,
+  overFile,
+  positionNumber,
+  readerOf,
+} from './log-reader.ts';
 
 export type SqliteEventStoreOptions = {
   /** Made with mode 0600. */

@@ -5,8 +5,8 @@ import { reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { LOG_START, type LogEnd } from '../chain.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
-import { appender } from './appends.ts';
 import {
+  appender,
   failureOf,
   openDatabase,
   openForReading,

@@ -16,7 +16,7 @@ import {
   PUBLIC_KEY_ALGORITHMS,
   SECRET_ALGORITHM,
 } from '../../runtime/key-algorithms.ts';
-import { soleHeader } from '../headers.ts';
+import { soleHeader } from '../request.ts';
 import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
 import { type Principal, principalOf, type Scope } from './principal.ts';

@@ -20,9 +20,8 @@ import { isTracing } from '../../runtime/tracing.ts';
 import type { Principal } from '../auth/principal.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
-import { soleHeader } from '../headers.ts';
+import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
-import { addPlaces } from './places.ts';
 import {
   closeAfterLast,
   respondForNode,
@@ -31,9 +30,14 @@ import {
   watchConnections,
 } from './raw-responses.ts';
 import { recordAtEnd } from './records.ts';
-import { createShares, type Lifecycle } from './shares.ts';
+import {
+  addPlaces,
+  boundUnread,
+  createShares,
+  type Lifecycle,
+  UNREAD_BYTES_MAX,
+} from './shares.ts';
 import { traceRequests } from './traced-requests.ts';
-import { boundUnread, UNREAD_BYTES_MAX } from './unread.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -53,7 +57,7 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     lifecycle: Lifecycle;
-    /** The last `onRequest` hook of a route, behind those that authenticate it (places.ts). */
+    /** The last `onRequest` hook of a route, behind those that authenticate it (shares.ts). */
     takePlace: onRequestHookHandler;
     logFault(request: FastifyRequest, error: unknown): void;
   }

@@ -1,4 +1,13 @@
-/** Limits that requests share (places.ts, unread.ts). One merchant never takes all. */
+/**
+ * Limits that requests share; one merchant takes at most half of each. A request has one of MAX_IN_FLIGHT
+ * places from its last check before the body until its response is out. Responses that clients do not read
+ * would stay in memory without end: they are bounded, and slow clients disconnected.
+ */
+import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { PAGE_BYTES_MAX } from '../../read-models/search-page.ts';
+import { errorBody, JSON_TYPE, RETRY_LATER, reject, statusOf } from '../errors.ts';
 
 /** One part in so many. */
 const OF_A_MERCHANT = 2;
@@ -40,4 +49,101 @@ export const createShares = (max: number, ofOneMin = 1): Shares => {
     },
     taken: () => taken,
   };
+};
+
+export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
+/** Shorter responses are bounded by the places of their requests. */
+const LARGE_BYTES = 16_384;
+const STALLED_MS = 30_000;
+/** A client has to read so much in STALLED_MS, on average. */
+const READ_BYTES_MIN = PAGE_BYTES_MAX;
+
+export const isOneText = (payload: unknown): payload is string | Buffer =>
+  typeof payload === 'string' || Buffer.isBuffer(payload);
+
+/** Also where the client left long ago. */
+export const whenGone = (response: ServerResponse, gone: () => void): void => {
+  if (response.destroyed) gone();
+  else response.once('close', gone);
+};
+
+/** Closes the connection of a response that is not read in time; with `app.inject` there is none. */
+const letGoIfSlow = (response: ServerResponse, bytes: number, stalledMs: number): void => {
+  const { socket } = response.req;
+  if (!(socket instanceof Socket)) return;
+  // Of a longer one some bytes have to be read all the time. Node restores its own time-out afterwards.
+  if (bytes > READ_BYTES_MIN) socket.setTimeout(stalledMs);
+  const times = Math.max(1, Math.ceil(bytes / READ_BYTES_MIN));
+  const slow = setTimeout(() => socket.destroy(), stalledMs * times).unref();
+  whenGone(response, () => clearTimeout(slow));
+};
+
+const countUnread = (
+  { unread }: Lifecycle,
+  merchantId: string | undefined,
+  response: ServerResponse,
+  bytes: number,
+  stalledMs: number,
+): void => {
+  letGoIfSlow(response, bytes, stalledMs);
+  if (bytes <= LARGE_BYTES) return;
+  unread.take(merchantId, bytes);
+  whenGone(response, () => unread.take(merchantId, -bytes));
+};
+
+const TOO_MANY = 'too many responses are not read yet';
+
+const refusal = (reply: FastifyReply): string => {
+  const code = 'SERVICE_UNAVAILABLE';
+  reply.removeHeader('etag').headers(RETRY_LATER).type(JSON_TYPE).code(statusOf(code));
+  return errorBody(code, [TOO_MANY], new Date().toISOString());
+};
+
+/** Only a GET is refused: any other request has been carried out, and its response says so. */
+const isTooMuch = ({ method, principal, server }: FastifyRequest, bytes: number): boolean =>
+  method === 'GET' && bytes > LARGE_BYTES && server.lifecycle.unread.isFull(principal?.merchantId);
+
+/** Call it before hooks that look at the payload. */
+export const boundUnread = (app: FastifyInstance, stalledMs: number = STALLED_MS): void => {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (!isOneText(payload)) return done();
+    const sent = isTooMuch(request, payload.length) ? refusal(reply) : payload;
+    const merchantId = request.principal?.merchantId;
+    countUnread(app.lifecycle, merchantId, reply.raw, sent.length, stalledMs);
+    done(null, sent);
+  });
+};
+
+const leave = ({ places }: Lifecycle, request: FastifyRequest): void => {
+  places.take(request.principal?.merchantId, -1);
+};
+
+const takePlaceIn =
+  ({ places }: Lifecycle): onRequestHookHandler =>
+  (request, reply, done) => {
+    const merchantId = request.principal?.merchantId;
+    if (places.isFull(merchantId)) {
+      reject(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
+      return;
+    }
+    places.take(merchantId, 1);
+    request.hasPlace = true;
+    done();
+  };
+
+/** Call it before the first route. */
+export const addPlaces = (app: FastifyInstance): void => {
+  const { lifecycle } = app;
+  app.decorateRequest('hasPlace', false);
+  app.decorate('takePlace', takePlaceIn(lifecycle));
+  app.addHook('onSend', (request: FastifyRequest, reply: FastifyReply, payload, done) => {
+    // A stream that ends before its first byte comes here again, as an error.
+    const { hasPlace } = request;
+    request.hasPlace = false;
+    // A request whose client has left is still carried out, so it leaves its place here and not before. A
+    // stream may go on for hours, and is bound by the number of streams.
+    if (hasPlace && isOneText(payload)) whenGone(reply.raw, () => leave(lifecycle, request));
+    else if (hasPlace) leave(lifecycle, request);
+    done();
+  });
 };

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type {} from './app.ts';
-import { whenGone } from './unread.ts';
+import { whenGone } from './shares.ts';
 
 export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
 

@@ -1,6 +1,6 @@
 /** The calls that write one batch of read models, each with its own timeout. */
 import type { Collection } from 'mongodb';
-import type { RowCheck } from '../row-check.ts';
+import type { RowCheck } from '../document-row.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import { type Batch, isWhole, type Repair, type StoredPayment, storedOf } from './documents.ts';
 

@@ -2,10 +2,9 @@
 import type { Position } from '../../event-store/port.ts';
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
-import { type DocumentRow, rowOf } from '../document-row.ts';
+import { type DocumentRow, type RowCheck, rowOf } from '../document-row.ts';
 import { DocumentTooLarge } from '../errors.ts';
 import type { PaymentSearch, ReadModelChange } from '../port.ts';
-import type { RowCheck } from '../row-check.ts';
 import type { Found } from '../search-page.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
@@ -24,7 +23,7 @@ export type StoredPayment = Omit<
   unresolved?: string;
   /** The revision of the poison event that parked the payment; past once `revision` has reached it. */
   parkedAt?: number;
-  /** Over all of the above but `parkedAt` (row-check.ts). */
+  /** Over all of the above but `parkedAt` (document-row.ts). */
   check: string;
 };
 

@@ -2,9 +2,10 @@
  * The read models in MongoDB, or in a server that speaks its protocol; this folder alone imports the
  * client. One document changes as a whole; no transaction, aggregate or change stream is needed.
  */
+
+import { createDamageReports, createRowCheck } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModels } from '../port.ts';
-import { createDamageReports, createRowCheck } from '../row-check.ts';
 import { byId, revisionsIn } from './batch-writes.ts';
 import { createServed, openDatabase, SERVED } from './database.ts';
 import { text } from './documents.ts';
@@ -17,7 +18,7 @@ import { createWriter } from './writer.ts';
 type MongoReadModelsOptions = {
   /** `mongodb://…` with the database's name in its path. */
   url: string;
-  /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
+  /** The idempotency secret, and the earlier one during a rotation (document-row.ts). */
   secrets: readonly [string, ...string[]];
   /** A rebuild that no longer renews its lease is given up after so many milliseconds: 15 s. */
   rebuildMs?: number;

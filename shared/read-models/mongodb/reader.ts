@@ -1,4 +1,6 @@
 /** Reading a generation of read models; each kind of query has its own index. */
+
+import type { DamageReports, RowCheck } from '../document-row.ts';
 import type {
   ParkedPayment,
   ParkedPlace,
@@ -6,7 +8,6 @@ import type {
   ReadModelsReader,
   StoredDocument,
 } from '../port.ts';
-import type { DamageReports, RowCheck } from '../row-check.ts';
 import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../search-page.ts';
 import { oneOf } from './batch-writes.ts';
 import { type Database, type Generation, quick, type Served } from './database.ts';

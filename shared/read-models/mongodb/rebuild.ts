@@ -1,10 +1,8 @@
 /** Rebuild: fills a generation beside the served one, and switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { startChecksum } from '../document-row.ts';
+import { createDamageReports, type RowCheck, startChecksum } from '../document-row.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModelsChecksum, ReadModelsRebuild } from '../port.ts';
-import type { RowCheck } from '../row-check.ts';
-import { createDamageReports } from '../row-check.ts';
 import { PIECE_MAX } from './batch-writes.ts';
 import { isDuplicate, unlessMissing } from './client.ts';
 import { type Database, type Generation, SERVED, SERVED_MS_MAX, type Served } from './database.ts';

@@ -4,13 +4,11 @@
  * that is repeated, or written by two projectors at once, is harmless.
  */
 import type { Position } from '../../event-store/port.ts';
-import type { PaymentReadModel } from '../../payment/payment-response.ts';
-import { bytesOfReadModel } from '../../payment/payment-response.ts';
+import { bytesOfReadModel, type PaymentReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
-import { readModelOf } from '../document-row.ts';
+import { type DamageReports, type RowCheck, readModelOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable } from '../errors.ts';
 import type { ReadModelsWriter } from '../port.ts';
-import type { DamageReports, RowCheck } from '../row-check.ts';
 import {
   byId,
   makeIndexes,

@@ -11,8 +11,8 @@ import {
   pagesToMove,
   versionOf,
 } from '../../runtime/sqlite.ts';
+import { createRowCheck, type RowCheck } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
-import { createRowCheck, type RowCheck } from '../row-check.ts';
 import { GENERATION, type IndexChecks, prepareIndexChecks, ROW, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 
@@ -24,7 +24,7 @@ const SQLITE_ERROR = 1;
 
 export type SqliteReadModelsOptions = {
   file: string;
-  /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
+  /** The idempotency secret, and the earlier one during a rotation (document-row.ts). */
   secrets: readonly [string, ...string[]];
   /** SQLite itself moves a log of so many pages, inside a commit: 64 MB. */
   checkpointInCommitAtPages?: number;

@@ -7,16 +7,15 @@
  * damaged file, or one of another version of this code, is thrown away and filled again by the
  * projector; it never keeps the service from starting.
  */
+
+import { createDamageReports } from '../document-row.ts';
 import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, OpenGeneration, ReadModels } from '../port.ts';
-import { createDamageReports } from '../row-check.ts';
 import { createRevisionWaiters } from '../waiters.ts';
-import { createCaches } from './caches.ts';
 import { removeFile, type SqliteReadModelsOptions, unavailable } from './connection.ts';
-import { createCheckpoints, createFileThreads } from './file-threads.ts';
 import { createReader } from './reader.ts';
-import { openReplaceableFile } from './replaceable-file.ts';
-import { createWriter } from './writer.ts';
+import { createCheckpoints, createFileThreads, openReplaceableFile } from './replaceable-file.ts';
+import { createCaches, createWriter } from './writer.ts';
 
 /**
  * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning,

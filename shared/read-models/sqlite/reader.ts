@@ -1,4 +1,6 @@
 /** Reading the SQLite file, and the documents that are cached from it. */
+
+import type { DamageReports } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
   ParkedPayment,
@@ -7,12 +9,10 @@ import type {
   ReadModelsRebuild,
   UnresolvedPayment,
 } from '../port.ts';
-import type { DamageReports } from '../row-check.ts';
-import type { Caches } from './caches.ts';
 import type { Connection } from './connection.ts';
-import type { FileThreads } from './file-threads.ts';
-import type { ReplaceableFile } from './replaceable-file.ts';
+import type { FileThreads, ReplaceableFile } from './replaceable-file.ts';
 import type { CheckedRow } from './schema.ts';
+import type { Caches } from './writer.ts';
 
 /** An index that does not lead to the payment's row, though it has to. */
 const unlistedBy = (at: Connection, paymentId: string): string | undefined => {

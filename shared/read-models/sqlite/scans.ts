@@ -1,5 +1,5 @@
 /**
- * The jobs of the threads beside a read models' file (file-threads.ts), each over a connection of its own:
+ * The jobs of the threads beside a read models' file (replaceable-file.ts), each over a connection of its own:
  * the search, the checksum, the comparison of the indexes, and the checkpoint of the write-ahead log.
  * Each throws SQLite's errors.
  */
@@ -7,9 +7,8 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Scan } from '../../runtime/scan.ts';
 import { movePages, openReadModelsToRead, openReadModelsWal } from '../../runtime/sqlite.ts';
-import { contentOfColumns, startChecksum } from '../document-row.ts';
+import { contentOfColumns, createRowCheck, startChecksum } from '../document-row.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
-import { createRowCheck } from '../row-check.ts';
 import { prepareIndexChecks, ROW } from './schema.ts';
 import { type SearchBounds, type SearchConnection, searchSqlite } from './search.ts';
 

@@ -59,7 +59,7 @@ const created = ({ name, columns, of }: PaymentIndex): string =>
   `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`;
 
 /**
- * `keyId` names the key of the rows' checks (row-check.ts): a file of an unknown key is filled anew.
+ * `keyId` names the key of the rows' checks (document-row.ts): a file of an unknown key is filled anew.
  * Columns that never change in a payment are written once, so an update leaves their indexes alone;
  * searched columns stand before the body, so a scan stops short of it.
  */

@@ -5,8 +5,8 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { RowCheck } from '../document-row.ts';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
-import type { RowCheck } from '../row-check.ts';
 import { type Found, type Gathered, gather, gathered, newestOf, pageOf } from '../search-page.ts';
 import { type CheckedRow, HAS_INDEXED_STATUS, INDEXED_STATUSES, ROW } from './schema.ts';
 

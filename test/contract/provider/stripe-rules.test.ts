@@ -7,7 +7,7 @@ import {
 } from '../../../command-api/provider/port.ts';
 import { confirmIntent, suffixOf } from '../../../command-api/provider/stripe/requests.ts';
 import { CardSecret } from '../../../shared/payment/card.ts';
-import type { ThreeDSecure } from '../../../shared/payment/three-d-secure.ts';
+import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type Step, type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
 import { askOnce, driverOver } from '../../support/stripe-fault-rounds.ts';

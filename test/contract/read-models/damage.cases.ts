@@ -1,8 +1,7 @@
 /** What every driver of the read models promises of a document that another program changed (ADR-0121). */
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { rowOf } from '../../../shared/read-models/document-row.ts';
+import { createRowCheck, rowOf } from '../../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
-import { createRowCheck } from '../../../shared/read-models/row-check.ts';
 import type { ForgedField, ReadModelDriver } from '../../support/read-model-drivers.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { change, openBeforeEach, parking, readModelAt } from './opened.ts';

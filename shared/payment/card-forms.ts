@@ -1,4 +1,12 @@
-/** The forms of the results of a 3-D Secure authentication that a merchant brings along (gaps §21). */
+/** The forms of card numbers, and of the results of a 3-D Secure authentication (gaps §3, §21). */
+
+export const CARD_DIGITS_MIN = 12;
+export const CARD_DIGITS_MAX = 19;
+export const CARD_NUMBER = /^[0-9]{12,19}$/;
+
+/** Long enough for a card number (gaps §4). */
+export const TWELVE_DIGITS = /[0-9]{12}/;
+export const WITHOUT_TWELVE_DIGITS = /^(?![\s\S]*[0-9]{12})/;
 
 /** Of the protocol, EMV 3-D Secure. */
 export const THREE_D_SECURE_VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const;

@@ -1,0 +1,63 @@
+/** What a request carries: its headers, its body, and who sends it. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { EventContext } from '../event-store/port.ts';
+import { parseText, textOf } from '../runtime/json.ts';
+import { currentTraceparent } from '../runtime/tracing.ts';
+import type { Principal } from './auth/principal.ts';
+
+export type Read<T> = { ok: true; value: T } | { ok: false; details: string[] };
+
+const NOT_JSON = 'the body must be valid JSON';
+export const notJson = (at: number | undefined): string =>
+  at === undefined ? NOT_JSON : `${NOT_JSON}; it breaks at character ${at + 1}`;
+
+const NO_BODY = Buffer.alloc(0);
+
+/** The text of a body. Its bytes, which may hold a card number, are overwritten at once (gaps §4). */
+export const takeText = ({ body }: FastifyRequest): string | undefined => {
+  const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
+  const text = textOf(bytes);
+  bytes.fill(0);
+  return text;
+};
+
+/** The body as JSON; undefined where there is none. `withoutPoint` as in `parseText`. */
+export const readJson = (
+  request: FastifyRequest,
+  withoutPoint: readonly string[] = [],
+): Read<unknown> => {
+  const json = parseText(takeText(request), withoutPoint);
+  return json.ok ? json : { ok: false, details: [notJson(json.at)] };
+};
+
+/** Undefined when absent, null when repeated: Node's own `headers` silently keep the first of two. */
+export const soleHeader = (
+  rawHeaders: readonly string[],
+  name: string,
+): string | undefined | null => {
+  let value: string | undefined;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const header = rawHeaders[at];
+    if (header?.length !== name.length || header.toLowerCase() !== name) continue;
+    if (value !== undefined) return null;
+    value = rawHeaders[at + 1] ?? '';
+  }
+  return value;
+};
+
+export type Sender = { merchantId: string; actor: string; requestId: string };
+
+export const senderOf = (
+  { merchantId, actor }: Principal,
+  { request }: Pick<FastifyReply, 'request'>,
+): Sender => ({ merchantId, actor, requestId: request.id });
+
+/** The context of the first event of a request; it names the request's trace (ADR-0233). */
+export const contextOf = ({
+  actor,
+  requestId,
+}: Pick<EventContext, 'actor' | 'requestId'>): EventContext => {
+  const context = { actor, requestId, correlationId: requestId, causationId: requestId };
+  const traceparent = currentTraceparent();
+  return traceparent === undefined ? context : { ...context, traceparent };
+};

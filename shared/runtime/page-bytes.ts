@@ -1,2 +1,0 @@
-/** Of a list's page: it bounds an unread response (http/server/unread.ts). */
-export const PAGE_BYTES_MAX = 262_144;
