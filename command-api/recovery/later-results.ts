@@ -98,12 +98,10 @@ export const askAndLog = async (
   }
 };
 
-export const onNotice =
-  (deps: CommandDeps) =>
-  async (paymentId: string): Promise<void> => {
-    const found = await askAndLog(deps, paymentId);
-    if (found === 'at other provider') logFailed(deps, paymentId);
-  };
+export const onNotice = async (deps: CommandDeps, paymentId: string): Promise<void> => {
+  const found = await askAndLog(deps, paymentId);
+  if (found === 'at other provider') logFailed(deps, paymentId);
+};
 
 const tellExpiring = (deps: CommandDeps, paymentId: string): Promise<unknown> =>
   deps.queues.run(paymentId, async () => {

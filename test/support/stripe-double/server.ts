@@ -190,6 +190,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
   const rejections = new Map<Step, object>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
+  let held: Promise<void> | undefined;
   let takesRawCards = true;
   let searches = true;
   const withheld = new Set<string>();
@@ -215,8 +216,10 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     if (lock === undefined) return act(own, route, path, params);
     if (locked.has(lock)) return LOCKED;
     locked.add(lock);
-    const ms = MOVES.includes(route.step) ? slowMs() : 0;
+    const moves = MOVES.includes(route.step);
+    const ms = moves ? slowMs() : 0;
     if (ms > 0) await new Promise<void>((resolve) => later(ms, resolve));
+    if (moves) await held;
     locked.delete(lock);
     return act(own, route, path, params);
   };
@@ -360,6 +363,12 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
     actsAfterMs: (ms: number | (() => number)) => {
       slowMs = typeof ms === 'number' ? () => ms : ms;
+    },
+    /** The same act only once what is returned was called. */
+    hold: (): (() => void) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
     },
     close: async () => {
       server.close();
