@@ -17,7 +17,7 @@ beforeAll(async () => {
     STRIPE_SECRET_KEY: 'rk_test_of_the_service',
     STRIPE_API_URL: double.url,
     STRIPE_CREATES_PER_SECOND: '0',
-    RECONCILE_INTERVAL_MS: '500',
+    RECONCILE_INTERVAL_MS: '2000',
   };
   service = await openInProcess(settings);
   expect((await service.create()).status).toBe(200);
