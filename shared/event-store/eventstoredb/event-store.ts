@@ -49,13 +49,9 @@ const createLifetime = (connection: Connection) => {
     closing: closing.signal,
     whileOpen: async <T>(work: () => Promise<T>): Promise<T> => {
       if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
-      const working = work();
+      const working: Promise<T> = work().finally(() => underWay.delete(working));
       underWay.add(working);
-      try {
-        return await working;
-      } finally {
-        underWay.delete(working);
-      }
+      return working;
     },
     close: (): Promise<void> => {
       closing.abort();
@@ -97,8 +93,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
     whileOpen(async () => {
       if (upTo === null) return [];
-      const to = upTo === undefined ? undefined : parsePosition(upTo);
-      return log.ownIn({ after: parsePosition(after), limit, upTo: to });
+      return log.ownIn({ after: parsePosition(after), limit, upTo: parsePosition(upTo ?? null) });
     });
 
   return {

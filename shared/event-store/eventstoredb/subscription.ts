@@ -154,12 +154,6 @@ const startSession = (options: Subscribing, after: LogPosition | undefined): Ses
   return session;
 };
 
-const take = ({ events, source }: Session): ServerEvent[] => {
-  const taken = events.splice(0, BATCH_EVENTS_MAX);
-  if (events.length < BUFFER_EVENTS_MAX / 2) source?.resume();
-  return taken;
-};
-
 function itemsOf(batch: ServerEvent[]): SubscriptionItem[] {
   const items: SubscriptionItem[] = [];
   let events: (SubscriptionItem & { kind: 'events' })['events'] = [];
@@ -180,10 +174,12 @@ const gatherMs = (events: number): number => Math.min(GATHER_MS.max, GATHER_MS.e
 async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
   let saidCaughtUp = false;
   let lastAt = Number.NEGATIVE_INFINITY;
-  while (session.ended === undefined || session.events.length > 0) {
-    if (session.events.length > 0) {
+  const { events, source } = session;
+  while (session.ended === undefined || events.length > 0) {
+    if (events.length > 0) {
       await nextTurn();
-      const batch = take(session);
+      const batch = events.splice(0, BATCH_EVENTS_MAX);
+      if (events.length < BUFFER_EVENTS_MAX / 2) source?.resume();
       const at = performance.now();
       yield* itemsOf(batch);
       saidCaughtUp = false;
