@@ -34,7 +34,7 @@ export type OperationRequest = {
 
 type Progress = {
   intentUnknown?: boolean;
-  /** With the intent, later with what the provider opened, and with the outcome. */
+  /** Holds the intent, later what the provider opened, and the outcome. */
   payment?: LoadedPayment;
 };
 
@@ -260,7 +260,7 @@ const record = async (
     logDecline(deps, paymentId, operation, outcome);
     // It may have been captured or canceled elsewhere. In its turn, after the response.
     if (outcome.outcome === 'DECLINED' && recorded.state.status === 'AUTHORIZED')
-      void onNotice(deps)(paymentId);
+      void onNotice(deps, paymentId);
     const isUsed = outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used';
     return isUsed && isFree(operation) ? tokenUsed(recorded) : responseTo(recorded, operation);
   } catch (error) {

@@ -20,7 +20,6 @@ import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
 import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
-import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import type { CommandDeps } from '../deps.ts';
 import { listUnresolved } from '../operator/list-unresolved.ts';
 import type { Misconfigured } from '../provider/resilience.ts';
@@ -42,7 +41,7 @@ type AttentionDeps = {
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
   rejections: { misconfigured(): Misconfigured[] };
-  endedLook: { barred(): BarredLook | undefined };
+  endedLook: { barred(): BarredLook[] };
   documents: Record<'relay' | 'verification' | 'reconciliation', Pick<KeyDocument, 'load'>>;
   verifyEveryMs: number;
   unresolvedAfterMs: number;
@@ -90,18 +89,18 @@ const relayParked = z.object({
 });
 const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
 
+const unreadable = (error: unknown): UnreadableStream => {
+  if (error instanceof UnreadableStream) return error;
+  throw error;
+};
+
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
 const unreadableIn = async (
   { store }: AttentionDeps,
   stream: string,
 ): Promise<UnreadableStream | undefined> => {
-  try {
-    await store.readStream(stream);
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    if (!(error instanceof StreamNotWhole)) return error;
-  }
-  return undefined;
+  const read = await store.readStream(stream).catch(unreadable);
+  return read instanceof UnreadableStream && !(read instanceof StreamNotWhole) ? read : undefined;
 };
 
 const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Found[]> => {
@@ -160,25 +159,23 @@ const readFrom = async <T>(
   }
 };
 
-const endpointItems = async (deps: AttentionDeps, only: string): Promise<Found[]> => {
-  const { store } = deps;
+const endpointItems = async ({ store }: AttentionDeps, only: string): Promise<Found[]> => {
   const merchantIds = only === '*' ? (await merchantsWithEndpoints(store)).merchantIds : [only];
   const found: Found[] = [];
   for (const merchantId of merchantIds) {
-    const error = await unreadableIn(deps, endpointStreamOf(merchantId));
-    if (error !== undefined) {
+    const read = await readEndpoints(store, merchantId).catch(unreadable);
+    if (read instanceof UnreadableStream) {
       found.push({
         reason: 'UNREADABLE_EVENT',
         subject: 'log',
         time: merchantId,
-        since: error.before.at(-1)?.time ?? isoOf(0),
-        what: `The webhook endpoints of ${merchantId} cannot be read: ${error.message}.`,
+        since: read.before.at(-1)?.time ?? isoOf(0),
+        what: `The webhook endpoints of ${merchantId} cannot be read: ${read.message}.`,
         next: 'payments verify --all',
       });
       continue;
     }
-    const { endpoints } = await readEndpoints(store, merchantId);
-    for (const { endpointId, url, disabled } of endpoints) {
+    for (const { endpointId, url, disabled } of read.endpoints) {
       if (disabled === undefined || disabled.reason === 'REQUESTED') continue;
       const why = disabled.reason === 'GONE' ? 'it answered 410' : 'it took nothing for 72 hours';
       found.push({
@@ -219,6 +216,7 @@ const recordIn = (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
 const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
   const verification = await recordIn(deps.documents.verification);
   const reconciliation = await recordIn(deps.documents.reconciliation);
+  let acknowledged: Set<string> | undefined;
   const found: Found[] = [];
   for (const [reason, subject, { standing }, next] of [
     ['LOG_BROKEN', 'log', verification, 'payments verify --all'],
@@ -227,7 +225,8 @@ const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
     if (standing === undefined) continue;
     const { since, what } = standing;
     const item = { reason, subject, since, time: since, what: `${what}.`, next };
-    if (!(await readAcknowledged(deps)).has(idOf(item))) found.push(item);
+    acknowledged ??= await readAcknowledged(deps);
+    if (!acknowledged.has(idOf(item))) found.push(item);
   }
   const since = await unverifiedSince(deps, verification);
   if (since !== undefined) {
@@ -252,37 +251,22 @@ const aheadItems = ({ providerAhead }: AttentionDeps): Found[] => {
   return [{ reason: 'PROVIDER_AHEAD', subject: 'provider', since, what, next }];
 };
 
-const MISCONFIGURED: Partial<Record<Misconfigured['reason'], string>> = {
-  unauthorized: 'rejects the key',
-  forbidden: 'rejects the key for an operation: it lacks the permission',
+const MISCONFIGURED: Partial<Record<Misconfigured['reason'] | 'events', string>> = {
+  unauthorized: 'rejects the key; nothing was charged',
+  forbidden: 'rejects the key for an operation: it lacks the permission; nothing was charged',
+  events:
+    'lets the key read no events: a capture or cancel made there without a notice is found late',
 };
 
-const misconfiguredItems = ({ rejections }: AttentionDeps): Found[] =>
-  rejections.misconfigured().map(({ reason, account, since }) => {
-    const why = MISCONFIGURED[reason] ?? 'is not set up for an operation';
+const misconfiguredItems = ({ rejections, endedLook }: AttentionDeps): Found[] =>
+  [...rejections.misconfigured(), ...endedLook.barred()].map(({ reason, account, since }) => {
+    const why = MISCONFIGURED[reason] ?? 'is not set up for an operation; nothing was charged';
     const of = account === undefined ? '' : `, account ${account},`;
-    const what = `The provider${of} ${why}; nothing was charged.`;
+    const what = `The provider${of} ${why}.`;
+    const time = `${reason} ${account ?? ''}`;
     const next = 'payments doctor';
-    const item = {
-      reason: 'PROVIDER_MISCONFIGURED',
-      subject: 'provider',
-      since,
-      what,
-      next,
-    } as const;
-    return account === undefined ? item : { ...item, time: account };
+    return { reason: 'PROVIDER_MISCONFIGURED', subject: 'provider', since, time, what, next };
   });
-
-const barredItems = ({ endedLook }: AttentionDeps): Found[] => {
-  const barred = endedLook.barred();
-  if (barred === undefined) return [];
-  const { since, account } = barred;
-  const of = account === undefined ? '' : `, account ${account},`;
-  const what = `The provider's key${of} may not read events, so a capture or cancel made there without a notice is found late.`;
-  const next = 'payments doctor';
-  const time = `events ${account ?? ''}`;
-  return [{ reason: 'PROVIDER_MISCONFIGURED', subject: 'provider', since, time, what, next }];
-};
 
 /** A merchant's id, or `*`. Throws what its stores throw. */
 type AttentionSource = {
@@ -310,11 +294,7 @@ export const attentionSources = (deps: AttentionDeps): AttentionSource[] => {
       operationItems(deps, merchantId),
     ),
     source(['PROVIDER_AHEAD', 'PROVIDER_MISCONFIGURED'], async (merchantId) =>
-      ofAll(merchantId, () => [
-        ...aheadItems(deps),
-        ...misconfiguredItems(deps),
-        ...barredItems(deps),
-      ]),
+      ofAll(merchantId, () => [...aheadItems(deps), ...misconfiguredItems(deps)]),
     ),
     source(
       ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],

@@ -1,4 +1,5 @@
 /** What the provider knows and no notice told: looked for by the schedule of the comparison (gaps §15). */
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { KnownDispute } from '../provider/port.ts';
 import type { Turn } from '../reconcile/checkpoint.ts';
@@ -34,23 +35,25 @@ const NOT_LOOKED =
   'captures and cancels made elsewhere could not all be looked for; the next look begins where this one did';
 
 /** An account whose key may not list what ended there; `since` is RFC 3339. */
-export type BarredLook = { since: string; account?: string | undefined };
+export type BarredLook = { reason: 'events'; since: string; account: string | undefined };
 
 /** Authorizations that ended at the provider since the last look, and not in the log. */
 export const openEndedLook = (deps: CommandDeps) => {
-  let barred: BarredLook | undefined;
+  let barred: BarredLook[] = [];
 
   /** True where each is known now. Throws what the event store throws. */
   const askSince = async (sinceMs: number): Promise<boolean> => {
     const { outcome, paymentIds, reason, account } =
       await deps.provider.endedAuthorizations(sinceMs);
-    const { since = new Date(deps.nowMs()).toISOString() } = barred ?? {};
-    barred = reason === 'forbidden' ? { since, account } : undefined;
+    const { since = new Date(deps.nowMs()).toISOString() } = barred[0] ?? {};
+    barred = reason === 'forbidden' ? [{ reason: 'events', since, account }] : [];
     let isWhole = outcome === 'FOUND';
     for (const paymentId of new Set(paymentIds)) {
       const payment = await deps.paymentLog.load(paymentId, 'store');
-      if (payment?.state.status !== 'AUTHORIZED') continue;
-      const found = await askAndLog(deps, paymentId);
+      // Recovery asks first, and this look again once it has an outcome.
+      const isOpen = unresolvedOperations(payment?.state).length > 0;
+      if (!isOpen && payment?.state.status !== 'AUTHORIZED') continue;
+      const found = isOpen ? undefined : await askAndLog(deps, paymentId);
       isWhole &&= found !== undefined && found !== 'unknown';
     }
     if (!isWhole) deps.logger.warn({ reason, account }, NOT_LOOKED);
@@ -58,8 +61,8 @@ export const openEndedLook = (deps: CommandDeps) => {
   };
 
   return {
-    /** Undefined where the last look was let in. */
-    barred: (): BarredLook | undefined => barred,
+    /** None where the last look was let in. */
+    barred: (): BarredLook[] => barred,
     /** What is older than a day is left to the comparison of everything. Throws what the event store throws. */
     look: async (turn: Pick<Turn, 'kept' | 'keep'>): Promise<void> => {
       const lookedMs = deps.nowMs();

@@ -2,12 +2,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import manifest from '../../package.json' with { type: 'json' };
 import { registerDocs } from '../../query-api/docs/routes.ts';
-import { helpLink } from '../../shared/http/error-guide.ts';
-import { ERROR_CODES } from '../../shared/http/errors.ts';
+import { ERROR_CODES, helpLink } from '../../shared/http/errors.ts';
 import {
   type CommandResponse,
   expectError,
@@ -20,10 +19,7 @@ import {
 const page = (file: string): string =>
   readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
 
-let service: InProcess;
-beforeAll(async () => {
-  service = await openInProcess();
-});
+const service = await openInProcess();
 afterAll(() => service[Symbol.asyncDispose]());
 
 const open = (path: string): Promise<CommandResponse> =>
@@ -123,14 +119,6 @@ describe('surfaces: pages about the API', () => {
       '/docs/%2e%2e/%2e%2e/package.json',
     ];
     for (const path of paths) expectError(await open(path), 404, 'NOT_FOUND');
-  });
-
-  test('gaps §1: another method is 405', async () => {
-    for (const path of ['/docs', '/openapi.json', '/docs/errors']) {
-      const response = await service.ask('POST', path, {});
-      expectError(response, 405, 'METHOD_NOT_ALLOWED');
-      expect(response.headers).toMatchObject({ allow: 'GET, HEAD' });
-    }
   });
 });
 

@@ -10,12 +10,13 @@ import {
   expectError,
   type InProcess,
   idOf,
+  locatedId,
   NO_RETRIES,
   openInProcess,
   signToken,
   token,
 } from '../support/in-process.ts';
-import { shareOf } from '../support/long-run-share.ts';
+import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { acknowledge, backUp, putBack } from '../support/put-back.ts';
 import { until } from '../support/until.ts';
 
@@ -127,24 +128,28 @@ describe('a repeat under a key in a log that was put back and acknowledged', () 
     },
   );
 
-  test('a full queue at the provider proves nothing either', async () => {
-    service = await openInProcess({ ...NO_RETRIES, MAX_IN_FLIGHT: '4096' });
-    const { send, id } = await lose('create');
-    const holds = Array.from({ length: 256 }, () => service.faults.holdNext());
-    const held = Array.from({ length: 256 + 1024 }, () => service.create());
-    await Promise.all(holds.map(({ begun }) => begun));
-    await until('the queue is full', async () => {
-      const { status, headers } = await service.create({ amount: 1 });
-      return status === 503 && headers.location !== undefined;
-    });
-    service.faults.respondsToLookUps = false;
-    expectUnknown(await send(), id);
-    service.faults.respondsToLookUps = true;
-    for (const { release } of holds) release();
-    await Promise.all(held);
-    expect((await send()).status).toBe(200);
-    expect((await approvals()).filter((one) => one === 'SALE 6543')).toHaveLength(1);
-  }, 30_000);
+  testOfLongRun(
+    'a full queue at the provider proves nothing either',
+    async () => {
+      service = await openInProcess({ ...NO_RETRIES, MAX_IN_FLIGHT: '4096' });
+      const { send, id } = await lose('create');
+      const holds = Array.from({ length: 256 }, () => service.faults.holdNext());
+      const held = Array.from({ length: 256 + 1024 }, () => service.create());
+      await Promise.all(holds.map(({ begun }) => begun));
+      await until('the queue is full', async () => {
+        const { status, headers } = await service.create({ amount: 1 });
+        return status === 503 && headers.location !== undefined;
+      });
+      service.faults.respondsToLookUps = false;
+      expectUnknown(await send(), id);
+      service.faults.respondsToLookUps = true;
+      for (const { release } of holds) release();
+      await Promise.all(held);
+      expect((await send()).status).toBe(200);
+      expect((await approvals()).filter((one) => one === 'SALE 6543')).toHaveLength(1);
+    },
+    30_000,
+  );
 
   test('a reference that must be unique keeps a second key from charging the order again', async () => {
     service = await openInProcess({ ...NO_RETRIES, MERCHANT_REFERENCE: 'unique' });
@@ -242,10 +247,7 @@ describe('what was recorded as never sent, and was carried out', () => {
   const wronglyRecorded = async (): Promise<string> => {
     service = await openInProcess(NO_RETRIES);
     service.faults.next('not sent');
-    const id =
-      String((await sale()).headers.location)
-        .split('/')
-        .at(-1) ?? '';
+    const id = locatedId(await sale());
     const [call] = service.faults.calls;
     if (call !== undefined) await service.faults.arriveLate(call);
     return id;

@@ -39,11 +39,8 @@ export const readEnded = async (
       return { ...why, ...(account !== undefined && { account }), paymentIds: [] };
     }
   };
-  const found: string[][] = [];
-  let said: Omit<EndedAuthorizations, 'paymentIds'> = { outcome: 'FOUND' };
-  for await (const { paymentIds, ...ofOne } of eachBook(books, ofBook)) {
-    found.push(paymentIds);
-    if (said.outcome === 'FOUND') said = ofOne;
-  }
-  return { ...said, paymentIds: found.flat() };
+  const all: EndedAuthorizations[] = [];
+  for await (const ofOne of eachBook(books, ofBook)) all.push(ofOne);
+  const said = all.find(({ outcome }) => outcome === 'UNKNOWN') ?? { outcome: 'FOUND' };
+  return { ...said, paymentIds: all.flatMap(({ paymentIds }) => paymentIds) };
 };

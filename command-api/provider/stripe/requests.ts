@@ -188,20 +188,22 @@ export const searchOurs = (): StripeRequest =>
     'expand[0]': 'data.latest_charge',
   });
 
-export const getPaymentMethod = (token: string): StripeRequest =>
-  get(`/v1/payment_methods/${token}`);
-export const getConfirmationToken = (token: string): StripeRequest =>
-  get(`/v1/confirmation_tokens/${token}`);
+export const getToken = (token: string): StripeRequest =>
+  get(`/v1/${isConfirmationToken(token) ? 'confirmation_tokens' : 'payment_methods'}/${token}`);
 
 export const LIST_PAGE = 100;
-export const listRefunds = (
-  of: { reference: string } | Window,
-  after: string | undefined,
-): StripeRequest => get('/v1/refunds', { ...listedOf(of), ...page(after) });
-export const listDisputes = (
-  of: { reference: string } | Window,
-  after: string | undefined,
-): StripeRequest => get('/v1/disputes', { ...listedOf(of), ...page(after) });
+/** By its PaymentIntent, or each with it. */
+const listMade =
+  (path: string) =>
+  (of: { reference: string } | Window, after: string | undefined): StripeRequest => {
+    const those =
+      'reference' in of
+        ? { payment_intent: of.reference }
+        : { ...created(of), 'expand[0]': 'data.payment_intent' };
+    return get(path, { ...those, ...page(after) });
+  };
+export const listRefunds = listMade('/v1/refunds');
+export const listDisputes = listMade('/v1/disputes');
 export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
   get('/v1/payment_intents', {
     ...created(window),
@@ -221,11 +223,6 @@ const created = ({ from, to }: Window) => ({
   'created[gte]': String(from),
   'created[lt]': String(to),
 });
-/** By its PaymentIntent, or each with it. */
-const listedOf = (of: { reference: string } | Window) =>
-  'reference' in of
-    ? { payment_intent: of.reference }
-    : { ...created(of), 'expand[0]': 'data.payment_intent' };
 const page = (after: string | undefined): Record<string, string> => ({
   limit: String(LIST_PAGE),
   ...(after === undefined ? {} : { starting_after: after }),

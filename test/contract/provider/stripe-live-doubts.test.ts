@@ -171,6 +171,35 @@ doubtful(
   'STRIPE_RESTRICTED_TEST_KEY',
 );
 
+doubtful(
+  'what a restricted key may not do is a 403 without a code',
+  async ({ send }) => {
+    const denied = await send({ method: 'GET', path: '/v1/balance', params: {} });
+    const { type, code } = errorOf(denied);
+    expect([denied.status, type, code]).toEqual([403, 'invalid_request_error', undefined]);
+  },
+  'STRIPE_RESTRICTED_TEST_KEY',
+);
+
+doubtful(
+  'a confirm by a ConfirmationToken gives an address to send the shopper to',
+  async (stripe) => {
+    const made = await stripe.send({
+      method: 'POST',
+      path: '/v1/test_helpers/confirmation_tokens',
+      params: { payment_method: 'pm_card_authenticationRequired' },
+    });
+    expect(made.status).toBe(200);
+    const authentication = { returnUrl: 'https://shop.example/return' };
+    const operation = { ...byToken((made.body as { id: string }).id), authentication };
+    // Its confirm says use_stripe_sdk=false.
+    expect(await stripe.provider.execute(operation)).toMatchObject({
+      outcome: 'ACTION_REQUIRED',
+      url: expect.stringMatching(/^https:/),
+    });
+  },
+);
+
 doubtful('what is none of the account is a 404 resource_missing', async ({ send }) => {
   const missing = await send(getIntent('pi_3NoSuchPaymentIntent0'));
   expect([missing.status, errorOf(missing).code]).toEqual([404, 'resource_missing']);

@@ -118,10 +118,10 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
   searchOurs: [{ request: requests.searchOurs(), readAs: intents }],
   searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
-  getConfirmationToken: [
-    { request: requests.getConfirmationToken('ctoken_3Shape'), readAs: confirmationToken },
+  getToken: [
+    { request: requests.getToken('ctoken_3Shape'), readAs: confirmationToken },
+    { request: requests.getToken('pm_card_visa'), readAs: paymentMethod },
   ],
-  getPaymentMethod: [{ request: requests.getPaymentMethod('pm_card_visa'), readAs: paymentMethod }],
   listRefunds: [
     { request: requests.listRefunds({ reference: PI }, undefined), readAs: refunds },
     { request: requests.listRefunds(DAY, 're_3Shape'), readAs: listOf(refundWithIntent) },

@@ -259,6 +259,16 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     return id;
   };
 
+  /** What stands in test mode for a ConfirmationToken that Stripe.js makes. */
+  const makeTestToken = (params: Params): Reply => {
+    const testToken = params.get('payment_method') ?? '';
+    if (cardOfToken(testToken) === undefined) return missing();
+    return {
+      status: 200,
+      body: { object: 'confirmation_token', id: makeToken('ctoken', testToken) },
+    };
+  };
+
   const methodOf = (id: string): Method | undefined => {
     const card = cardOfToken(id);
     return card === undefined ? methods.get(id) : { card, name: null, customer: null };
@@ -499,6 +509,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     open,
     makeMethod,
     makeToken,
+    makeTestToken,
     readMethod,
     confirm,
     authenticate,

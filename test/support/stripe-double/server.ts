@@ -13,7 +13,7 @@
  * | whole objects, a charge only where it is expanded (whole.ts) | one billing address for all |
  * | one writer of a PaymentIntent at a time, 429 `lock_timeout` for another | it waits for no lock |
  * | one account sees nothing of another; 429 above `limitRates` (rate-limits.ts) | no limit by itself |
- * | 401 without a secret key, 400 without a version whose objects these are | a key may do everything but what `withhold` names |
+ * | 401 without a secret key, 400 without a version whose objects these are | a key may do all that is here, but what `withhold` names |
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -96,6 +96,7 @@ const routeOf = (method: string, path: string): Route | undefined => {
   const [, v1, kind, id = '', verb] = path.split('/');
   if (v1 !== 'v1') return undefined;
   if (kind === 'payment_methods') return { step: method === 'POST' ? 'method' : 'read', id };
+  if (kind === 'test_helpers' && id === 'confirmation_tokens') return { step: 'method', id };
   if (kind === 'confirmation_tokens') return { step: 'read', id };
   if (kind === 'disputes' || kind === 'events') return { step: 'list', id };
   if (kind === 'refunds') return { step: method === 'POST' ? 'refund' : 'list', id };
@@ -116,7 +117,7 @@ const act = (books: Books, { step, id }: Route, path: string, params: Params): R
     case 'open':
       return books.open(params);
     case 'method':
-      return books.makeMethod(params);
+      return id === 'confirmation_tokens' ? books.makeTestToken(params) : books.makeMethod(params);
     case 'confirm':
       return books.confirm(id, params);
     case 'capture':
@@ -288,7 +289,9 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     if (!/^Bearer (sk|rk)_(test|live)_/.test(headers.authorization ?? ''))
       return write(outgoing, errorReply(401, { type: 'invalid_request_error' }));
     const account = accountOf(headers) ?? '';
-    if (withheld.has(`${account} ${path}`)) return write(outgoing, NOT_PERMITTED);
+    const isBarred = withheld.has(`${account} ${path}`);
+    const isBeyond = route === undefined && headers.authorization?.startsWith('Bearer rk_');
+    if (isBarred || isBeyond) return write(outgoing, NOT_PERMITTED);
     if (route === undefined) return write(outgoing, errorReply(404, { message: 'no such route' }));
     if (String(headers['stripe-version'] ?? '') < VERSION_FIRST)
       return write(
