@@ -193,8 +193,8 @@ export const useAsk = (path, everyMs, read = ask) => {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     const run = async () => {
-      const outcome = await read(path, { signal: leaving.signal });
-      if (leaving.signal.aborted) return;
+      const outcome = await read(path, { signal: leaving.signal }).catch(() => undefined);
+      if (outcome === undefined || leaving.signal.aborted) return;
       setKnown((before) => {
         const value = before.path === path ? before.value : undefined;
         return outcome.ok
@@ -205,7 +205,7 @@ export const useAsk = (path, everyMs, read = ask) => {
       const waitMs = everyMs ?? (isAway ? RETRY_MS : undefined);
       if (waitMs !== undefined) timer = setTimeout(run, waitMs);
     };
-    run().catch(() => undefined);
+    run();
     return () => {
       leaving.abort();
       clearTimeout(timer);

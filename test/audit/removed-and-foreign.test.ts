@@ -66,7 +66,7 @@ const CASES: Case[] = [
   removed('the same with nothing left of the tombstone in the log', tombstone, scavengeTombstone),
 ];
 
-describe.each(shareOf(CASES, 5))('after $name', ({ settings, done, before, ofPayment, ofLog }) => {
+describe.each(shareOf(CASES, 4))('after $name', ({ settings, done, before, ofPayment, ofLog }) => {
   let at: ServerService;
   const nameOfHit = (): string => (ofPayment === undefined ? 'payment-other' : streamOf(at.hit));
   beforeAll(async () => {

@@ -234,10 +234,6 @@ describe('settings: what is set and wrong', () => {
     [{ PROVIDER_URL: 'http://provider.example' }, 'PROVIDER_URL must be https'],
     [{ PROVIDER_URL: 'http://localhost.example' }, 'PROVIDER_URL must be https'],
     [{ PROVIDER_URL: 'https://u:p@provider.example' }, 'PROVIDER_URL must not hold a user name'],
-    [
-      { PROVIDER_SAME_AS: 'https://old.example' },
-      'PROVIDER_SAME_AS must be a comma list of simulator, stripe and http:host/path',
-    ],
     [{ PROVIDER: 'paypal' }, 'PROVIDER must be one of simulator, http, stripe'],
     [{ PROVIDER: 'http' }, 'PROVIDER_URL must be set with PROVIDER=http'],
     [

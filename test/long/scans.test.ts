@@ -11,7 +11,6 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { timesOf } from '../support/long-run-share.ts';
 import { authorized, created, newEvent, timeOf } from '../support/payment-events.ts';
 import {
   cleanEnv,
@@ -28,7 +27,7 @@ import { until } from '../support/until.ts';
 
 jest.setTimeout(1_200_000);
 
-const PAYMENTS = Number(process.env.SCAN_PAYMENTS ?? timesOf(350_000, 20_000));
+const PAYMENTS = Number(process.env.SCAN_PAYMENTS ?? 350_000);
 const PAGE = 2_000;
 const MEASURED_MS = 15_000;
 const AT_ONCE = 4;

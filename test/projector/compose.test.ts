@@ -10,13 +10,12 @@ import { createLag } from '../../projector/lag.ts';
 import { misfitOf } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import { appendLife, foldOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
@@ -52,22 +51,14 @@ describe('the projector', () => {
     return projector;
   };
   const given = async (count: number, into: Pick<MemoryEventStore, 'append'> = store) => {
-    for (let n = 0; n < count; n += 1) {
-      const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
-      await into.append(streamOf(`pay_${n}`), 'none', events);
-    }
+    for (let n = 0; n < count; n += 1) await appendLife(into, `pay_${n}`);
   };
   const bodies = async (count: number) => {
     const documents = Array.from({ length: count }, (_, n) => readModels.getAny(`pay_${n}`));
     return (await Promise.all(documents)).map((document) => document?.body);
   };
-  const folds = async (count: number) => {
-    const streams = Array.from({ length: count }, (_, n) => store.readStream(streamOf(`pay_${n}`)));
-    return (await Promise.all(streams)).map((events) => {
-      const readModel = foldStream(events, foldReadModel);
-      return readModel && bodyOf(readModel);
-    });
-  };
+  const folds = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, n) => foldOf(store, `pay_${n}`)));
 
   test('fills empty read models from the log, then follows it', async () => {
     await given(5);
@@ -249,8 +240,7 @@ describe('the projector', () => {
         const at = await readModels.checkpoint();
         if (!moved) {
           moved = true;
-          const events = wholeLife('pay_9').map((event, n) => newEvent(event, timeOf(n)));
-          await store.append(streamOf('pay_9'), 'none', events);
+          await appendLife(store, 'pay_9');
           await until('the other has moved on', () => first.status().checkpoint !== at);
         }
         return at;
@@ -335,8 +325,7 @@ describe('the projector', () => {
       if (last === undefined) throw new Error('nothing stored');
       await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
       expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, 60_000)).toBe(true);
-      const readModel = foldStream(await real.readStream(streamOf(`pay_${n}`)), foldReadModel);
-      expect((await readModels.getAny(`pay_${n}`))?.body).toBe(readModel && bodyOf(readModel));
+      expect((await readModels.getAny(`pay_${n}`))?.body).toBe(await foldOf(real, `pay_${n}`));
     });
     await Promise.all(writing);
     await until('nothing behind', () => freshness.size() === 0);

@@ -3,13 +3,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
 import { keepLease } from '../../projector/lease.ts';
-import { foldStream } from '../../shared/event-store/fold-stream.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
+import { appendLife, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
@@ -93,12 +91,9 @@ for (const driver of readModelDrivers) {
       opened.push(own);
       return own;
     };
-    const given = async (paymentId: string): Promise<void> => {
-      const events = wholeLife(paymentId).map((event, n) => newEvent(event, timeOf(n)));
-      await store.append(streamOf(paymentId), 'none', events);
-    };
+    const given = (paymentId: string): Promise<void> => appendLife(store, paymentId);
     const expectWhole = async (paymentId: string): Promise<void> => {
-      const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
+      const readModel = await readModelOf(store, paymentId);
       expect(
         await readModels.waitForRevision(paymentId, readModel?.revision ?? 0, TAKE_OVER_MS_MAX),
       ).toBe(true);
@@ -186,7 +181,7 @@ for (const driver of readModelDrivers) {
       await given('pay_2');
       const { position } = await store.head(null);
       const at = await readModels.checkpoint();
-      const readModel = foldStream(await store.readStream(streamOf('pay_2')), foldReadModel);
+      const readModel = await readModelOf(store, 'pay_2');
       if (readModel === undefined) throw new Error('no read model');
       await readModels.apply([{ kind: 'readModel', readModel }], at, position);
       store.hold(false);

@@ -10,8 +10,9 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { openApp, signToken } from '../support/in-process.ts';
+import { appendLife } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { timeOf } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -32,8 +33,7 @@ beforeEach(async () => {
     ['pay_1', 'm_1'],
     ['pay_2', 'm_2'],
   ] as const) {
-    const events = wholeLife(id, merchant).map((event, at) => newEvent(event, timeOf(at)));
-    await store.append(streamOf(id), 'none', events);
+    await appendLife(store, id, merchant);
     store.damage(streamOf(id), 3, 'has the unknown type PaymentShredded');
   }
   projector = await startProjector({ store, readModels, logger: log });

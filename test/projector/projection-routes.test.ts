@@ -10,14 +10,14 @@ import { REJECTION_HEADER } from '../../shared/http/errors.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { closeGracefully } from '../../shared/http/server/health.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
 import { openApp, signToken } from '../support/in-process.ts';
+import { appendLife } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { timeOf, wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -42,10 +42,7 @@ const open = async ({
 }: Wrap = {}) => {
   const folder = temporaryFolder();
   const store = memoryEventStore();
-  for (let n = 0; n < PAYMENTS; n += 1) {
-    const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
-    await store.append(streamOf(`pay_${n}`), 'none', events);
-  }
+  for (let n = 0; n < PAYMENTS; n += 1) await appendLife(store, `pay_${n}`);
   const readModels = wrapReadModels(readModelsIn(folder.path, 'read models.db'));
   const projector: Projector = await startProjector({
     store: wrapStore(store),

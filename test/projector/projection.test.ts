@@ -5,11 +5,10 @@ import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
+import { foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import {
   anyPayment,
@@ -61,13 +60,9 @@ for (const driver of readModelDrivers) {
         await projection.events(events);
       }
     };
-    const foldOf = async (paymentId: string): Promise<string | undefined> => {
-      const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
-      return readModel && bodyOf(readModel);
-    };
     const expectWhole = async (paymentId: string): Promise<void> => {
       const document = await readModels.getAny(paymentId);
-      expect(document?.body).toBe(await foldOf(paymentId));
+      expect(document?.body).toBe(await foldOf(store, paymentId));
       expect(document?.parked).toBe(false);
     };
 
@@ -279,7 +274,7 @@ for (const driver of readModelDrivers) {
         const unresolved = (await readModels.unresolved(1000)).map(({ paymentId }) => paymentId);
         for (const id of ids) {
           await expectWhole(id);
-          const readModel = foldStream(await store.readStream(streamOf(id)), foldReadModel);
+          const readModel = await readModelOf(store, id);
           expect(unresolved.includes(id)).toBe((readModel?.unresolved.length ?? 0) > 0);
         }
         expect(projection.counts().healed).toBe(0);

@@ -6,11 +6,10 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { RebuildRunning } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
+import { appendLife, foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
@@ -31,10 +30,8 @@ for (const driver of readModelDrivers) {
     let payments: number;
 
     const given = async (count: number): Promise<void> => {
-      for (const last = payments + count; payments < last; payments += 1) {
-        const events = wholeLife(`pay_${payments}`).map((event, n) => newEvent(event, timeOf(n)));
-        await store.append(streamOf(`pay_${payments}`), 'none', events);
-      }
+      for (const last = payments + count; payments < last; payments += 1)
+        await appendLife(store, `pay_${payments}`);
     };
     const applied = (): Promise<void> =>
       until('everything is applied', async () => {
@@ -43,10 +40,8 @@ for (const driver of readModelDrivers) {
       });
     const expectWhole = async (): Promise<void> => {
       await applied();
-      for (let n = 0; n < payments; n += 1) {
-        const readModel = foldStream(await store.readStream(streamOf(`pay_${n}`)), foldReadModel);
-        expect((await readModels.getAny(`pay_${n}`))?.body).toBe(readModel && bodyOf(readModel));
-      }
+      for (let n = 0; n < payments; n += 1)
+        expect((await readModels.getAny(`pay_${n}`))?.body).toBe(await foldOf(store, `pay_${n}`));
     };
 
     beforeEach(async () => {
@@ -111,7 +106,7 @@ for (const driver of readModelDrivers) {
 
     /** Puts a document with its check in the place of a payment's, of another sum than the log has. */
     const otherMoney = async (paymentId: string, capturedAmount: number): Promise<void> => {
-      const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
+      const readModel = await readModelOf(store, paymentId);
       if (readModel === undefined) throw new Error('no read model');
       const response = { ...readModel.response, capturedAmount };
       const at = await readModels.checkpoint();

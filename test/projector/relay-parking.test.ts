@@ -13,6 +13,7 @@ import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { largestCreated } from '../support/largest-payment.ts';
+import { appendLife } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { authorized, newEvent, wholeLife } from '../support/payment-events.ts';
@@ -28,10 +29,6 @@ const openParts = () => ({
 });
 type Parts = ReturnType<typeof openParts>;
 
-const appendLife = async (store: MemoryEventStore, paymentId: string): Promise<void> => {
-  const events = wholeLife(paymentId).map((event) => newEvent(event));
-  await store.append(streamOf(paymentId), 'none', events);
-};
 /** A payment whose messages are some 300 kB; any other's are below 3 kB. */
 const appendLarge = async (store: MemoryEventStore, paymentId: string): Promise<void> => {
   const events = [largestCreated(paymentId), authorized({ amount: 99_999_999 })];

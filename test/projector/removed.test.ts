@@ -11,7 +11,8 @@ import {
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { appendLife } from '../support/many-payments.ts';
+import { wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -35,10 +36,7 @@ let readModels: ReadModels;
 let projector: Projector;
 let errors: { fields: object; message: string }[];
 
-const given = async (paymentId: string): Promise<void> => {
-  const events = wholeLife(paymentId).map((event, n) => newEvent(event, timeOf(n)));
-  await store.append(streamOf(paymentId), 'none', events);
-};
+const given = (paymentId: string): Promise<void> => appendLife(store, paymentId);
 const applied = (paymentId: string): Promise<void> =>
   until(`${paymentId} is applied`, async () => (await readModels.getAny(paymentId)) !== undefined);
 const parked = (): Promise<void> =>

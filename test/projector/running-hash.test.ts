@@ -9,8 +9,8 @@ import { GENESIS_HASH, linkLog } from '../../shared/event-store/chain.ts';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import { makeSeal, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { appendLife } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, wholeLife } from '../support/payment-events.ts';
 
 const LOG = crypto.randomUUID();
 const privateKey = createPrivateKey(newSealingKey());
@@ -28,10 +28,7 @@ describe('a running log hash', () => {
     });
   });
   const fill = async (from: number, count: number): Promise<void> => {
-    for (let n = from; n < from + count; n += 1) {
-      const events = wholeLife(`pay_${n}`).map((event) => newEvent(event));
-      await store.append(streamOf(`pay_${n}`), 'none', events);
-    }
+    for (let n = from; n < from + count; n += 1) await appendLife(store, `pay_${n}`);
   };
   const all = () => store.readAll(null, Number.MAX_SAFE_INTEGER);
   const take = (events: LogEvent[]): LogEvent[] => {

@@ -10,8 +10,8 @@ import { foldReadModel } from '../../shared/payment/response.ts';
 import { createRowCheck, rowOf } from '../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import { appendLife } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -74,10 +74,7 @@ describe('the sampler', () => {
     folder = temporaryFolder();
     file = join(folder.path, 'read models.db');
     store = memoryEventStore();
-    for (let n = 0; n < PAYMENTS; n += 1) {
-      const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
-      await store.append(streamOf(`pay_${n}`), 'none', events);
-    }
+    for (let n = 0; n < PAYMENTS; n += 1) await appendLife(store, `pay_${n}`);
     readModels = open();
     await start(60_000);
   });

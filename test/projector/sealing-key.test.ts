@@ -19,7 +19,7 @@ import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { makeRotation, makeSeal, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { newEvent, wholeLife } from '../support/payment-events.ts';
+import { appendLife } from '../support/many-payments.ts';
 import { silent } from '../support/silent-log.ts';
 import {
   type LogUnderTest,
@@ -49,10 +49,7 @@ const startAndStop = async (logger = silent): Promise<void> => {
   const fileOf = (name: string) => join(log.folder, name);
   await (await openSealer({ config, store, fileOf, log: logger })).stop();
 };
-const add = async (name: string): Promise<void> => {
-  const events = wholeLife(name).map((event) => newEvent(event));
-  await store.append(`payment-${name}`, 'none', events);
-};
+const add = (paymentId: string): Promise<void> => appendLife(store, paymentId);
 const place = () => ({ keyFile, keepsHead: true });
 const ownKey = () => createPrivateKey(readFileSync(keyFile, 'utf8'));
 const ownPublicKey = (): string => publicKeyOf(ownKey());

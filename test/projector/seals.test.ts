@@ -10,7 +10,7 @@ import { rotateSealingKey } from '../../projector/seals/rotate.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
-import { newEvent, wholeLife } from '../support/payment-events.ts';
+import { appendLife } from '../support/many-payments.ts';
 import { silent } from '../support/silent-log.ts';
 import {
   exportLog,
@@ -58,10 +58,7 @@ const stop = async (sealer: OpenedSealer): Promise<void> => {
 const startAndStop = async (): Promise<void> => stop(await open());
 
 const seals = async () => (await store.readStream(SEALS_STREAM)).map(({ event }) => event.data);
-const add = async (name: string): Promise<void> => {
-  const events = wholeLife(name).map((event) => newEvent(event));
-  await store.append(`payment-${name}`, 'none', events);
-};
+const add = (paymentId: string): Promise<void> => appendLife(store, paymentId);
 
 /** Changes the rows of the stopped service's log, and opens it again. */
 const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {

@@ -16,8 +16,8 @@ import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import type { Stored } from './eventstoredb-stand-in/stored.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
+import { appendLife } from './many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
-import { newEvent, wholeLife } from './payment-events.ts';
 import { readModelsIn } from './read-models-here.ts';
 import { silent } from './silent-log.ts';
 import { openRows, type Row } from './tampering.ts';
@@ -254,10 +254,7 @@ export const openSealedLog = async (name: keyof typeof ENGINES) => {
     keyFile,
     follow,
     fill: async (names: readonly string[]): Promise<void> => {
-      for (const paymentId of names) {
-        const events = wholeLife(paymentId).map((event) => newEvent(event));
-        await store.append(streamOf(paymentId), 'none', events);
-      }
+      for (const paymentId of names) await appendLife(store, paymentId);
     },
     /** Follows and seals up to the end of the log, and stops. */
     followAndSeal: async (): Promise<void> => {

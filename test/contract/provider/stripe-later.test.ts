@@ -1,4 +1,7 @@
-/** What the driver of Stripe says has become of a payment, by what Stripe's objects are at that moment. */
+/**
+ * What the driver of Stripe says has become of a payment, by what Stripe's objects are at that moment. Each
+ * state that they may have: stripe-sdk.test.ts.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { PaymentQuestion, Provider } from '../../../command-api/provider/port.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
@@ -97,9 +100,6 @@ describe('refunds', () => {
 
   test.each([
     ['failed', 'insufficient_funds', 'PROCESSING_ERROR'],
-    ['failed', 'lost_or_stolen_card', 'LOST_CARD'],
-    ['failed', 'expired_or_canceled_card', 'EXPIRED_CARD'],
-    ['failed', 'unknown', 'UNKNOWN_DECLINE'],
     ['canceled', undefined, 'UNKNOWN_DECLINE'],
   ])('one of ours that %s later (%s) bounced', async (status, failure_reason, failureCode) => {
     const { operation, reference, question } = await sold();
@@ -148,11 +148,8 @@ describe('refunds', () => {
 describe('disputes', () => {
   test.each([
     ['needs_response', 'OPEN'],
-    ['under_review', 'OPEN'],
     ['won', 'WON'],
     ['lost', 'LOST'],
-    ['appeal_needs_response', 'LOST'],
-    ['appeal_under_review', 'LOST'],
   ])('%s is %s', async (status, shown) => {
     const { reference, question } = await sold();
     const { id } = double.books.dispute(reference, { status, amount: 700 });
@@ -161,14 +158,11 @@ describe('disputes', () => {
     ]);
   });
 
-  test.each(['warning_needs_response', 'warning_under_review', 'warning_closed', 'prevented'])(
-    '%s takes no money, and is none',
-    async (status) => {
-      const { reference, question } = await sold();
-      double.books.dispute(reference, { status });
-      expect(await results(question)).toEqual([]);
-    },
-  );
+  test('a warning takes no money, and is none', async () => {
+    const { reference, question } = await sold();
+    double.books.dispute(reference, { status: 'warning_needs_response' });
+    expect(await results(question)).toEqual([]);
+  });
 
   test('a charge that Stripe calls undisputed needs no permission to read disputes', async () => {
     const { question } = await sold();
