@@ -33,23 +33,3 @@ test.each([
   expect(TWELVE_DIGITS.test(text)).toBe(isHeld);
   expect(WITHOUT_TWELVE_DIGITS.test(text)).toBe(!isHeld);
 });
-
-test.each([
-  ['pay_01-Z', true],
-  ['a'.repeat(32), true],
-  ['a'.repeat(33), false],
-  ['', false],
-  ['pay/1', false],
-  ['/pay_1', false],
-  ['pay_1\n', false],
-])('the payment id %j is accepted: %s', (id, isAccepted) => {
-  expect(PAYMENT_ID.test(id)).toBe(isAccepted);
-});
-
-test('a refusal names its code and every reason', () => {
-  expect(refused('VOID_NOT_ALLOWED', 'one', 'two')).toStrictEqual({
-    kind: 'refused',
-    code: 'VOID_NOT_ALLOWED',
-    details: ['one', 'two'],
-  });
-});
