@@ -5,8 +5,6 @@ import {
   TWELVE_DIGITS,
   WITHOUT_TWELVE_DIGITS,
 } from '../../shared/payment/card-forms.ts';
-import { refused } from '../../shared/payment/decide.ts';
-import { PAYMENT_ID } from '../../shared/payment/event-fields.ts';
 
 const digits = (count: number): string => '4'.repeat(count);
 
