@@ -28,9 +28,9 @@ const sale = (key = 'order', fields: object = {}) =>
 /** What each command of the tests sends, on a payment that both logs have. */
 const COMMANDS = {
   create: () => sale(),
+  refund: (id: string) => service.change('refund', id, { refundAmount: 4000 }, { key: 'k' }),
   capture: (id: string) => service.change('capture', id, undefined, { key: 'k' }),
   void: (id: string) => service.change('void', id, undefined, { key: 'k' }),
-  refund: (id: string) => service.change('refund', id, { refundAmount: 4000 }, { key: 'k' }),
 };
 type Command = keyof typeof COMMANDS;
 
@@ -86,7 +86,7 @@ const REASONS: NotSent[] = [
 ];
 
 describe('a repeat under a key in a log that was put back and acknowledged', () => {
-  test.each(Object.keys(COMMANDS) as Command[])(
+  test.each(shareOf(Object.keys(COMMANDS) as Command[], 2))(
     'a %s that was not sent, for whatever reason, gets the outcome that the provider knows',
     async (command) => {
       service = await openInProcess(NO_RETRIES);
@@ -108,7 +108,7 @@ describe('a repeat under a key in a log that was put back and acknowledged', () 
     },
   );
 
-  test.each(Object.keys(COMMANDS) as Command[])(
+  test.each(shareOf(Object.keys(COMMANDS) as Command[], 2))(
     'the circuit breaker that holds a %s back proves nothing either',
     async (command) => {
       service = await openInProcess(NO_RETRIES);
@@ -169,7 +169,7 @@ describe('a repeat under a key in a log that was put back and acknowledged', () 
 });
 
 describe('a log that could not be compared with the ledger at its start', () => {
-  test.each(Object.keys(COMMANDS) as Command[])(
+  test.each(shareOf(Object.keys(COMMANDS) as Command[], 2))(
     'a %s under a key that was not sent stays unknown, until the ledger shows what the provider holds',
     async (command) => {
       service = await openInProcess(NO_RETRIES);
