@@ -3,7 +3,7 @@
  * (gaps §1). Over real sockets, because half of them never become a request.
  */
 import { readFile } from 'node:fs/promises';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -16,6 +16,7 @@ import { registerHealth } from '../../shared/http/server/health.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { rawClient } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
 type Line = Record<string, unknown>;
@@ -146,18 +147,11 @@ const parseResponse = (text: string): CommandResponse => {
 };
 
 /** Sends bytes as they are, and resolves with all that came back when the server has closed. */
-const talk = (...parts: string[]): Promise<string> =>
-  new Promise((resolve) => {
-    let text = '';
-    const socket: Socket = connect(port, '127.0.0.1', () => {
-      for (const part of parts) socket.write(part, 'latin1');
-    });
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-    });
-    socket.on('error', () => undefined);
-    socket.on('close', () => resolve(text));
-  });
+const talk = async (...parts: string[]): Promise<string> => {
+  const client = rawClient(port, ...parts);
+  await client.closed;
+  return client.received();
+};
 
 const raw = async (...parts: string[]): Promise<CommandResponse> =>
   parseResponse(await talk(...parts));
