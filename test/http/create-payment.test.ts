@@ -246,7 +246,7 @@ describe('interface, create: 400', () => {
   });
 });
 
-describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
+describe('interface, create: 401, 403, 413, 422, 429, 503', () => {
   test.each<[string, string | null, string]>([
     ['no token', null, 'the Authorization header is required'],
     ['no JWT', 'rubbish', 'the token format is invalid'],
@@ -261,12 +261,6 @@ describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
     expectError(await service.create({}, { token: reader }), 403, 'FORBIDDEN', [
       'the scope payments:write is required',
     ]);
-  });
-
-  test('405: another method, with Allow', async () => {
-    const response = await service.ask('DELETE', PAYMENTS);
-    expectError(response, 405, 'METHOD_NOT_ALLOWED');
-    expect(response.headers).toMatchObject({ allow: 'GET, POST' });
   });
 
   test('413: a body above 64 KiB; one of 64 KiB is read', async () => {
