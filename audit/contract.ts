@@ -1,9 +1,7 @@
 /** Responses of the audit routes. Amounts: minor units; times: RFC 3339, UTC; positions: opaque. */
 import { z } from 'zod';
+import { named } from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
-
-const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
-  z.object(shape).meta({ id });
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);
@@ -179,7 +177,7 @@ export const AuditVerification = named('AuditVerification', {
   /** The first 100 payments that the read models know and the log lacks; else left out. */
   missingPayments: z.array(z.string()).optional(),
   keptHead: AuditKeptHead.optional(),
-  /** Where the whole log was verified and its store can be sealed. */
+  /** Present when the whole log was verified and its store can be sealed. */
   sealed: AuditSeals.optional(),
 });
 export type AuditVerification = z.infer<typeof AuditVerification>;

@@ -1,6 +1,7 @@
 /** Names the events behind a decision of the rules (shared/payment/decide.ts). */
+
+import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
-import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import type { EventData, PaymentEventType } from '../shared/payment/payment-events.ts';
 import {

@@ -1,5 +1,6 @@
 /** One payment's events, verified as they are read; unreadable and broken ones are included. */
 import { unreadableReason } from '../shared/event-store/breaks.ts';
+import { breakAt, formsLeft, verifyStream } from '../shared/event-store/chain.ts';
 import { allReadable, decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import {
@@ -8,8 +9,7 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
-import { breakAt, formsLeft, verifyStream } from '../shared/event-store/verify-chain.ts';
-import { sumsBreak } from '../shared/event-store/verify-sums.ts';
+import { sumsBreak } from '../shared/event-store/verify-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -75,7 +75,7 @@ const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string |
   }
 };
 
-/** Of a payment that the log lacks; undefined for none, and for another merchant's. */
+/** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
 const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);

@@ -10,7 +10,7 @@ import {
   type Streams,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './positions.ts';
+import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './parameters.ts';
 
 export const RETRY = 'retry: 1000\n\n';
 
@@ -44,7 +44,7 @@ async function* untilExpiry(
   }
 }
 
-/** Once it has its first item. Throws RangeError where `after` is no position. */
+/** Resolves at the first item. Throws RangeError where `after` is no position. */
 const openSubscription = async (
   store: Pick<EventStore, 'subscribe'>,
   after: Position | null,

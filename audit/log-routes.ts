@@ -24,16 +24,17 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { type LogRequest, liveTexts, logPage } from './log.ts';
-import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
+import { exportTexts, isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
 import {
+  LogParameters,
   NO_EVENTS_POSITION,
   NO_POSITION,
   readLastEventId,
   rejectPlace,
+  StreamParameters,
   startOf,
-} from './positions.ts';
-import { exportTexts, isLongPage, longPage } from './scans.ts';
+  VerifyParameters,
+} from './parameters.ts';
 import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from './verification.ts';
 
 const VERIFYING = 'the log is being verified for another client; try again later';

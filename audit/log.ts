@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { z } from 'zod';
 import { breakOfForm } from '../shared/event-store/breaks.ts';
-import { logHashes } from '../shared/event-store/chain.ts';
+import { formReason, logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type {
   LogReader,
@@ -10,20 +10,74 @@ import type {
   StoredForm,
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
-import { readPage } from '../shared/event-store/scan-log.ts';
-import { formReason } from '../shared/event-store/verify-chain.ts';
+import { type LogScan, readPage, scanLog } from '../shared/event-store/scan-log.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
-import { PAGE_BYTES_MAX } from '../shared/read-models/search-page.ts';
+import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
+import { resultOf } from '../shared/runtime/scan.ts';
 import { pauseAt } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 import { RETRY } from './live.ts';
-import type { MerchantLookup } from './merchants.ts';
-import type { LogParameters } from './parameters.ts';
-import { startOf } from './positions.ts';
+import {
+  createMerchantLookup,
+  type MerchantLookup,
+  readModelsOver,
+  scanCalls,
+} from './merchants.ts';
+import { type LogParameters, startOf } from './parameters.ts';
+
+type Args = { requested: LogRequest; only: string | undefined };
+
+type Deps = { store: LogReader } & Parameters<typeof scanCalls>[0];
+
+const order = (deps: Deps, args: Args) => ({
+  module: import.meta.url,
+  args,
+  calls: scanCalls(deps),
+});
+
+/** Characters handed over at once: each time costs the reader a message. */
+const TEXT_MIN = 64 * 1024;
+
+export const texts: LogScan<Args, string, void> = async function* (
+  log,
+  { requested, only },
+  { signal, call },
+) {
+  const merchants = createMerchantLookup(log, readModelsOver(call));
+  let text = '';
+  for await (const line of logLines({ log, merchants }, requested, only, signal)) {
+    text += line;
+    if (text.length < TEXT_MIN) continue;
+    yield text;
+    text = '';
+  }
+  if (text !== '') yield text;
+};
+
+/** The lines of an export, many in each text. Throws StoreUnavailable. */
+export const exportTexts = (
+  deps: Deps,
+  args: Args,
+  signal?: AbortSignal,
+): AsyncGenerator<string, void> =>
+  scanLog(deps.store, { ...order(deps, args), job: 'texts', signal });
+
+/** A short page costs less than its message to another thread. */
+export const isLongPage = ({ requested, only }: Args): boolean =>
+  isFiltered(requested, only) || (requested.limit ?? LIMIT) > LIMIT;
+
+/** Writing the JSON text is a part of the work. */
+export const page: LogScan<Args, never, string> = async (log, { requested, only }, { call }) => {
+  const merchants = createMerchantLookup(log, readModelsOver(call));
+  return JSON.stringify(await logPage({ log, merchants }, requested, only));
+};
+
+export const longPage = (deps: Deps, args: Args): Promise<string> =>
+  resultOf(scanLog<never, string>(deps.store, { ...order(deps, args), job: 'page' }));
 
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
 export type LogRequest = z.output<typeof LogParameters>;

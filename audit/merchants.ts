@@ -2,10 +2,9 @@
  * An event's merchant is the one that its stream's first event names, else the read models: so a
  * merchant who verifies its own payments learns that a first event was changed or deleted.
  */
-import { hashOf } from '../shared/event-store/chain.ts';
+import { formsLeft, hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
-import { formsLeft } from '../shared/event-store/verify-chain.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';

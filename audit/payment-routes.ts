@@ -1,14 +1,19 @@
 import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
-import { placeOf } from '../shared/http/cursor.ts';
+import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
+import type { PaymentResponse } from '../shared/payment/payment-response.ts';
+import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
+import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import {
   AuditExplanation,
+  type AuditFound,
   AuditSearchPage,
   AuditStateOrNone,
   AuditTimeline,
@@ -22,12 +27,48 @@ import { linesOf } from './log.ts';
 import {
   ExplainParameters,
   NoParameters,
+  SEARCH_LIMIT_DEFAULT,
   SearchParameters,
   StateParameters,
 } from './parameters.ts';
-import { searchPage } from './search.ts';
 import { eventsUntil, type NoState, stateOf } from './state.ts';
 import { verifyPayment } from './verification.ts';
+
+const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound => {
+  const payment = JSON.parse(body) as PaymentResponse;
+  return {
+    paymentId: payment.paymentId,
+    merchantId,
+    merchantReference: payment.merchantReference,
+    status: payment.status,
+    amount: payment.amount,
+    capturedAmount: payment.capturedAmount,
+    refundedAmount: payment.refundedAmount,
+    currency: payment.currency,
+    last4: payment.paymentMethod.card.last4,
+    revision,
+    createdAt: payment.createdAt,
+    updatedAt: payment.updatedAt,
+  };
+};
+
+/** Newest first: payments created later do not shift a page. `only` is the merchant of the actor. Throws ReadModelsUnavailable and StoreUnavailable. */
+export const searchPage = async (
+  { store, readModels }: Pick<AuditDeps, 'store' | 'readModels'>,
+  requested: z.output<typeof SearchParameters>,
+  only: string | undefined,
+  after: Place | undefined,
+) => {
+  const { q, merchant, cursor: _cursor, limit = SEARCH_LIMIT_DEFAULT, ...filters } = requested;
+  // The response for another merchant is the same as for a search that finds nothing.
+  if (only !== undefined && merchant !== undefined && merchant !== only)
+    return { payments: [], next: null };
+  const search: PaymentSearch = { merchantId: only ?? merchant, text: q, ...filters, after };
+  const { documents, searchedTo } = await readModels.search(search, limit);
+  const payments = (await foldDamaged(store, search, documents)).map(foundOf);
+  if (searchedTo === undefined) return { payments, next: null };
+  return { payments, next: cursorOf(searchedTo), searchedTo: searchedTo.createdAt };
+};
 
 /** Records the access first. Rejects where the actor may not see the payment. */
 const find = async (

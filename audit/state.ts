@@ -1,7 +1,7 @@
 /** The payment as it was at a revision or a time, and how it differs from the payment now. */
 import type { z } from 'zod';
+import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
-import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import type { AuditBreak, AuditDifference, AuditState } from './contract.ts';

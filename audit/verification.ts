@@ -1,10 +1,9 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
 import { findingOf, judgeBreaks, type LogBreak } from '../shared/event-store/breaks.ts';
-import { logIdOf } from '../shared/event-store/chain.ts';
+import { breakAt, logIdOf } from '../shared/event-store/chain.ts';
 import { type Manifest, NOT_GOOD } from '../shared/event-store/manifest.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
-import { breakAt } from '../shared/event-store/verify-chain.ts';
 import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
 import type { SealsAgainst } from '../shared/event-store/verify-seals.ts';
 import {
@@ -171,7 +170,7 @@ export const removedFor = async (
   return { breaks };
 };
 
-/** What was in the log at the start. Undefined once `signal` aborts. Throws StoreUnavailable. */
+/** Verifies the events that the log held at the start. Undefined once `signal` aborts. Throws StoreUnavailable. */
 export async function* verifyLogForms(
   deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
   { only, known, signal }: LogVerification,

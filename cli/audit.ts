@@ -1,5 +1,5 @@
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
-import { describeBreak } from '../shared/event-store/verify-chain.ts';
+import { describeBreak } from '../shared/event-store/chain.ts';
 import { type Client, openClient } from './client.ts';
 import { CommandFailed, money } from './output.ts';
 

@@ -18,11 +18,11 @@ import { CommandFailed, counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
 const EVENTS = 'events.sqlite';
-/** In the order of copying. Read models are rebuilt from the events. */
+/** Copied in this order. Read models are rebuilt from the events. */
 const PARTS = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
   'relay-checkpoint.json',
-  // Before the events too: an endpoint behind the log is sent messages twice.
+  // Copied before the events: an endpoint behind the log only gets messages twice.
   'webhook-deliveries.sqlite',
   'idempotency.secret',
   'webhook.secret',
@@ -32,7 +32,7 @@ const PARTS = [
   // Left by an interrupted key rotation; the copied log may already refer to it.
   'sealing-key.pem.next',
   'events.sqlite',
-  // After the events: recovery finds every operation here whose intent was copied.
+  // Copied after the events, so recovery finds here every operation whose intent was copied.
   'provider-ledger.sqlite',
 ];
 

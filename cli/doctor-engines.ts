@@ -9,7 +9,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
-import { unchangedAddress } from './stopped-file.ts';
+import { unchangedAddress } from './stopped-folder.ts';
 
 /**
  * Of one engine, or of the provider. `place` is without secrets; `state` is `up`, `down`, `not set`, `empty`,

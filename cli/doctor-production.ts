@@ -2,10 +2,10 @@
 import type { EffectiveSetting } from '../shared/runtime/config.ts';
 import { columns, print, styled } from './output.ts';
 
-/** Of one section of docs/production.md; `byHand` is what no program can see. */
+/** One section of docs/production.md; `byHand` lists what no program can check. */
 export type ProductionFinding = { section: string; missing: string[]; byHand?: string };
 
-/** What the sections look at; `isOn` is false for a setting that is 0, false or not set. */
+/** The facts that the sections judge; `isOn` is false for a setting that is 0, false or not set. */
 type Installation = {
   url: URL;
   inEffect(name: string): string;

@@ -26,7 +26,7 @@ import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, styled } from './output.ts';
 
 type Finding = {
-  /** Of this shell's settings; with any of them no process starts. */
+  /** Problems of this shell's settings; one is enough to keep a process from starting. */
   problems: string[];
   warnings: readonly string[];
   service: Pick<ServiceFinding, 'url' | 'state' | 'reason'> | null;

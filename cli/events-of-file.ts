@@ -4,11 +4,10 @@ import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lin
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type State, stateOf } from '../audit/state.ts';
-import { GENESIS_HASH } from '../shared/event-store/chain.ts';
+import { breakAt, GENESIS_HASH, verifyPart, verifyStream } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
-import { breakAt, verifyPart, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import type { At } from './audit.ts';
 import {

@@ -8,17 +8,17 @@ import {
   readExportLine,
 } from '../audit/export-lines.ts';
 import { unreadableReason } from '../shared/event-store/breaks.ts';
-import { GENESIS_HASH } from '../shared/event-store/chain.ts';
-import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
-import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import {
+  GENESIS_HASH,
   hashReason,
   logReason,
   type StreamEnd,
   streamsCheck,
-} from '../shared/event-store/verify-chain.ts';
+} from '../shared/event-store/chain.ts';
+import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
+import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
+import { sumsOver } from '../shared/event-store/verify-log.ts';
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
-import { sumsOver } from '../shared/event-store/verify-sums.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { CommandFailed } from './output.ts';
 import { requireReadable } from './settings.ts';

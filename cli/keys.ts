@@ -9,9 +9,8 @@ import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors
 import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, publicKeyOf } from '../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
-import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
+import { type FileLock, SERVICE_LOCK, takeFileLock } from '../shared/runtime/private-files.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readPublicKey, readSettings } from './settings.ts';

@@ -1,6 +1,6 @@
 /** How verbs print and fail: data on stdout, the rest on stderr; colour only in a terminal. */
 import { styleText } from 'node:util';
-import { withoutControlSigns } from '../shared/runtime/error-text.ts';
+import { withoutControlSigns } from '../shared/runtime/json.ts';
 
 const STYLES = ['red', 'green', 'yellow', 'bold', 'dim'] as const;
 type Style = (typeof STYLES)[number];

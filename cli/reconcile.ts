@@ -60,7 +60,7 @@ const show = (result: Reconciliation, since: string | undefined): void => {
 
 type Kind = Difference['kind'];
 
-/** By kind, where the payment's events do not show the difference. */
+/** Explains each kind of difference that the payment's events do not show. */
 const NEXT: Partial<Record<Kind, string>> = {
   // The log holds no event of such an operation.
   MISSING_IN_LOG:

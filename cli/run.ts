@@ -59,7 +59,7 @@ export const buildProgram = async (requested?: string): Promise<Command> => {
 
 const HELP_CODES = ['commander.helpDisplayed', 'commander.help', 'commander.version'];
 
-// By itself commander ends with exit code 1, not 2, for wrong usage.
+// Commander's own exit code for wrong usage is 1, not 2.
 const overrideExit = (command: Command): void => {
   command.exitOverride();
   command.commands.forEach(overrideExit);

@@ -12,9 +12,9 @@ import {
   signToken,
 } from '../shared/http/auth/local-keys.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { SECRET_ALGORITHM } from '../shared/runtime/key-algorithms.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { makeDataDir } from '../shared/runtime/private-files.ts';
+import { SECRET_ALGORITHM } from '../shared/runtime/settings/table.ts';
 import { CommandFailed } from './output.ts';
 
 /** Throws CommandFailed with every problem. */

@@ -1,7 +1,9 @@
 /** `--data`: the audit routes over a stopped folder's store, read in this process, unrecorded. */
-import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
 import { registerAuditApi } from '../audit/routes.ts';
 import { openOuterProvider } from '../command-api/open-provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
@@ -23,14 +25,39 @@ import { registerRoutes } from '../shared/http/route.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import { type FileLock, shareFileLock } from '../shared/runtime/file-lock.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
-import { SERVICE_LOCK } from '../shared/runtime/private-files.ts';
+import { type FileLock, SERVICE_LOCK, shareFileLock } from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
-import { CommandFailed, noteMisfit } from './output.ts';
+import { CommandFailed, note, noteMisfit } from './output.ts';
 import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';
-import { readablePath } from './stopped-file.ts';
+
+const WAITING_PAGES = '-wal';
+
+const hasWaitingPages = (file: string): boolean =>
+  (statSync(file + WAITING_PAGES, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+const copyOf = (file: string): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'payments-stopped-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  // A signal ends a process without 'exit'.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  const copy = join(folder, basename(file));
+  for (const end of ['', WAITING_PAGES])
+    copyFileSync(file + end, copy + end, constants.COPYFILE_FICLONE);
+  note(`${file}${WAITING_PAGES} holds pages that are not in the file: a copy in ${folder} is read`);
+  return copy;
+};
+
+export const unchangedAddress = (file: string): string =>
+  `${pathToFileURL(file).href}?mode=ro&immutable=1`;
+
+/**
+ * Of the file as it is, or of a copy: SQLite itself would write beside a write-ahead log that is not empty.
+ * Throws errors of the file system.
+ */
+export const readablePath = (file: string): string =>
+  hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
 
 const EVENTS = 'events.sqlite';
 const LEDGER = 'provider-ledger.sqlite';

@@ -6,7 +6,7 @@ import type {
   RelayParkedRetries,
   RelayParkedRetry,
 } from '../projector/contract.ts';
-import { withoutControlSigns } from '../shared/runtime/error-text.ts';
+import { withoutControlSigns } from '../shared/runtime/json.ts';
 import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';

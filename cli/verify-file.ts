@@ -30,7 +30,7 @@ export type FileVerification = {
   events: number;
   head: Manifest['head'];
   completeness: Manifest['completeness'];
-  /** Without a signature an edit of the manifest cannot be seen. */
+  /** False means that an edit of the manifest would go unnoticed. */
   signed: boolean;
   broken?: FileBreak;
   breaks: LogBreaks<FileBreak>;

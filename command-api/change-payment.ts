@@ -155,9 +155,8 @@ const equalOperation = (
   { kind }: Change,
   request: Recognised,
 ): Operation | 'reused' | undefined => {
-  if (request.identity.keyHash === undefined) {
+  if (request.identity.keyHash === undefined)
     return unresolvedOperations(state).find((o) => o.kind === kind && isOfSameRequest(o, request));
-  }
   const last = operationUnder(state, request);
   if (last === undefined || isFree(last)) return undefined;
   return isOfSameRequest(last, request) ? last : 'reused';

@@ -79,7 +79,7 @@ const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 /** A stop waits for no engine after this time (docs/eventstoredb.md, shared/runtime/process-life.ts). */
 const STOP_MS_MAX = 7_300;
 const STOP_MS_MIN = 200;
-/** Below the 8 s after which connections are cut (shared/http/server/close-gracefully.ts). */
+/** Below the 8 s after which connections are cut (shared/http/server/health.ts). */
 const RESPONSES_MS_MAX = 7_000;
 
 const rulesOf =

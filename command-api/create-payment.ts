@@ -125,7 +125,7 @@ const joinUnresolved = (
 ): Promise<CommandResponse | undefined> =>
   deps.queues.run(paymentId, async () => {
     const before = await waitForInFlight(deps, paymentId, 'store', budget);
-    // Also where the create has its outcome already: the unresolved index drops it then.
+    // A create may have its outcome already: the unresolved index drops it then.
     const payment = await deps.unresolved.resolve(paymentId);
     if (before === undefined || payment === undefined) throw notInLog(paymentId);
     return isFree(createOf(before.state))
@@ -251,7 +251,7 @@ export const earlierCreate = (
   for (const by of [identities, identities.previous]) {
     for (let n = 1; by !== undefined; n++) {
       const { paymentId, operationId } = createIdsUnder(by, merchantId, key, n);
-      // Also before its intent is stored.
+      // A live operation counts even before its intent is stored.
       if (inFlight.isLive(operationId)) return { paymentId, mayRun: true };
       const payment = paymentLog.peek(paymentId);
       if (payment === undefined) break;
@@ -290,7 +290,7 @@ const describeToken = async (
   }
 };
 
-/** Only fields that tell cards apart without giving one away; a token's keyed hash. */
+/** Keeps the fields that tell cards apart without giving one away; of a token its keyed hash. */
 const comparableCard = (
   { fingerprintOf }: Pick<Identities, 'fingerprintOf'>,
   brand: string | null,

@@ -6,7 +6,7 @@ import type { Unresolved } from './recovery/unresolved.ts';
 
 export type CommandDeps = AskDeps & {
   unresolved: Unresolved;
-  /** For the claims of merchant references alone: payments are `paymentLog`'s. */
+  /** Serves the claims of merchant references alone: payments belong to `paymentLog`. */
   store: Pick<EventStore, 'append' | 'readStream'>;
   isLevel(): boolean;
   identities: Identities;

@@ -20,7 +20,7 @@ export type Identities = {
   /** Over a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
   checkValue(): string;
-  /** Without the secret no other hand can make it. */
+  /** Proves who wrote the text: without the secret it cannot be made. */
   checkOf(text: string): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
   previous?: Identities;

@@ -36,7 +36,7 @@ export const createInFlight = (options: {
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
   const ended = new Map<string, Set<string>>();
-  /** By a clock that only goes forward: another process's wall clock may be wrong. */
+  /** Read from a clock that only goes forward: another process's wall clock may be wrong. */
   const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
   const see = (operationId: string): number => {

@@ -2,16 +2,14 @@
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
-import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
-import { enginesState, registerHealth } from '../shared/http/server/health.ts';
+import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { bannerOf, noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
-import { openDeliveries } from '../shared/webhooks/delivery-store/open.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { openCommandSide, openDocuments } from './compose.ts';
 import { providerState, readOnlyWarnings } from './health.ts';

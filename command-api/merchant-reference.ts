@@ -137,7 +137,7 @@ const judge = async (
   return undefined;
 };
 
-/** After its create has ended, as far as that can be known. */
+/** The payment once its create has ended, as far as that can be known. */
 const ended = async (
   { paymentLog, unresolved }: CommandDeps,
   id: string,

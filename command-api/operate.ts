@@ -34,7 +34,7 @@ export type OperationRequest = {
 
 type Progress = {
   intentUnknown?: boolean;
-  /** With the intent, later with what the provider opened, and with the outcome. */
+  /** Holds the intent, later what the provider opened, and the outcome. */
   payment?: LoadedPayment;
 };
 

@@ -176,7 +176,7 @@ const READ_ONLY = {
     "the provider's ledger is still being compared with the event log; nothing was stored",
   ],
 };
-/** In seconds; where the provider is ahead, a person has to act first. */
+/** Seconds; when the provider is ahead, a person has to act first. */
 const READ_ONLY_RETRY = { ahead: '30', comparing: '1' };
 
 const rejectReadOnly = (reply: FastifyReply, why: ReadOnly): FastifyReply =>
@@ -199,9 +199,8 @@ const changeFor = async (
   if (payment === undefined) return reply;
   reply.request.paymentId = paymentId;
   const { bin, last4 } = payment.paymentMethod.card;
-  if (textsHoldCard(texts, bin, last4)) {
+  if (textsHoldCard(texts, bin, last4))
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
-  }
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
   const readOnly = await api.providerAhead.readOnly();
   if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);

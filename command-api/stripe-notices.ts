@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { createRateLimiter, type Rate, senderOf } from '../shared/http/auth/hooks.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
+import { named } from '../shared/http/fields.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../shared/http/route.ts';
 import { type PaymentState, unresolvedOperations } from '../shared/payment/state.ts';
 import type { Config } from '../shared/runtime/config.ts';
@@ -201,7 +202,7 @@ const signerOf = (
   return signers.find(({ secrets }) => isSignedByStripe(body, signature, secrets, nowMs));
 };
 
-const NoticeReceived = z.object({ received: z.literal(true) }).meta({ id: 'NoticeReceived' });
+const NoticeReceived = named('NoticeReceived', { received: z.literal(true) });
 
 const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
   request: { headers: ['StripeSignature'], body: { schema: noticeBody, required: true } },

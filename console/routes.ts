@@ -4,9 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { reject } from '../shared/http/errors.ts';
-import { CONSOLE_PATH } from '../shared/http/pages.ts';
+import { CONSOLE_PATH, pageHeaders } from '../shared/http/pages.ts';
 import { WITH_HEAD } from '../shared/http/server/health.ts';
-import { pageHeaders } from '../shared/http/server/page-headers.ts';
 
 const APP = join(import.meta.dirname, 'app');
 const PAGE = join(import.meta.dirname, 'index.html');

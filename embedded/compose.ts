@@ -17,15 +17,18 @@ import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
-import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
-import { engineState, registerHealth } from '../shared/http/server/health.ts';
-import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { closeGracefully, engineState, registerHealth } from '../shared/http/server/health.ts';
+import {
+  type OpenedStore,
+  openDeliveries,
+  openEventStore,
+  openReadModels,
+} from '../shared/open-drivers.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
-import { openDeliveries } from '../shared/webhooks/delivery-store/open.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 
 export type Service = {

@@ -17,12 +17,14 @@ import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
 import { KEY_DOCUMENTS } from '../shared/key-document.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
-import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
 import {
   addPrivateFile,
   DataFolderRefused,
+  type FileLock,
+  isLockHeld,
   makeDataDir,
   SERVICE_LOCK,
+  takeFileLock,
 } from '../shared/runtime/private-files.ts';
 import { waysBackLost } from '../shared/runtime/sqlite.ts';
 
@@ -63,7 +65,7 @@ const closeToOthers = (path: string, mode: number): boolean => {
     chmodSync(path, mode);
     return true;
   } catch {
-    // Of another user, or gone: the folder's mode, read afterwards, says if that matters.
+    // Another user owns it, or it is gone: the folder's mode, read next, says whether that matters.
     return false;
   }
 };

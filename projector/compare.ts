@@ -143,7 +143,7 @@ async function* paymentPages(
   }
 }
 
-/** Also finds missing documents, damaged indexes and parked payments. Throws what the engines throw. */
+/** Compares every payment; also finds missing documents, damaged indexes and parked payments. Throws what the engines throw. */
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
   const { store, readModels, onProgress, signal } = options;
   const end = await store.end();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REQUIRED, requiredOr, requiredText } from '../shared/http/fields.ts';
+import { named, REQUIRED, requiredOr, requiredText } from '../shared/http/fields.ts';
 import { holdsLongNumber } from '../shared/runtime/card-numbers.ts';
 import { RELAY_STATES } from './relay/status.ts';
 
@@ -25,55 +25,47 @@ const money = z.object({
   refundableAmount: z.int(),
 });
 
-export const ParkedList = z.object({ parked: z.array(parkedPayment) }).meta({ id: 'ParkedList' });
+export const ParkedList = named('ParkedList', { parked: z.array(parkedPayment) });
 export type ParkedList = z.infer<typeof ParkedList>;
 
-export const ParkedRetry = z
-  .object({
-    paymentId: z.string(),
-    whole: z.boolean().describe('True where the document of the payment is up to date now.'),
-    at: z.int().min(0).optional(),
-    reason: z.string().optional(),
-  })
-  .meta({ id: 'ParkedRetry' });
+export const ParkedRetry = named('ParkedRetry', {
+  paymentId: z.string(),
+  whole: z.boolean().describe('True where the document of the payment is up to date now.'),
+  at: z.int().min(0).optional(),
+  reason: z.string().optional(),
+});
 export type ParkedRetry = z.infer<typeof ParkedRetry>;
 
-export const RelayParkedList = z
-  .object({
-    state: z.enum(RELAY_STATES).describe('Of the relay in this process.'),
-    error: z.string().optional().describe('Why the relay backs off or has halted.'),
-    count: z.int().min(0).describe('Payments that are parked.'),
-    parked: z
-      .array(
-        z.object({
-          paymentId: z.string(),
-          from: z.int().min(0).describe('The first revision whose messages wait.'),
-          to: z.int().min(0).describe('The last one.'),
-          reason: z.string().describe('Why `from` could not be sent, in 100 characters.'),
-          since: time(),
-        }),
-      )
-      .describe('The first 1,000 of them, the longest parked first.'),
-  })
-  .meta({ id: 'RelayParkedList' });
+export const RelayParkedList = named('RelayParkedList', {
+  state: z.enum(RELAY_STATES).describe('Of the relay in this process.'),
+  error: z.string().optional().describe('Why the relay backs off or has halted.'),
+  count: z.int().min(0).describe('Payments that are parked.'),
+  parked: z
+    .array(
+      z.object({
+        paymentId: z.string(),
+        from: z.int().min(0).describe('The first revision whose messages wait.'),
+        to: z.int().min(0).describe('The last one.'),
+        reason: z.string().describe('Why `from` could not be sent, in 100 characters.'),
+        since: time(),
+      }),
+    )
+    .describe('The first 1,000 of them, the longest parked first.'),
+});
 export type RelayParkedList = z.infer<typeof RelayParkedList>;
 
-export const RelayParkedRetry = z
-  .object({
-    paymentId: z.string(),
-    sent: z.boolean().describe('True where all that waited is sent and acknowledged.'),
-    at: z.int().min(0).optional().describe('The revision that still cannot be sent.'),
-    reason: z.string().optional(),
-  })
-  .meta({ id: 'RelayParkedRetry' });
+export const RelayParkedRetry = named('RelayParkedRetry', {
+  paymentId: z.string(),
+  sent: z.boolean().describe('True where all that waited is sent and acknowledged.'),
+  at: z.int().min(0).optional().describe('The revision that still cannot be sent.'),
+  reason: z.string().optional(),
+});
 export type RelayParkedRetry = z.infer<typeof RelayParkedRetry>;
 
-export const RelayParkedRetries = z
-  .object({
-    retried: z.array(RelayParkedRetry).describe('At most 100.'),
-    left: z.int().min(0).describe('Parked payments that this request has not tried.'),
-  })
-  .meta({ id: 'RelayParkedRetries' });
+export const RelayParkedRetries = named('RelayParkedRetries', {
+  retried: z.array(RelayParkedRetry).describe('At most 100.'),
+  left: z.int().min(0).describe('Parked payments that this request has not tried.'),
+});
 export type RelayParkedRetries = z.infer<typeof RelayParkedRetries>;
 
 const checksum = z.object({ documents: z.int().min(0), hash: z.string() });
@@ -112,41 +104,39 @@ const rebuildState = z.object({
 
 export type RebuildState = z.infer<typeof rebuildState>;
 
-export const ProjectionList = z
-  .object({
-    projections: z.array(
-      z.object({
-        projection: z.string(),
-        state: z.enum([
-          'starting',
-          'catching-up',
-          'running',
-          'backing-off',
-          'standing-by',
-          'stopped',
-          'stuck',
-        ]),
-        checkpoint: z.string().nullable(),
-        head: z.string().nullable().describe('Null where the event store is out of reach.'),
-        lagEvents: z.int().min(0).nullable(),
-        lagIsExact: z
-          .boolean()
-          .nullable()
-          .describe('False where `lagEvents` is at least so many: EventStoreDB counts 1,000.'),
-        lagSeconds: z
-          .number()
-          .nullable()
-          .describe('Age of the oldest event that is not applied yet.'),
-        caughtUp: z.boolean(),
-        parked: z.int().min(0),
-        reason: z.string().optional(),
-        rebuild: rebuildState
-          .nullable()
-          .describe('The running rebuild of this process, else its last one.'),
-      }),
-    ),
-  })
-  .meta({ id: 'ProjectionList' });
+export const ProjectionList = named('ProjectionList', {
+  projections: z.array(
+    z.object({
+      projection: z.string(),
+      state: z.enum([
+        'starting',
+        'catching-up',
+        'running',
+        'backing-off',
+        'standing-by',
+        'stopped',
+        'stuck',
+      ]),
+      checkpoint: z.string().nullable(),
+      head: z.string().nullable().describe('Null where the event store is out of reach.'),
+      lagEvents: z.int().min(0).nullable(),
+      lagIsExact: z
+        .boolean()
+        .nullable()
+        .describe('False where `lagEvents` is at least so many: EventStoreDB counts 1,000.'),
+      lagSeconds: z
+        .number()
+        .nullable()
+        .describe('Age of the oldest event that is not applied yet.'),
+      caughtUp: z.boolean(),
+      parked: z.int().min(0),
+      reason: z.string().optional(),
+      rebuild: rebuildState
+        .nullable()
+        .describe('The running rebuild of this process, else its last one.'),
+    }),
+  ),
+});
 export type ProjectionList = z.infer<typeof ProjectionList>;
 
 const place = z.object({
@@ -156,23 +146,21 @@ const place = z.object({
   reason: z.string(),
 });
 
-export const LogStatus = z
-  .object({
-    verification: z.object({
-      lastRunAt: time().nullable().describe('When the whole log was last verified.'),
-      lastOkAt: time().nullable().describe('When it was last verified without a break.'),
-      broken: place.nullable().describe('The break that the last verification found.'),
-    }),
-    seal: z
-      .object({
-        position: z.string().describe('The log is sealed up to here.'),
-        sealedAt: time(),
-        keyId: z.string(),
-      })
-      .nullable()
-      .describe('The last seal that this process knows of; null where it has none.'),
-  })
-  .meta({ id: 'LogStatus' });
+export const LogStatus = named('LogStatus', {
+  verification: z.object({
+    lastRunAt: time().nullable().describe('When the whole log was last verified.'),
+    lastOkAt: time().nullable().describe('When it was last verified without a break.'),
+    broken: place.nullable().describe('The break that the last verification found.'),
+  }),
+  seal: z
+    .object({
+      position: z.string().describe('The log is sealed up to here.'),
+      sealedAt: time(),
+      keyId: z.string(),
+    })
+    .nullable()
+    .describe('The last seal that this process knows of; null where it has none.'),
+});
 export type LogStatus = z.infer<typeof LogStatus>;
 
 export const AcknowledgeBreakRequest = z
@@ -206,23 +194,19 @@ export const AcknowledgeBreakRequest = z
   )
   .meta({ id: 'AcknowledgeBreakRequest' });
 
-export const BreakAcknowledged = z
-  .object({
-    stream: z.string(),
-    revision: z.int().min(0),
-    reason: z.string(),
-    note: z.string(),
-    actor: z.string(),
-    acknowledgedAt: time(),
-  })
-  .meta({ id: 'BreakAcknowledged' });
+export const BreakAcknowledged = named('BreakAcknowledged', {
+  stream: z.string(),
+  revision: z.int().min(0),
+  reason: z.string(),
+  note: z.string(),
+  actor: z.string(),
+  acknowledgedAt: time(),
+});
 
-export const RebuildStarted = z
-  .object({
-    status: z.literal('started'),
-    progress: z.string().describe('The path of the status, which shows the progress.'),
-  })
-  .meta({ id: 'RebuildStarted' });
+export const RebuildStarted = named('RebuildStarted', {
+  status: z.literal('started'),
+  progress: z.string().describe('The path of the status, which shows the progress.'),
+});
 
 export const RebuildParameters = z.strictObject(
   {
@@ -234,15 +218,13 @@ export const RebuildParameters = z.strictObject(
   { error: 'a parameter of another name is not known here' },
 );
 
-export const ReadModelsComparison = z
-  .object({
-    documents: z.int().min(0),
-    payments: z.int().min(0).describe('Payments that the log has.'),
-    differences: z.int().min(0),
-    kinds: z.record(z.string(), z.int().min(1)).describe('How many of each kind.'),
-    named: z
-      .array(z.object({ paymentId: z.string(), kind: z.string(), detail: z.string() }))
-      .describe('The first 100.'),
-  })
-  .meta({ id: 'ReadModelsComparison' });
+export const ReadModelsComparison = named('ReadModelsComparison', {
+  documents: z.int().min(0),
+  payments: z.int().min(0).describe('Payments that the log has.'),
+  differences: z.int().min(0),
+  kinds: z.record(z.string(), z.int().min(1)).describe('How many of each kind.'),
+  named: z
+    .array(z.object({ paymentId: z.string(), kind: z.string(), detail: z.string() }))
+    .describe('The first 100.'),
+});
 export type ReadModelsComparison = z.infer<typeof ReadModelsComparison>;

@@ -18,7 +18,7 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;
   const stopping = new AbortController();
-  /** By the own clock; undefined while this projector does not have the lease. */
+  /** Read from this process's clock; undefined while this projector does not have the lease. */
   let ownUntil: number | undefined;
   let standingBy = false;
   let handedOver = false;

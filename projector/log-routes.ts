@@ -1,16 +1,41 @@
 import type { FastifyRequest } from 'fastify';
+import type { LogBreak } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
+import { timeAfter } from '../shared/event-store/codec.ts';
+import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { type Manifest, ManifestSignature, manifestShape } from '../shared/event-store/manifest.ts';
-import type { EventStore } from '../shared/event-store/port.ts';
+import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
 import { contextOf, type Read, readJson } from '../shared/http/request.ts';
 import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
+import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
+import { newEventId, newUlid } from '../shared/runtime/ids.ts';
 import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from './contract.ts';
 import type { OpenedSealer } from './seals/open.ts';
-import { acknowledgeBreak } from './verification/acknowledge.ts';
 import type { ScheduledVerification } from './verification/schedule.ts';
+
+export type Acknowledged = Omit<LogBreak, 'position'> & { note: string };
+
+/** It is listed, and no more makes the log broken. In a separate stream, so no foreign event is in its way. Throws what the event store throws. */
+export const acknowledgeBreak = async (
+  store: Pick<EventStore, 'append'>,
+  { stream, revision, reason, digest, note }: Acknowledged,
+  context: EventContext,
+): Promise<RecordedEvent> => {
+  const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
+  const event = { type: 'LogBreakAcknowledged', data } as const;
+  const one = { id: newEventId(), time: timeAfter(undefined), event, context };
+  const own = acknowledgementStreamOf(newUlid());
+  const append = () => store.append(own, 'none', [one]);
+  const [stored] = await append().catch((error: unknown) => {
+    // The very same append again stores nothing twice.
+    if (error instanceof AppendOutcomeUnknown) return append();
+    throw error;
+  });
+  return stored as RecordedEvent;
+};
 
 export type LogStatusDeps = {
   verification: Pick<ScheduledVerification, 'status'>;

@@ -2,15 +2,13 @@
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
-import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
-import { enginesState, registerHealth } from '../shared/http/server/health.ts';
+import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { bannerOf, noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { openDeliveries } from '../shared/webhooks/delivery-store/open.ts';
 import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { LogMisfit } from './errors.ts';
 import { openProjectorSide } from './open.ts';

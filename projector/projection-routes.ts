@@ -71,7 +71,7 @@ const begin = async (
     for (;;) {
       await Promise.race([left, news.promise, over]);
       if (signal.aborted) return;
-      // Of the progress between two steps only the last is given.
+      // Sends only the latest progress at each step.
       const progress = latest;
       if (progress === undefined) break;
       latest = undefined;

@@ -4,6 +4,8 @@
  * reach is thrown, and nothing is written.
  */
 
+import { FOREIGN } from '../shared/event-store/chain.ts';
+import { isReadable } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/event-store/port.ts';
@@ -17,7 +19,6 @@ import type { Logger } from '../shared/runtime/log.ts';
 import { oneAfterAnother, pauseAt } from '../shared/runtime/scheduling.ts';
 import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './subscription.ts';
-import { forgetForeign } from './verification/acknowledge.ts';
 
 /** `readModel` is the last good one; `poison` is the event that stopped the payment. */
 export type Folded = {
@@ -120,6 +121,7 @@ type ProjectionOptions = {
 };
 
 type Parking = ReadModelChange & { kind: 'park' };
+type Repair = ReadModelChange & { kind: 'repair' };
 
 const CANNOT_TAKE = 'payment parked: the read models cannot take its event';
 const NOT_WHOLE = 'payment parked: the event store no longer holds its stream whole';
@@ -189,6 +191,25 @@ const start = async (own: Projecting): Promise<Position | null> => {
   own.started = true;
   own.checkpoint = stored;
   return stored;
+};
+
+const foreignIn = (recorded: LogEvent): string | undefined => {
+  if (!isReadable(recorded) || recorded.event.type !== 'LogBreakAcknowledged') return undefined;
+  const { stream, revision, reason } = recorded.event.data;
+  return revision === 0 && reason === FOREIGN ? paymentOf(stream) : undefined;
+};
+
+/** Payments that are acknowledged as foreign from their first event on; one with a document stays. */
+const forgetForeign = async (
+  events: readonly LogEvent[],
+  lastOf: (paymentId: string) => Promise<number>,
+): Promise<Repair[]> => {
+  const forgotten: Repair[] = [];
+  for (const paymentId of events.flatMap((event) => foreignIn(event) ?? [])) {
+    if ((await lastOf(paymentId)) === -1)
+      forgotten.push({ kind: 'repair', paymentId, readModel: undefined });
+  }
+  return forgotten;
 };
 
 const applyBatch = async (own: Projecting, events: LogEvent[]): Promise<void> => {

@@ -79,7 +79,7 @@ const parkRemoved = async (
   }
 };
 
-/** Where log and read models are files. Gives the number of events; fewer than a page are left. */
+/** For a log and read models in files. Returns the number of events; fewer than a page are left. */
 const fillInThread = async (
   { store, readModels, logger, signal }: RebuildOptions,
   { handOver }: NextGeneration,

@@ -121,7 +121,7 @@ export const checkpointHashOf = (event: LogEvent): string | null => {
 const fits = (at: HashesAt | null, hash: string): boolean =>
   at !== null && (at.logHash === hash || at.hash === hash);
 
-/** Where the log hash is carried and not stored; undefined where no event is there. */
+/** Returns a log hash that is carried, not stored; undefined when no event is there. */
 type LogHashAt = (position: Position) => Promise<string | undefined>;
 
 /** Undefined: it fits; else followed events are lost or written anew. Throws StoreUnavailable. */

@@ -1,8 +1,8 @@
 /** Spans of a request after its response; events that are read again later have none. */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
-import { errorTypeOf } from '../shared/runtime/span-attributes.ts';
 import {
+  errorTypeOf,
   type OpenSpan,
   parseTraceparent,
   startSpan,

@@ -4,8 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
-import { takeFileLock } from '../shared/runtime/file-lock.ts';
-import { ensurePrivateFile, makeDataDir } from '../shared/runtime/private-files.ts';
+import { ensurePrivateFile, makeDataDir, takeFileLock } from '../shared/runtime/private-files.ts';
 import { type Durability, openLedgerFile, versionOf } from '../shared/runtime/sqlite.ts';
 import {
   type AskingShopper,
@@ -56,7 +55,7 @@ export type Ledger = {
   complete(authentication: Authentication, outcome: SimulatedOutcome): Recorded;
   find(operationId: string): Recorded | Waiting | undefined;
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
-  /** Without what was made elsewhere, which is in no log until they are noticed. */
+  /** Leaves out operations made elsewhere, which no log has until they are noticed. */
   end(after: number, limit: number): SimulatedEntry[];
   authorization(operationId: string): Authorization | undefined;
   close(): void;
@@ -124,7 +123,7 @@ type Codes = {
   providerFailureCode: string | null;
   authorizationExpiresAt?: string | null;
 };
-/** Of an operation carried out; a fence has an id and an outcome alone. */
+/** Present for an operation that was carried out; a fence has an id and an outcome alone. */
 type CarriedOut = Omit<SimulatedEntry, keyof Codes | 'providerReference'> & Codes;
 type Row = CarriedOut | { outcome: 'FENCED' };
 

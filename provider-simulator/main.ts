@@ -1,7 +1,7 @@
 /** `npm run start:provider`: the simulated provider as a process (settings, provider.md). */
 import { join } from 'node:path';
 import type { Config } from '../shared/runtime/config.ts';
-import { isLockHeld } from '../shared/runtime/file-lock.ts';
+import { isLockHeld } from '../shared/runtime/private-files.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
 import { simulatorServer } from './server.ts';
 import { openSimulation, type Simulation } from './simulator.ts';

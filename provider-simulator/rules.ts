@@ -32,7 +32,7 @@ export type Authorization = {
   refunded: number | null;
 };
 
-/** As Visa and Mastercard number them; the other declines are the provider's own. */
+/** Visa's and Mastercard's numbers; the other declines are the provider's own. */
 const NETWORK_CODES: Partial<Record<FailureCode, { decline: string; advice?: string }>> = {
   CARD_DECLINED: { decline: '05' },
   INSUFFICIENT_FUNDS: { decline: '51', advice: '02' },
@@ -50,7 +50,7 @@ export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | un
   };
 };
 
-/** As long as card schemes keep an authorization. */
+/** Card schemes keep an authorization that long. */
 export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
 const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
@@ -108,7 +108,7 @@ export const decideCard = (operation: CardOperation): SimulatedOutcome => {
     : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
 };
 
-/** What is captured of an authorization elsewhere, or refunded of a capture, in minor units. */
+/** The amount captured elsewhere of an authorization, or refunded of a capture, in minor units. */
 const elsewhereOf = (amount: number): number => Math.min(100, amount);
 
 const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {

@@ -17,7 +17,7 @@ import { pagePath, registerPage, SHOPPER_PATH } from './page.ts';
 import { networkCodesOf } from './rules.ts';
 import type { Known, Simulation } from './simulator.ts';
 
-/** How long a call without a response is held open, unless the client closes it first. */
+/** Holds a call without a response open for that long, unless the client closes it first. */
 const SILENCE_MS_MAX = 30_000;
 
 /** An empty parameter counts as absent. */
@@ -191,7 +191,7 @@ export const simulatorServer = ({
   logger,
 }: {
   simulation: Simulation;
-  /** Once set, every call on operations has to carry it. */
+  /** If it is set, every call on operations must carry it. */
   token?: string | undefined;
   logger?: FastifyBaseLogger | undefined;
 }): FastifyInstance => {

@@ -204,10 +204,10 @@ const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: (
     );
   });
 
-/** After an operation, or after a dispute was told of. */
+/** Counted from the operation, or from the notice of the dispute. */
 const NOTICE_MS = 200;
 
-/** As the provider's ledger lists it. */
+/** The change as the provider's ledger lists it. */
 const madeElsewhere = (one: LaterResult, authorized: number) => {
   if (one.kind === 'REFUND_OBSERVED')
     return { kind: 'REFUND', operationId: one.refundId, amount: one.amount } as const;
@@ -278,7 +278,7 @@ export const openSimulator = async ({
 }: {
   file: string;
   timeoutMs: number;
-  /** Of the service, for the shopper's page, until it listens. */
+  /** The service's address for the shopper's page, until it listens. */
   port?: number;
   authenticationTimeoutMs?: number;
   logger?: Pick<Logger, 'error'> | undefined;

@@ -19,7 +19,7 @@ export const behindTheStream =
     });
     // A request without a document never awaits `last`, whose rejection must not end the process.
     last.catch(() => undefined);
-    // With the event store out of reach, the document is served as it is.
+    // The event store is out of reach: the document is served as it is.
     return async (revision) => {
       const known = await last;
       return known !== undefined && known !== revision;
@@ -29,10 +29,10 @@ export const behindTheStream =
 /** With one more at a time, the GETs of the next moments share a look. */
 const ALONE_MAX = 4;
 const SHARED_FOR_MS = 100;
-/** Beyond these a look would cost more than the questions that it saves. */
+/** A longer look would cost more than the questions it saves. */
 const NEWER_EVENTS_MAX = 100;
 const LOOK_MS_MAX = 1000;
-/** After a look that showed nothing, each GET asks for its own stream. */
+/** For that long after a look that showed nothing, each GET asks for its own stream. */
 const PAUSE_MS = 1000;
 /** A server's files cannot be put back in less time. */
 const CONFIRMED_FOR_MS = 1000;

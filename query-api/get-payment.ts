@@ -28,9 +28,8 @@ export const getPayment = async (
 ): Promise<FoundPayment | undefined> => {
   const behind = await deps.behind(paymentId);
   const document = await documentOf(deps, paymentId, merchantId);
-  if (document !== undefined && !document.parked && !(await behind(document.revision))) {
+  if (document !== undefined && !document.parked && !(await behind(document.revision)))
     return document;
-  }
   try {
     const found = await fold(deps, paymentId);
     if (found === undefined && document !== undefined)

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { asEvents } from '../audit/deps.ts';
 import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
 import type { MerchantLookup } from '../audit/merchants.ts';
-import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/positions.ts';
+import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/parameters.ts';
 import type { PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';

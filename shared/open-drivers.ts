@@ -8,6 +8,8 @@ import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 import type { Metrics } from './runtime/metrics.ts';
 import { isTracing, withSpan } from './runtime/tracing.ts';
+import type { DeliveryStore } from './webhooks/delivery-store/port.ts';
+import { sqliteDeliveries } from './webhooks/delivery-store/sqlite.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
@@ -17,28 +19,24 @@ const spanOf = (system: string, operation: string, name: string) => ({
   attributes: { 'db.system.name': system, 'db.operation.name': operation },
 });
 
-const tracedStore = (store: EventStore, system: string): EventStore => {
-  return {
-    ...store,
-    append: (stream, expected, events) =>
-      withSpan(spanOf(system, 'append', `append ${familyOf(stream)}`), () =>
-        store.append(stream, expected, events),
-      ),
-    readStream: (stream) =>
-      withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => store.readStream(stream)),
-  };
-};
+const tracedStore = (store: EventStore, system: string): EventStore => ({
+  ...store,
+  append: (stream, expected, events) =>
+    withSpan(spanOf(system, 'append', `append ${familyOf(stream)}`), () =>
+      store.append(stream, expected, events),
+    ),
+  readStream: (stream) =>
+    withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => store.readStream(stream)),
+});
 
 /** Spans around the calls that a request waits for. */
-const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
-  return {
-    ...readModels,
-    get: (paymentId, merchantId) =>
-      withSpan(spanOf(system, 'get', 'read payment'), () => readModels.get(paymentId, merchantId)),
-    search: (search, limit) =>
-      withSpan(spanOf(system, 'search', 'search payments'), () => readModels.search(search, limit)),
-  };
-};
+const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => ({
+  ...readModels,
+  get: (paymentId, merchantId) =>
+    withSpan(spanOf(system, 'get', 'read payment'), () => readModels.get(paymentId, merchantId)),
+  search: (search, limit) =>
+    withSpan(spanOf(system, 'search', 'search payments'), () => readModels.search(search, limit)),
+});
 
 export type OpenedStore = {
   store: EventStore;
@@ -117,4 +115,12 @@ export const openReadModels = async (
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
   const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
   return withSpans(tracedReadModels, readModels, 'mongodb');
+};
+
+/** `fileOf` gives a path in the data folder, and is not called for a server. */
+type Place = { config: Pick<Config, 'mongoUrl'>; fileOf(name: string): string };
+
+export const openDeliveries = async ({ config, fileOf }: Place): Promise<DeliveryStore> => {
+  if (config.mongoUrl === undefined) return sqliteDeliveries(fileOf('webhook-deliveries.sqlite'));
+  return (await import('./webhooks/delivery-store/mongodb.ts')).mongoDeliveries(config.mongoUrl);
 };

@@ -9,7 +9,7 @@ export type Step = {
    */
   path: string;
   body?: Record<string, unknown>;
-  /** With another HTTP status the scenario ends. */
+  /** The HTTP status that must come; any other ends the scenario. */
   expected: number;
   /** The request is sent again until this is true of its response. */
   until?: (payment: ShownPayment) => boolean;

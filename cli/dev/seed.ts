@@ -7,7 +7,7 @@ import { CommandFailed, print, printJson } from '../output.ts';
 import { startProgress } from '../progress.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
-/** With more at once each request only waits longer for the disk. */
+/** More at once would only wait longer for the disk. */
 const AT_ONCE = 16;
 const ATTEMPTS_MAX = 5;
 const PAYMENTS_MAX = 1_000_000;

@@ -90,7 +90,7 @@ const send = async (client: Client, { method, path, body }: PlayedStep['request'
   }
 };
 
-/** As the shopper's browser does, which has no token. */
+/** Sends what the shopper's browser sends, so without a token. */
 const press = async (button: string) => {
   const { status } = await fetch(button, { method: 'POST', redirect: 'manual' });
   return { status, response: {} as unknown };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   choice,
   limitParameter,
+  named,
   parameterText,
   REQUIRED,
   requiredText,
@@ -27,27 +28,23 @@ export type AttentionReason = (typeof ATTENTION_REASONS)[number];
 
 const time = () => z.string().meta({ format: 'date-time' });
 
-const AttentionItem = z
-  .object({
-    id: z.string(),
-    reason: z.enum(ATTENTION_REASONS),
-    paymentId: z.string().optional(),
-    subject: z
-      .string()
-      .describe('The id of the operation, payment or endpoint; else log, ledger or provider.'),
-    since: time(),
-    what: z.string().describe('One sentence.'),
-    next: z.string().describe('A command of `payments` to begin with.'),
-  })
-  .meta({ id: 'AttentionItem' });
+const AttentionItem = named('AttentionItem', {
+  id: z.string(),
+  reason: z.enum(ATTENTION_REASONS),
+  paymentId: z.string().optional(),
+  subject: z
+    .string()
+    .describe('The id of the operation, payment or endpoint; else log, ledger or provider.'),
+  since: time(),
+  what: z.string().describe('One sentence.'),
+  next: z.string().describe('A command of `payments` to begin with.'),
+});
 export type AttentionItem = z.infer<typeof AttentionItem>;
 
-export const AttentionList = z
-  .object({
-    items: z.array(AttentionItem),
-    next: z.string().optional().describe('`cursor` of the next page; left out at the last one.'),
-  })
-  .meta({ id: 'AttentionList' });
+export const AttentionList = named('AttentionList', {
+  items: z.array(AttentionItem),
+  next: z.string().optional().describe('`cursor` of the next page; left out at the last one.'),
+});
 export type AttentionList = z.infer<typeof AttentionList>;
 
 /** See `placeOf`. */
@@ -80,13 +77,11 @@ export const AttentionNote = z
   )
   .meta({ id: 'AttentionNote' });
 
-export const AttentionAcknowledgement = z
-  .object({
-    id: z.string(),
-    reason: z.enum(ATTENTION_REASONS),
-    note: z.string(),
-    actor: z.string(),
-    acknowledgedAt: time(),
-  })
-  .meta({ id: 'AttentionAcknowledgement' });
+export const AttentionAcknowledgement = named('AttentionAcknowledgement', {
+  id: z.string(),
+  reason: z.enum(ATTENTION_REASONS),
+  note: z.string(),
+  actor: z.string(),
+  acknowledgedAt: time(),
+});
 export type AttentionAcknowledgement = z.infer<typeof AttentionAcknowledgement>;

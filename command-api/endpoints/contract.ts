@@ -4,6 +4,7 @@ import {
   limitParameter,
   merchantParameter,
   moment,
+  named,
   object,
   optionalText,
   parameterText,
@@ -128,32 +129,29 @@ const endpoint = {
 };
 export const WebhookEndpoint = z.object(endpoint).meta({ id: 'WebhookEndpoint' });
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
-export const WebhookEndpointWithSecret = z
-  .object({ ...endpoint, secret: z.string().describe('Shown this once; lost, it is rotated.') })
-  .meta({ id: 'WebhookEndpointWithSecret' });
+export const WebhookEndpointWithSecret = named('WebhookEndpointWithSecret', {
+  ...endpoint,
+  secret: z.string().describe('Shown this once; lost, it is rotated.'),
+});
 export type WebhookEndpointWithSecret = z.infer<typeof WebhookEndpointWithSecret>;
-export const WebhookEndpointList = z
-  .object({ endpoints: z.array(WebhookEndpoint) })
-  .meta({ id: 'WebhookEndpointList' });
+export const WebhookEndpointList = named('WebhookEndpointList', {
+  endpoints: z.array(WebhookEndpoint),
+});
 export type WebhookEndpointList = z.infer<typeof WebhookEndpointList>;
-export const MerchantEndpointList = z
-  .object({
-    endpoints: z.array(
-      z.object({ merchantId: z.string(), ...endpoint }).meta({ id: 'MerchantEndpoint' }),
-    ),
-    unreadable: z
-      .array(z.string())
-      .optional()
-      .describe('Merchants whose endpoints cannot be read: nothing is sent to them.'),
-  })
-  .meta({ id: 'MerchantEndpointList' });
-export const WebhookTest = z
-  .object({ eventId: z.string().describe('Of its attempt.') })
-  .meta({ id: 'WebhookTest' });
-export const WebhookAttemptList = z
-  .object({
-    attempts: z.array(attempt.meta({ id: 'WebhookAttempt' })),
-    next: z.string().nullable().describe('`cursor` of the next page; null where there is none.'),
-  })
-  .meta({ id: 'WebhookAttemptList' });
+export const MerchantEndpointList = named('MerchantEndpointList', {
+  endpoints: z.array(
+    z.object({ merchantId: z.string(), ...endpoint }).meta({ id: 'MerchantEndpoint' }),
+  ),
+  unreadable: z
+    .array(z.string())
+    .optional()
+    .describe('Merchants whose endpoints cannot be read: nothing is sent to them.'),
+});
+export const WebhookTest = named('WebhookTest', {
+  eventId: z.string().describe('Of its attempt.'),
+});
+export const WebhookAttemptList = named('WebhookAttemptList', {
+  attempts: z.array(attempt.meta({ id: 'WebhookAttempt' })),
+  next: z.string().nullable().describe('`cursor` of the next page; null where there is none.'),
+});
 export type WebhookAttemptList = z.infer<typeof WebhookAttemptList>;

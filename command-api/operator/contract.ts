@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import manifest from '../../package.json' with { type: 'json' };
-import { REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.ts';
+import { named, REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import type { ResolutionRequest } from '../../shared/payment/state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
@@ -51,12 +51,10 @@ const listed = z.object({
   request: request.optional(),
 });
 
-export const UnresolvedList = z
-  .object({
-    unresolved: z.array(listed).describe('Unresolved and contradicted operations.'),
-    unconfirmed: z.array(listed).describe('Nothing to do: the provider is asked on.'),
-  })
-  .meta({ id: 'UnresolvedList' });
+export const UnresolvedList = named('UnresolvedList', {
+  unresolved: z.array(listed).describe('Unresolved and contradicted operations.'),
+  unconfirmed: z.array(listed).describe('Nothing to do: the provider is asked on.'),
+});
 export type UnresolvedList = z.infer<typeof UnresolvedList>;
 
 const EVIDENCE_MAX = 1000;
@@ -107,42 +105,40 @@ const taken = {
   revision: z.int().min(0),
 };
 
-export const Resolution = z
-  .object({
-    ...taken,
-    outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']),
-    confirmed: z
-      .boolean()
-      .describe(
-        'False where the provider is asked on until it says the same; true where a contradiction was ended.',
-      ),
-  })
-  .meta({ id: 'Resolution' });
+export const Resolution = named('Resolution', {
+  ...taken,
+  outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']),
+  confirmed: z
+    .boolean()
+    .describe(
+      'False where the provider is asked on until it says the same; true where a contradiction was ended.',
+    ),
+});
 export type Resolution = z.infer<typeof Resolution>;
 
-export const ResolutionRequested = z
-  .object({ ...taken, outcome: z.enum(['APPROVED', 'DECLINED']), request })
-  .meta({ id: 'ResolutionRequested' });
+export const ResolutionRequested = named('ResolutionRequested', {
+  ...taken,
+  outcome: z.enum(['APPROVED', 'DECLINED']),
+  request,
+});
 export type ResolutionRequested = z.infer<typeof ResolutionRequested>;
 
-export const ServiceSettings = z
-  .object({
-    version: z.string(),
-    mode: z.enum(['embedded', 'command-api', 'query-api', 'projector', 'provider']),
-    dataFolder: z.string().describe('Where an embedded service keeps its files.'),
-    provider: z
-      .object({ simulated: z.boolean(), address: z.string().nullable() })
-      .describe('Simulated: it moves no money.'),
-    warnings: z.array(z.string()),
-    settings: z.array(
-      z.object({
-        name: z.string(),
-        value: z.string().describe('In effect; a secret is hidden.'),
-        origin: z.enum(['environment', 'file', 'default']),
-      }),
-    ),
-  })
-  .meta({ id: 'ServiceSettings' });
+export const ServiceSettings = named('ServiceSettings', {
+  version: z.string(),
+  mode: z.enum(['embedded', 'command-api', 'query-api', 'projector', 'provider']),
+  dataFolder: z.string().describe('Where an embedded service keeps its files.'),
+  provider: z
+    .object({ simulated: z.boolean(), address: z.string().nullable() })
+    .describe('Simulated: it moves no money.'),
+  warnings: z.array(z.string()),
+  settings: z.array(
+    z.object({
+      name: z.string(),
+      value: z.string().describe('In effect; a secret is hidden.'),
+      origin: z.enum(['environment', 'file', 'default']),
+    }),
+  ),
+});
 export type ServiceSettings = z.infer<typeof ServiceSettings>;
 
 export const serviceSettings = (config: Config): ServiceSettings => {

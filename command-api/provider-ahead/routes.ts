@@ -2,25 +2,24 @@
 import { z } from 'zod';
 import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { named } from '../../shared/http/fields.ts';
 import { contextOf, senderOf } from '../../shared/http/request.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
 
-export const Acknowledgement = z
-  .object({
-    acknowledged: z
-      .boolean()
-      .describe('False where the provider was not ahead of the log: nothing had to be recorded.'),
-    operations: z
-      .int()
-      .min(0)
-      .describe("Operations on the last page of the provider's ledger that the log does not hold."),
-    cursor: z
-      .string()
-      .optional()
-      .describe('Up to here everything in the ledger is acknowledged; opaque.'),
-  })
-  .meta({ id: 'Acknowledgement' });
+export const Acknowledgement = named('Acknowledgement', {
+  acknowledged: z
+    .boolean()
+    .describe('False where the provider was not ahead of the log: nothing had to be recorded.'),
+  operations: z
+    .int()
+    .min(0)
+    .describe("Operations on the last page of the provider's ledger that the log does not hold."),
+  cursor: z
+    .string()
+    .optional()
+    .describe('Up to here everything in the ledger is acknowledged; opaque.'),
+});
 export type Acknowledgement = z.infer<typeof Acknowledgement>;
 
 export type AcknowledgeDeps = { providerAhead: Pick<ProviderAhead, 'acknowledge'> };

@@ -3,6 +3,9 @@
  * undici's own connect time-out tells "never connected" (nothing was sent) from "no response".
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
+import { TWELVE_DIGITS } from '../../shared/payment/card-forms.ts';
+import { digitsHoldCardNumber, holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { annotate } from '../../shared/runtime/tracing.ts';
 
@@ -95,9 +98,8 @@ type ConnectFailure = { code?: string; syscall?: string; errors?: ConnectFailure
 
 /** An address with several IPs fails with one error for each. */
 const neverConnected = (failure: ConnectFailure): boolean => {
-  if (failure.errors !== undefined && failure.errors.length > 0) {
+  if (failure.errors !== undefined && failure.errors.length > 0)
     return failure.errors.every(neverConnected);
-  }
   return (
     failure.code === 'UND_ERR_CONNECT_TIMEOUT' ||
     failure.syscall === 'connect' ||
@@ -152,4 +154,29 @@ export const openTransport = (origin: string, connectTimeoutMs: number): Transpo
     },
     close: () => pool.destroy(),
   };
+};
+
+export type SentCard = CardInput | TokenInput;
+
+const plain = (text: string): string => text.replace(/[^A-Za-z0-9_.-]/g, '');
+
+/**
+ * A provider's own code as it may be stored, logged and shown. Undefined where it may hold a card
+ * number: 12 digits in a row, a known brand's in blocks, this call's however split, or its cryptogram.
+ */
+export const cleanCode = (code: string | null | undefined, card?: SentCard): string | undefined => {
+  const kept = plain(code ?? '');
+  const holdsNumber =
+    card !== undefined && 'number' in card && digitsHoldCardNumber(kept, card.number);
+  const cryptogram = card?.threeDSecure?.cryptogram;
+  const holdsCryptogram = cryptogram !== undefined && kept.includes(plain(cryptogram));
+  if (
+    kept === '' ||
+    holdsNumber ||
+    holdsCryptogram ||
+    TWELVE_DIGITS.test(kept) ||
+    holdsKnownCard(kept)
+  )
+    return undefined;
+  return kept.slice(0, 64);
 };

@@ -1,54 +1,52 @@
 import { z } from 'zod';
-import { asNumber, moment, parameterText } from '../../shared/http/fields.ts';
+import { asNumber, moment, named, parameterText } from '../../shared/http/fields.ts';
 import { ADVICES, FAILURE_CODES, networkCode } from '../../shared/payment/payment-events.ts';
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
 const side = z.record(z.string(), z.unknown());
 
-export const Reconciliation = z
-  .object({
-    ok: z.boolean().describe('True where everything was compared and there is no difference.'),
-    operations: z.int().min(0).describe('Operations in the log.'),
-    atOtherProviders: z
-      .int()
-      .min(0)
-      .describe(
-        'Of these operations, those that were sent to another provider than the one that is set: not compared.',
-      ),
-    entries: z.int().min(0).describe("Entries in the provider's ledger."),
-    unreadable: z
-      .int()
-      .min(0)
-      .describe('Events that cannot be read; `payments verify --all` names the first break.'),
-    unreadableEvents: z
-      .array(
-        z.object({
-          paymentId: z.string(),
-          position: z.string(),
-          revision: z.int().min(0),
-          reason: z.string(),
-        }),
-      )
-      .describe('The first of them.'),
-    notCompared: z
-      .int()
-      .min(0)
-      .describe('Waited for a counterpart where the comparison stopped: there were too many.'),
-    differences: z.array(
-      z.object({
-        kind: z.enum(DIFFERENCE_KINDS),
-        operationId: z.string(),
-        paymentId: z.string(),
-        log: side.optional(),
-        provider: side.optional(),
-      }),
+export const Reconciliation = named('Reconciliation', {
+  ok: z.boolean().describe('True where everything was compared and there is no difference.'),
+  operations: z.int().min(0).describe('Operations in the log.'),
+  atOtherProviders: z
+    .int()
+    .min(0)
+    .describe(
+      'Of these operations, those that were sent to another provider than the one that is set: not compared.',
     ),
-    more: z.int().min(0).describe('How many more there are than are listed.'),
-    byKind: z
-      .record(z.enum(DIFFERENCE_KINDS), z.int().min(0))
-      .describe('How many differences there are of each kind.'),
-  })
-  .meta({ id: 'Reconciliation' });
+  entries: z.int().min(0).describe("Entries in the provider's ledger."),
+  unreadable: z
+    .int()
+    .min(0)
+    .describe('Events that cannot be read; `payments verify --all` names the first break.'),
+  unreadableEvents: z
+    .array(
+      z.object({
+        paymentId: z.string(),
+        position: z.string(),
+        revision: z.int().min(0),
+        reason: z.string(),
+      }),
+    )
+    .describe('The first of them.'),
+  notCompared: z
+    .int()
+    .min(0)
+    .describe('Waited for a counterpart where the comparison stopped: there were too many.'),
+  differences: z.array(
+    z.object({
+      kind: z.enum(DIFFERENCE_KINDS),
+      operationId: z.string(),
+      paymentId: z.string(),
+      log: side.optional(),
+      provider: side.optional(),
+    }),
+  ),
+  more: z.int().min(0).describe('How many more there are than are listed.'),
+  byKind: z
+    .record(z.enum(DIFFERENCE_KINDS), z.int().min(0))
+    .describe('How many differences there are of each kind.'),
+});
 export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'> & {
   differences: Difference[];
 };
@@ -100,34 +98,32 @@ const found = z.object({
   reason: z.string().optional(),
 });
 
-export const PaymentReconciliation = z
-  .object({
-    paymentId: z.string(),
-    merchantId: z.string(),
-    ok: z
-      .boolean()
-      .describe(
-        'True where the provider spoke of every operation, none differs, and nothing else came of the payment.',
-      ),
-    operations: z.array(
-      z.object({
-        operationId: z.string(),
-        kind: z.enum(['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-        amount: z.int().min(1),
-        currency: z.string(),
-        revision: z.int().min(0).describe('Of the intent.'),
-        log: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']).optional(),
-        provider: found,
-        finding: z.enum(FINDINGS),
-        difference: z.enum(DIFFERENCE_KINDS).optional(),
-        why: z.string(),
-      }),
+export const PaymentReconciliation = named('PaymentReconciliation', {
+  paymentId: z.string(),
+  merchantId: z.string(),
+  ok: z
+    .boolean()
+    .describe(
+      'True where the provider spoke of every operation, none differs, and nothing else came of the payment.',
     ),
-    notCompared: z.int().min(0).describe('Older operations that the provider was not asked about.'),
-    unreadable: z
-      .string()
-      .optional()
-      .describe('Why the events of the payment cannot be read: then nothing was compared.'),
-  })
-  .meta({ id: 'PaymentReconciliation' });
+  operations: z.array(
+    z.object({
+      operationId: z.string(),
+      kind: z.enum(['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+      amount: z.int().min(1),
+      currency: z.string(),
+      revision: z.int().min(0).describe('Of the intent.'),
+      log: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']).optional(),
+      provider: found,
+      finding: z.enum(FINDINGS),
+      difference: z.enum(DIFFERENCE_KINDS).optional(),
+      why: z.string(),
+    }),
+  ),
+  notCompared: z.int().min(0).describe('Older operations that the provider was not asked about.'),
+  unreadable: z
+    .string()
+    .optional()
+    .describe('Why the events of the payment cannot be read: then nothing was compared.'),
+});
 export type PaymentReconciliation = z.infer<typeof PaymentReconciliation>;

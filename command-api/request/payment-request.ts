@@ -195,7 +195,7 @@ const parseBody = (
 
 const NAMES_MAX = 20;
 
-/** As an e-mail address has it. */
+/** Matches any e-mail address. */
 const NAMES_A_PERSON = /\S@\S/;
 const metadataValue = shortText().refine(
   (text) => !NAMES_A_PERSON.test(text),

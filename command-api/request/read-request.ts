@@ -20,7 +20,7 @@ import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
-/** With `anyOf` at the top, generators of clients would lose the fields beside it. */
+/** A top-level `anyOf` would make client generators drop the fields beside it. */
 const amountOrReason = (name: AmountName) => ({
   if: { propertyNames: { const: 'reason' } },
   else: { anyOf: [{ required: [name] }, { required: ['amount'] }] },
@@ -52,9 +52,8 @@ type ChangeFields = { amount?: number | undefined; reason?: string | undefined }
 
 const togetherDetails = (name: AmountName, body: JsonObject, fields: ChangeFields): string[] => {
   const { [name]: named, amount } = fields;
-  if (named !== undefined && amount !== undefined && named !== amount) {
+  if (named !== undefined && amount !== undefined && named !== amount)
     return [`amount must be equal to ${name}`];
-  }
   // A mistyped name must never move the full sum.
   const mayBeMistyped = Object.keys(body).some((key) => key !== 'reason');
   return named === undefined && amount === undefined && mayBeMistyped

@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
+import { openDeliveries } from '../../shared/open-drivers.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { takeLowPriority } from '../../shared/runtime/scheduling.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { spanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
-import { openDeliveries } from '../../shared/webhooks/delivery-store/open.ts';
 import { startDeliverer } from './deliverer.ts';
 import { createSender } from './send.ts';
 import type { CountedAttempt, Progress, Reports, ThreadData } from './thread.ts';

@@ -71,7 +71,7 @@ export const reach = async (
 type RunningHashOptions = {
   store: Pick<EventStore, 'readAll'>;
   logId(): Promise<string>;
-  /** After a seal of another key none is made. */
+  /** Stops sealing after a seal by another key. */
   publicKey: string;
   /** Once they have been checked. Throws LogMisfit, and what the store throws. */
   seals(): Promise<readonly RecordedSeal[]>;

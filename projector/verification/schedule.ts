@@ -65,7 +65,7 @@ const verifyOnce = async (
   return { events: walked.events, breaks: changesIn(judgeBreaks(walked.breaks, removed)) };
 };
 
-/** Before the first run only the kept results are read. */
+/** Reads only the kept results before the first run. */
 export const startVerification = (options: VerificationOptions) => {
   const { document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
@@ -82,7 +82,7 @@ export const startVerification = (options: VerificationOptions) => {
     const [broken] = breaks.named;
     if (broken !== undefined) logBreak(logger, broken);
     const saved = record.note({ faults: faultsOfBreaks(breaks, over), broken });
-    // What a signed manifest showed stands although the log's own chain is whole.
+    // A break that a signed manifest showed stands although the log's own chain is whole.
     metrics.chainVerified(record.now().standing === undefined);
     await saved;
   };

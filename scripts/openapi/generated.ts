@@ -1,10 +1,12 @@
 import {
   anchorOf,
+  ERROR_CODES,
   ERROR_GUIDE,
   type ErrorEntry,
+  messageOf,
   PAYMENT_FAILED,
-} from '../../shared/http/error-guide.ts';
-import { ERROR_CODES, messageOf, statusOf } from '../../shared/http/errors.ts';
+  statusOf,
+} from '../../shared/http/errors.ts';
 import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 import { type DocumentForm, documentOf } from './document.ts';
 import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';
@@ -69,7 +71,7 @@ const errorsPage = (): string =>
 
 const asText = (document: object): string => `${JSON.stringify(document, null, 2)}\n`;
 
-/** By path from the project's folder. Runs the service for the examples. */
+/** The texts by their paths in the project. Runs the service for the examples. */
 export const generatedDocs = async (): Promise<Record<string, string>> => ({
   'docs/openapi.json': asText(documentOf(MERCHANT, await recordRuns('merchant', MERCHANT_RUNS))),
   'docs/openapi-audit.json': asText(documentOf(AUDITOR, await recordRuns('auditor', AUDIT_RUNS))),

@@ -11,9 +11,9 @@ import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
 import { ROUTES, type RouteId } from '../../shared/http/route-table.ts';
 import type {} from '../../shared/http/server/app.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { SECRET_ALGORITHM } from '../../shared/runtime/key-algorithms.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
+import { SECRET_ALGORITHM } from '../../shared/runtime/settings/table.ts';
 import type { Recording } from './document.ts';
 import { stabilizer } from './stable.ts';
 

@@ -35,7 +35,7 @@ const HEADERS = [
   header('webhook-signature', 'Standard Webhooks, version v1; two while a secret is rotated.'),
 ];
 
-/** By their names in the document; `schemaOf` gives the reference to a schema. */
+/** The webhooks by their names in the document; `schemaOf` returns the reference to a schema. */
 export const webhooksIn = (schemaOf: (schema: z.ZodType) => Part) => {
   const webhook = (summary: string, schema: z.ZodType) => ({
     post: {

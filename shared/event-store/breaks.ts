@@ -1,9 +1,8 @@
 /** An acknowledgement of a break is an event of the log itself, so that an export holds it too. */
 import { isAcknowledgementStream } from '../payment/audit-events.ts';
-import { hashOf } from './chain.ts';
+import { breakAt, hashOf } from './chain.ts';
 import { decode } from './codec.ts';
 import type { Position, StoredForm } from './port.ts';
-import { breakAt } from './verify-chain.ts';
 
 /** `position`: empty where no event is there; `digest`: the hash of the text that stands there. */
 export type LogBreak = {

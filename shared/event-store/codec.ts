@@ -74,7 +74,7 @@ const storedEnvelope = z.object({
   data: z.unknown(),
 });
 
-/** In canonical order. Not strict: it leaves out a later version's fields. */
+/** The schema with its fields in canonical order. A schema that is not strict drops a later version's fields. */
 function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
   if (schema instanceof z.ZodOptional) return z.optional(inCanonicalOrder(schema.unwrap(), strict));
   if (schema instanceof z.ZodArray)
@@ -120,9 +120,8 @@ export function encode(stream: string, expected: Expected, events: NewEvent[]): 
   if (!STREAM_NAME.test(stream)) throw new TypeError('not a name for a stream');
   if (events.length === 0) throw new TypeError('an append needs at least one event');
   let last = expected === 'none' ? { revision: -1, hash: GENESIS_HASH } : expected;
-  if (!Number.isInteger(last.revision) || typeof last.hash !== 'string') {
+  if (!Number.isInteger(last.revision) || typeof last.hash !== 'string')
     throw new TypeError('an append needs the revision and the hash of the event that it follows');
-  }
   return events.map((event) => {
     const encoded = encodeOne(stream, last.revision + 1, last.hash, event);
     last = encoded.recorded;
@@ -193,12 +192,10 @@ export function unreadableAt(
 function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): RecordedEvent {
   const { position, hash, logHash } = stored;
   const { type, data, ...envelope } = conform(parseStoredEnvelope, hashed);
-  if (envelope.stream !== stored.stream || envelope.revision !== stored.revision) {
+  if (envelope.stream !== stored.stream || envelope.revision !== stored.revision)
     throw new Misfit('belongs to another place');
-  }
-  if (!isEventType(type)) {
+  if (!isEventType(type))
     throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
-  }
   const event = eventOf(looseParse, type, toCurrent(type, envelope.schemaVersion, data));
   const recorded: RecordedEvent = { ...envelope, position, hash, event };
   if (logHash !== undefined) recorded.logHash = logHash;

@@ -1,10 +1,10 @@
 import { isPaymentEvent } from '../payment/events.ts';
 import type { PaymentEvent } from '../payment/payment-events.ts';
 import { pauseAt } from '../runtime/scheduling.ts';
+import { formReason, previousReason, revisionReason } from './chain.ts';
 import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
 import { StreamNotWhole, UnreadableStream } from './errors.ts';
 import type { RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
-import { formReason, previousReason, revisionReason } from './verify-chain.ts';
 
 /** Never throws. */
 export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {

@@ -63,7 +63,7 @@ export type UnreadableEvent = {
 
 export type LogEvent = RecordedEvent | UnreadableEvent;
 
-/** As it is stored, readable or not: for proofs and exports. */
+/** An event as it is stored, readable or not: for proofs and exports. */
 export type StoredForm = {
   position: Position;
   stream: string;
@@ -94,7 +94,7 @@ export type Expected = 'none' | { revision: number; hash: string };
 /** `logHash` covers the whole log, `hash` its stream alone. */
 export type HashesAt = { hash: string; logHash?: string };
 
-/** For people and gauges, never to read by. */
+/** Informs people and gauges; never a place to read from. */
 export type Head = {
   /** Of the last event, null for an empty log. */
   position: Position | null;

@@ -1,9 +1,9 @@
 /** Long reads of a log: as a scan, in a thread where the store has one, and page by page. */
 import { pause } from '../runtime/back-off.ts';
 import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
+import { breakAt } from './chain.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
-import { breakAt } from './verify-chain.ts';
 
 /** A scan of a log, which a module exports by the name of its job (shared/runtime/scan.ts). */
 export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
@@ -82,7 +82,7 @@ const oneByOne = async (
   return forms;
 };
 
-/** As `readPatiently`; the events before a break, and the break as `unreadable`. */
+/** Like `readPatiently`, but yields the events before a break, and the break as `unreadable`. */
 export const readPage = async (
   stored: ReadAll,
   signal: AbortSignal,

@@ -6,7 +6,7 @@ import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:
 import type { SealEvent } from '../payment/seal-events.ts';
 
 export type SealedHead = { log: string; position: string; logHash: string };
-/** For the file beside the key: no event of the log says it. */
+/** Written to the file beside the key: no event of the log holds it. */
 type SignedHead = SealedHead & { signature: string };
 /** The head of the last seal, and a later one that no seal covers yet. */
 export type HeadFile = { sealed?: SealedHead | undefined; last?: SignedHead | undefined };

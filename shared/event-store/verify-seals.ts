@@ -1,6 +1,7 @@
 import { isSealEvent } from '../payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../payment/seal-events.ts';
 import { unsealedReason } from './breaks.ts';
+import { breakAt } from './chain.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {
@@ -15,7 +16,6 @@ import {
   sealEventReason,
   unsealedEventsMax,
 } from './seals.ts';
-import { breakAt } from './verify-chain.ts';
 
 export type SealsFound = {
   seals: number;
@@ -37,7 +37,7 @@ const sealIn = (form: Form): SealEvent | undefined => {
 export type SealsAgainst = Pick<SealedLog, 'log'> & {
   /** Trusted, of any time of the log. */
   publicKey?: string | undefined;
-  /** As kept outside the log before the check began. */
+  /** The heads that were kept outside the log before the check began. */
   kept?: HeadFile | undefined;
 };
 

@@ -11,7 +11,7 @@ import { contextOf } from './request.ts';
 export type Access = {
   action: AccessEvent['data']['action'];
   paymentId?: string | undefined;
-  /** In addition to the request's own parameters, or in their place. */
+  /** Added to the request's own parameters, or replacing them. */
   parameters?: Record<string, string>;
 };
 

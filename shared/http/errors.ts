@@ -1,5 +1,6 @@
-/** Error codes (interface, "Error body"; gaps §1). They are stable: clients switch on them. */
+/** Error codes and what to do about each (interface, "Error body"; gaps §1). They are stable: clients switch on them. */
 import type { FastifyReply } from 'fastify';
+import guide from './error-guide.json' with { type: 'json' };
 
 const ERRORS = {
   INVALID_REQUEST: [400, 'The request is invalid.'],
@@ -56,3 +57,17 @@ export const reject = (
     .send(errorBody(code, details, new Date().toISOString()));
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** A create that the provider declined: its body has no code (402). */
+export const PAYMENT_FAILED = 'PAYMENT_FAILED';
+
+export type ErrorEntry = { means: string; todo: string; stored: string };
+
+export const ERROR_GUIDE: Readonly<Record<ErrorCode | typeof PAYMENT_FAILED, ErrorEntry>> = guide;
+
+export const anchorOf = (code: string): string => code.toLowerCase();
+
+export const ERRORS_PATH = '/docs/errors';
+
+/** The `Link` header of an error (RFC 8288). */
+export const helpLink = (code: string): string => `<${ERRORS_PATH}#${anchorOf(code)}>; rel="help"`;

@@ -20,6 +20,10 @@ export const isMoment = (text: string): boolean => {
   return !Number.isNaN(ms) && new Date(ms).toISOString().length === UTC_LENGTH;
 };
 
+/** A schema that stands under this name in the API documents. */
+export const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
+  z.object(shape).meta({ id });
+
 export const REQUIRED = 'is required';
 const NOT_TEXT = 'must be a string';
 const NOT_POSITIVE = 'must be a positive integer';
@@ -35,7 +39,7 @@ export const requiredOr =
   ({ input }: Issue): string =>
     isAbsent(input) ? REQUIRED : wording;
 
-/** In UTF-16 units: the library's own `max` counts code points. */
+/** Counts UTF-16 units: the library's own `max` counts code points. */
 const short = (text: z.ZodString) =>
   text
     // So no text that is searched for cards or parsed is as long as a whole body.
@@ -75,7 +79,7 @@ export const choice = <const T extends readonly string[]>(values: T) =>
 export const optionalChoice = <const T extends readonly string[]>(values: T) =>
   choice(values).optional();
 
-/** For the API document: a number, although it is a text in an address. */
+/** The API document shows a number, although an address holds a text. */
 export const asNumber = (minimum: number, maximum?: number) => ({
   type: 'integer' as const,
   minimum,

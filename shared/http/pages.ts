@@ -1,5 +1,5 @@
 /** The addresses of the pages, in every mode. None needs a token, and each takes GET and HEAD alone. */
-import { ERRORS_PATH } from './error-guide.ts';
+import { ERRORS_PATH } from './errors.ts';
 
 export const DOCS_FILES = [
   '/openapi.json',
@@ -22,3 +22,19 @@ export const PAGES: readonly string[] = [
   CONSOLE_PATH,
   `${CONSOLE_PATH}/*`,
 ];
+
+/** This origin only, in no frame. `inlineScripts` are hashes such as `'sha256-…'`. */
+export const pageHeaders = (...inlineScripts: readonly string[]): Record<string, string> => ({
+  'content-security-policy': [
+    "default-src 'none'",
+    ["script-src 'self'", ...inlineScripts].join(' '),
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+});

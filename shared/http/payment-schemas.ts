@@ -9,6 +9,7 @@ import { ERROR_CODES } from './errors.ts';
 import {
   choice,
   countableInteger,
+  named,
   object,
   optionalChoice,
   optionalCountry,
@@ -72,14 +73,12 @@ const paymentId = () => z.string().regex(PAYMENT_ID);
 const currency = () => z.string().regex(/^[A-Z]{3}$/);
 
 /** As the request gave them; the cryptogram is kept nowhere (gaps §21). */
-const ThreeDSecureResponse = z
-  .object({
-    version: z.enum(THREE_D_SECURE_VERSIONS),
-    eci: z.string().regex(ECI),
-    transactionId: z.string().regex(UUID),
-    exemption: z.enum(EXEMPTIONS).optional(),
-  })
-  .meta({ id: 'ThreeDSecureResponse' });
+const ThreeDSecureResponse = named('ThreeDSecureResponse', {
+  version: z.enum(THREE_D_SECURE_VERSIONS),
+  eci: z.string().regex(ECI),
+  transactionId: z.string().regex(UUID),
+  exemption: z.enum(EXEMPTIONS).optional(),
+});
 
 const cardFields = {
   bin: z
@@ -97,138 +96,120 @@ const cardFields = {
   threeDSecure: ThreeDSecureResponse.optional(),
 };
 
-export const CardResponse = z
-  .object({
-    ...cardFields,
-    last4: z
-      .string()
-      .regex(/^[0-9]{4}$/)
-      .optional(),
-  })
-  .meta({ id: 'CardResponse' });
+export const CardResponse = named('CardResponse', {
+  ...cardFields,
+  last4: z
+    .string()
+    .regex(/^[0-9]{4}$/)
+    .optional(),
+});
 
-export const PaymentMethodResponse = z
-  .object({
-    type: z.enum(['CARD']),
-    card: CardResponse,
-    encryptedCard: z.object(cardFields).describe('Mirrors card, without last4.'),
-  })
-  .meta({ id: 'PaymentMethodResponse' });
+export const PaymentMethodResponse = named('PaymentMethodResponse', {
+  type: z.enum(['CARD']),
+  card: CardResponse,
+  encryptedCard: z.object(cardFields).describe('Mirrors card, without last4.'),
+});
 
-export const Failure = z
-  .object({
-    failureCode: z.enum(FAILURE_CODES),
-    providerFailureCode: z
-      .string()
-      .max(64)
-      .optional()
-      .describe("The provider's own code, as it came."),
-    advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
-    networkDeclineCode: networkCode.optional().describe("The card network's code, as it came."),
-    networkAdviceCode: networkCode
-      .optional()
-      .describe("The card network's code of what to do, as it came."),
-  })
-  .meta({ id: 'Failure' });
+export const Failure = named('Failure', {
+  failureCode: z.enum(FAILURE_CODES),
+  providerFailureCode: z
+    .string()
+    .max(64)
+    .optional()
+    .describe("The provider's own code, as it came."),
+  advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
+  networkDeclineCode: networkCode.optional().describe("The card network's code, as it came."),
+  networkAdviceCode: networkCode
+    .optional()
+    .describe("The card network's code of what to do, as it came."),
+});
 
-export const Transaction = z
-  .object({
-    id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
-    type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-    amount: amount(1),
-    result: z.enum(['SUCCEEDED', 'FAILED']),
-    failure: Failure.optional().describe('There when the result is FAILED.'),
-    createdAt: time(),
-  })
-  .meta({ id: 'Transaction' });
+export const Transaction = named('Transaction', {
+  id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
+  type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+  amount: amount(1),
+  result: z.enum(['SUCCEEDED', 'FAILED']),
+  failure: Failure.optional().describe('There when the result is FAILED.'),
+  createdAt: time(),
+});
 
-export const Dispute = z
-  .object({
-    id: z.string().max(64),
-    amount: amount(1),
-    reason: z.string().max(64).describe("The provider's word."),
-    status: z.enum(['OPEN', 'WON', 'LOST']),
-    createdAt: time(),
-  })
-  .meta({ id: 'Dispute' });
+export const Dispute = named('Dispute', {
+  id: z.string().max(64),
+  amount: amount(1),
+  reason: z.string().max(64).describe("The provider's word."),
+  status: z.enum(['OPEN', 'WON', 'LOST']),
+  createdAt: time(),
+});
 
 export const PaymentStatus = choice(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
 
-export const NextAction = z
-  .object({ type: z.enum(['REDIRECT']), url: z.url().optional(), expiresAt: time() })
-  .meta({ id: 'NextAction' });
+export const NextAction = named('NextAction', {
+  type: z.enum(['REDIRECT']),
+  url: z.url().optional(),
+  expiresAt: time(),
+});
 
-export const PaymentResponse = z
-  .object({
-    paymentId: paymentId(),
-    merchantReference: text().optional(),
-    amount: amount(1).describe('The created amount; it never changes.'),
-    authorizedAmount: amount(0).describe('An addition: the first authorized sum.'),
-    capturedAmount: amount(0).describe('An addition.'),
-    refundedAmount: amount(0).describe('An addition.'),
-    refundableAmount: amount(0).describe('An addition: what a refund may give back now.'),
-    currency: currency(),
-    status: PaymentStatus,
-    paymentMethod: PaymentMethodResponse,
-    captureNow: z.boolean(),
-    descriptor: text().optional(),
-    goodsType: z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']).optional(),
-    productItems: z.array(ProductItem).optional(),
-    consumer: Consumer.optional(),
-    billing: Billing.optional(),
-    shipping: Shipping.optional(),
-    metadata: Metadata.optional(),
-    createdAt: time(),
-    updatedAt: time(),
-    transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
-    disputes: z
-      .array(Dispute)
-      .optional()
-      .describe(
-        'An addition: what the cardholder disputed. While one is OPEN nothing is refunded.',
-      ),
-    authorizationExpiresAt: time()
-      .optional()
-      .describe(
-        'An addition: when the authorization ends, while it is AUTHORIZED and where the provider tells it.',
-      ),
-    nextAction: NextAction.optional(),
-    source: Source.optional(),
-  })
-  .meta({ id: 'PaymentResponse' });
+export const PaymentResponse = named('PaymentResponse', {
+  paymentId: paymentId(),
+  merchantReference: text().optional(),
+  amount: amount(1).describe('The created amount; it never changes.'),
+  authorizedAmount: amount(0).describe('An addition: the first authorized sum.'),
+  capturedAmount: amount(0).describe('An addition.'),
+  refundedAmount: amount(0).describe('An addition.'),
+  refundableAmount: amount(0).describe('An addition: what a refund may give back now.'),
+  currency: currency(),
+  status: PaymentStatus,
+  paymentMethod: PaymentMethodResponse,
+  captureNow: z.boolean(),
+  descriptor: text().optional(),
+  goodsType: z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']).optional(),
+  productItems: z.array(ProductItem).optional(),
+  consumer: Consumer.optional(),
+  billing: Billing.optional(),
+  shipping: Shipping.optional(),
+  metadata: Metadata.optional(),
+  createdAt: time(),
+  updatedAt: time(),
+  transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
+  disputes: z
+    .array(Dispute)
+    .optional()
+    .describe('An addition: what the cardholder disputed. While one is OPEN nothing is refunded.'),
+  authorizationExpiresAt: time()
+    .optional()
+    .describe(
+      'An addition: when the authorization ends, while it is AUTHORIZED and where the provider tells it.',
+    ),
+  nextAction: NextAction.optional(),
+  source: Source.optional(),
+});
 
-export const PaymentFailureResponse = z
-  .object({
-    paymentId: paymentId(),
-    merchantReference: text().optional(),
-    metadata: Metadata.optional(),
-    amount: amount(1),
-    currency: currency(),
-    status: z.enum(['FAILED']),
-    failure: Failure,
-  })
-  .meta({ id: 'PaymentFailureResponse' });
+export const PaymentFailureResponse = named('PaymentFailureResponse', {
+  paymentId: paymentId(),
+  merchantReference: text().optional(),
+  metadata: Metadata.optional(),
+  amount: amount(1),
+  currency: currency(),
+  status: z.enum(['FAILED']),
+  failure: Failure,
+});
 
-export const PaymentList = z
-  .object({
-    payments: z.array(PaymentResponse),
-    nextCursor: z
-      .string()
-      .optional()
-      .describe(
-        'There when there may be more: the next `cursor`. Also on a page with fewer payments than `limit`.',
-      ),
-  })
-  .meta({ id: 'PaymentList' });
+export const PaymentList = named('PaymentList', {
+  payments: z.array(PaymentResponse),
+  nextCursor: z
+    .string()
+    .optional()
+    .describe(
+      'There when there may be more: the next `cursor`. Also on a page with fewer payments than `limit`.',
+    ),
+});
 
-export const ErrorBody = z
-  .object({
-    error: z.enum(ERROR_CODES).describe('Stable; docs/errors.md has an entry for each.'),
-    message: z.string(),
-    details: z.array(z.string()),
-    timestamp: time(),
-  })
-  .meta({ id: 'ErrorBody' });
+export const ErrorBody = named('ErrorBody', {
+  error: z.enum(ERROR_CODES).describe('Stable; docs/errors.md has an entry for each.'),
+  message: z.string(),
+  details: z.array(z.string()),
+  timestamp: time(),
+});
 
 type SameFields<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
 /** Compiles only where the schemas name every field of PaymentResponse (shared/payment), and no other. */

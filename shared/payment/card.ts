@@ -105,7 +105,7 @@ export const brandOf = (number: string): CardBrand | undefined => {
   return brand;
 };
 
-/** Whether prefix, length and check digit are those of a card number. */
+/** True when prefix, length and check digit are those of a card number. */
 export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
 
 const withoutCryptogram = ({ threeDSecure }: Authenticated): Pick<MaskedCard, 'threeDSecure'> => {

@@ -116,7 +116,7 @@ const disputed = (
   const about = { operationId, amount: known?.amount ?? amount, currency: state.currency };
   const opened: PaymentEvent = { type: 'PaymentDisputed', data: { ...about, disputeId, reason } };
   const events = known === undefined ? [opened] : [];
-  // What is closed stays closed, for an older word may come late; but an appeal may be won.
+  // A closed dispute stays closed, because an older notice may come late; but an appeal may be won.
   const isOver = known?.status === 'WON' || (known?.status === 'LOST' && status === 'LOST');
   if (status === 'OPEN' || isOver) return events;
   return [...events, { type: 'PaymentDisputeClosed', data: { ...about, disputeId, status } }];

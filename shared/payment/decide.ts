@@ -119,9 +119,8 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   }
   const details = brokenRules(command);
   const { amountMinor } = command;
-  if (details.length > 0 || amountMinor === 'too large') {
+  if (details.length > 0 || amountMinor === 'too large')
     return refused('BUSINESS_RULE_VIOLATION', ...details);
-  }
   const { operationId, currency, paymentId, merchantId, captureNow, card, identity } = command;
   return eventsOf({
     type: 'PaymentCreated',
@@ -206,9 +205,8 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   // No over-refund: captured, less what was refunded, is being refunded, or was lost in a dispute.
   const left = state.refundableAmount;
   const amountMinor = command.amountMinor ?? left;
-  if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {
+  if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1)
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
-  }
   return intent('PaymentRefundRequested', state, command, amountMinor);
 };
 

@@ -125,7 +125,7 @@ const ADVICE: Partial<Record<FailureCode, Advice>> = {
 export const adviceOf = ({ failureCode, advice }: FailureData): Advice =>
   advice ?? ADVICE[failureCode] ?? 'RETRY_LATER';
 
-/** What is given of a failure, and nothing else. */
+/** Copies the given fields of a failure and no others. */
 export const givenFailure = (failure: FailureData): FailureData => {
   const { failureCode, providerFailureCode, advice, networkDeclineCode, networkAdviceCode } =
     failure;
@@ -162,7 +162,7 @@ export const attempt = (
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
   unresolved.filter((o) => o.confirmation === undefined && o.waitsUntil === undefined);
 
-/** Whether the operation, or any where none is given, has an intent and no outcome. */
+/** True when the operation, or any if none is given, has an intent and no outcome. */
 export const hasUnresolvedIntent = (unresolved: UnresolvedIntents, operationId?: string): boolean =>
   intentsWithoutOutcome(unresolved).some(
     (o) => operationId === undefined || o.operationId === operationId,

@@ -137,9 +137,8 @@ export const checkOperation = (
   if (isIntent(event)) {
     if (isUnresolved || confirmation !== undefined)
       throw new Error(`${event.type} of an operation that has begun already`);
-  } else if (!isUnresolved && !(event.type === 'PaymentCaptured' && captureNow)) {
+  } else if (!isUnresolved && !(event.type === 'PaymentCaptured' && captureNow))
     throw withoutIntent(event);
-  }
 };
 
 export const withoutIntent = ({ type }: FollowingEvent): Error =>

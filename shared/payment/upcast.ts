@@ -18,9 +18,8 @@ export const upcastOver =
   (hops: Hops, versions: Record<EventType, number>): Upcast =>
   (type, version, data) => {
     const current = versions[type];
-    if (version > current) {
+    if (version > current)
       throw new CannotUpcast(`version ${version} of ${type} is newer than ${current}`);
-    }
     let upcast = data;
     for (let from = version; from < current; from++) {
       const hop = hops[type]?.[from];

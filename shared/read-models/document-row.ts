@@ -120,7 +120,7 @@ export const createRowCheck = ([current, ...earlier]: readonly [string, ...strin
 };
 export type RowCheck = ReturnType<typeof createRowCheck>;
 
-/** How many damaged documents are known by id; one beyond may be reported a second time. */
+/** Damaged documents remembered by id; one beyond may be reported a second time. */
 const REPORTED_MAX = 1_000;
 
 /** Reports each document that does not have its check once, until it is written again. */

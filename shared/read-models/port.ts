@@ -34,7 +34,7 @@ export type PaymentDocument = {
 /** Looked up past every cache, to be compared with the log. */
 export type StoredDocument = {
   row: DocumentRow | undefined;
-  /** Whether the row has its check; true where there is no row. */
+  /** True when the row has its check, and when there is no row. */
   whole: boolean;
   /** The index that does not lead to the row, where the store is a file: a list leaves the payment out. */
   unlisted?: string | undefined;

@@ -14,7 +14,7 @@ import type { ReadModelsReader } from './port.ts';
 
 /** How many payments the read models name. */
 const NAMED_MAX = 100;
-/** How many removals are told of at most. */
+/** Reports that many removals at most. */
 const REMOVED_MAX = 10_000;
 const PAGE = 250;
 

@@ -1,4 +1,7 @@
-/** JSON without rounding: every schema rejects a number that is no integer, or no double. */
+/**
+ * JSON read without rounding (every schema rejects a number that is no integer, or no double), and texts
+ * written without signs that a terminal obeys.
+ */
 import { isUtf8 } from 'node:buffer';
 
 /** `at`: how many characters are well before the break, where that is known. */
@@ -97,3 +100,15 @@ export const jsonFieldsOf = (text: string): Record<string, unknown> => {
     return {};
   }
 };
+
+/** Control characters, line separators, and signs that turn the direction of a text. */
+const CONTROL_SIGNS =
+  /(?![\n\t])[\p{Cc}\u{61c}\u{200e}\u{200f}\u{2028}-\u{202e}\u{2066}-\u{2069}]/gu;
+
+const PLAIN = /^[\t\n -~]*$/;
+
+const escaped = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** Writes signs that a terminal obeys as `\u202e`. JSON on one line keeps its meaning. */
+export const withoutControlSigns = (text: string): string =>
+  PLAIN.test(text) ? text : text.replace(CONTROL_SIGNS, escaped);

@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import pino, { type Logger as PinoLogger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
-import { withoutControlSigns } from './error-text.ts';
+import { withoutControlSigns } from './json.ts';
 
 export type Log = PinoLogger;
 

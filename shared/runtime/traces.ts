@@ -3,8 +3,7 @@ import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/s
 import manifest from '../../package.json' with { type: 'json' };
 import { looksLikeCard } from './card-numbers.ts';
 import type { Config } from './config.ts';
-import { errorTypeOf } from './span-attributes.ts';
-import { type SpanCounts, startTracing, stopTracing } from './tracing.ts';
+import { errorTypeOf, type SpanCounts, startTracing, stopTracing } from './tracing.ts';
 
 /** `message` is one line for the operator. */
 export class TracesRefused extends Error {

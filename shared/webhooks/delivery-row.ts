@@ -1,4 +1,4 @@
-/** How far one endpoint is. The log is the queue, so a row is small however much waits. Times: Unix ms. */
+/** The progress of one endpoint. The log is the queue, so a row is small however much waits. Times: Unix ms. */
 import { z } from 'zod';
 import type { Endpoint } from './endpoints.ts';
 

@@ -3,16 +3,19 @@
  * told with its reason and its place. test/audit/tampering.test.ts does the same to a real log.
  */
 import { describe, expect, test } from '@jest/globals';
-import { GENESIS_HASH, hashOf, LOG_START, linkLog } from '../../shared/event-store/chain.ts';
-import type { StoredForm } from '../../shared/event-store/port.ts';
 import {
   describeBreak,
+  GENESIS_HASH,
+  hashOf,
   type Link,
+  LOG_START,
+  linkLog,
   logCheck,
   storedCheck,
   verifyLog,
   verifyStream,
-} from '../../shared/event-store/verify-chain.ts';
+} from '../../shared/event-store/chain.ts';
+import type { StoredForm } from '../../shared/event-store/port.ts';
 
 type Row = Required<Omit<Link<number>, 'logHashBefore'>>;
 

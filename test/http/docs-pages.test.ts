@@ -6,8 +6,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import manifest from '../../package.json' with { type: 'json' };
 import { registerDocs } from '../../query-api/docs/routes.ts';
-import { helpLink } from '../../shared/http/error-guide.ts';
-import { ERROR_CODES } from '../../shared/http/errors.ts';
+import { ERROR_CODES, helpLink } from '../../shared/http/errors.ts';
 import {
   type CommandResponse,
   expectError,

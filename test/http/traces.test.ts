@@ -6,9 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace';
 import { tracedFeed } from '../../projector/traces.ts';
 import type { Log } from '../../shared/runtime/log.ts';
-import { cleaned, SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
 import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
-import { parseTraceparent, receivedTraceparent } from '../../shared/runtime/tracing.ts';
+import {
+  cleaned,
+  parseTraceparent,
+  receivedTraceparent,
+  SPAN_ATTRIBUTES,
+} from '../../shared/runtime/tracing.ts';
 import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
 import { type Collector, startCollector } from '../support/otlp-collector.ts';

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from '../../shared/http/server/app.ts';
-import { closeGracefully } from '../../shared/http/server/close-gracefully.ts';
+import { closeGracefully } from '../../shared/http/server/health.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';

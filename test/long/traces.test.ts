@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
+import { SPAN_ATTRIBUTES } from '../../shared/runtime/tracing.ts';
 import { signToken } from '../support/in-process.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/otlp-collector.ts';
 import { ROOT, startService } from '../support/service.ts';

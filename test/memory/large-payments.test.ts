@@ -12,7 +12,7 @@ import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { walkLog } from '../../shared/event-store/verify-log.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { createCaches } from '../../shared/read-models/sqlite/writer.ts';
+import { createCaches } from '../../shared/read-models/sqlite/replaceable-file.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { mapInSlices } from '../../shared/runtime/scheduling.ts';
 import { refundsOfOneCent } from '../support/largest-payment.ts';

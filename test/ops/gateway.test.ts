@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { isOfMerchants } from '../../shared/http/auth/tokens.ts';
-import { helpLink } from '../../shared/http/error-guide.ts';
-import { errorBody, JSON_TYPE, RETRY_AFTER_SECONDS } from '../../shared/http/errors.ts';
+import { errorBody, helpLink, JSON_TYPE, RETRY_AFTER_SECONDS } from '../../shared/http/errors.ts';
 import { ROUTES, type Service, SIGNED } from '../../shared/http/route-table.ts';
 import { ROOT } from '../support/service.ts';
 

@@ -8,7 +8,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { REJECTION_HEADER } from '../../shared/http/errors.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { closeGracefully } from '../../shared/http/server/close-gracefully.ts';
+import { closeGracefully } from '../../shared/http/server/health.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createGenerationsMap } from '../../shared/event-store/verify-chain.ts';
+import { createGenerationsMap } from '../../shared/event-store/chain.ts';
 
 test('the last keys that were set stay, and at most twice as many of all', () => {
   const map = createGenerationsMap<number>(3);

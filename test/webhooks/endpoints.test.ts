@@ -375,6 +375,7 @@ describe('registration', () => {
       'eventTypes[1] must be a string',
     ],
     ['null as absent', { url: null }, 'url is required'],
+    ['a field once', { url: [] }, 'url must be a string'],
   ])('a detail names %s as it does for a payment', async (_what, body, detail) => {
     const { status, json } = await ask('POST', ENDPOINTS, { url: receiver.url, ...body });
     expect([status, json.details]).toEqual([400, [detail]]);

@@ -16,8 +16,13 @@ import {
   type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
-import { cleanCode, type SentCard } from '../provider-code.ts';
-import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
+import {
+  cleanCode,
+  type NoResponse,
+  openTransport,
+  type RawResponse,
+  type SentCard,
+} from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
 import {
   actionBody,
@@ -48,9 +53,8 @@ const isAsking = (operation: ProviderOperation): boolean =>
 const putBody = (operation: ProviderOperation): string | undefined => {
   const { kind, paymentId, amount, currency } = operation;
   const common = { kind, paymentId, amount, currency };
-  if (!('card' in operation)) {
+  if (!('card' in operation))
     return JSON.stringify({ ...common, authorizationId: operation.authorizationId });
-  }
   const revealed = operation.card.reveal();
   if ('token' in revealed) return undefined;
   const { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure } = revealed;

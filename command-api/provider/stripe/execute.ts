@@ -10,7 +10,7 @@ import {
   type ProviderOperation,
   type ProviderOutcome,
 } from '../port.ts';
-import type { SentCard } from '../provider-code.ts';
+import type { SentCard } from '../transport.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';

@@ -2,7 +2,7 @@
 
 import type { LaterResult } from '../../../shared/payment/outcome.ts';
 import type { LaterResults, NotFound, PaymentQuestion, Unknown } from '../port.ts';
-import { cleanCode } from '../provider-code.ts';
+import { cleanCode } from '../transport.ts';
 import type { StripeCall } from './client.ts';
 import { disputesOf, intentReference, isMissing, refundsOf } from './look-up.ts';
 import {

@@ -10,7 +10,7 @@ import {
   type OperationQuestion,
   type Unknown,
 } from '../port.ts';
-import { cleanCode, type SentCard } from '../provider-code.ts';
+import { cleanCode, type SentCard } from '../transport.ts';
 import type { StripeResponse } from './client.ts';
 import { adviceOf, failureCodeOf, refundFailureOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';

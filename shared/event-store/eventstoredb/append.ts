@@ -73,9 +73,8 @@ function createAppendCall(credentials: Credentials) {
   };
 
   return (client: Client, request: AppendRequest, ms: number): Call<Stored> => {
-    if (bytesOf(request.batch) > APPEND_BYTES_MAX) {
+    if (bytesOf(request.batch) > APPEND_BYTES_MAX)
       return { response: Promise.reject(tooLarge(APPEND_BYTES_MAX)) };
-    }
     const unary = (): Promise<Stored> => unaryAppend(client, credentials, request, ms);
     if (withoutBatches.has(client)) return { response: unary() };
     const { response, cancel } = streamOf(client)(request);
@@ -113,9 +112,8 @@ export function createSender(connection: Connection) {
         const waitMs = backOffMs(RETRY_MS, outcome === 'overdue' ? 0 : attempts);
         const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
         const isFinal = outcome === 'refused' || outcome === 'deleted' || isClosed();
-        if (attempts >= APPEND_TRIES_MAX || late || isFinal) {
+        if (attempts >= APPEND_TRIES_MAX || late || isFinal)
           throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
-        }
         stats.retries += 1;
         await pause(waitMs);
       }
@@ -224,7 +222,6 @@ export function createMetaClaims(send: Sender, { whole }: StreamReader) {
 export function rejectAny(expected: Expected): void {
   if (expected === 'none') return;
   const { revision, hash } = Object(expected) as { revision: unknown; hash: unknown };
-  if (!Number.isSafeInteger(revision) || Number(revision) < 0 || typeof hash !== 'string') {
+  if (!Number.isSafeInteger(revision) || Number(revision) < 0 || typeof hash !== 'string')
     throw new TypeError('an append expects "none", or a revision and its hash');
-  }
 }

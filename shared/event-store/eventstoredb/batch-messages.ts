@@ -115,9 +115,8 @@ function rejectionOf(status: ServerStatus): Error {
       : 'no_stream';
     return Object.assign(new Error('another revision'), { type, actualVersion });
   }
-  if (type === 'maximum-append-size-exceeded') {
+  if (type === 'maximum-append-size-exceeded')
     return tooLarge(MaximumAppendSizeExceeded.deserializeBinary(details).getMaxappendsize());
-  }
   return Object.assign(new Error(status.getMessage()), { type });
 }
 

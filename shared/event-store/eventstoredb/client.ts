@@ -14,9 +14,8 @@ export function addressOf(url: string) {
   if (match === null) throw new Error('EVENTSTOREDB_URL must be esdb://host:port or similar');
   const [, , user, password, query = ''] = match;
   const isSecure = !/[?&]tls=false(&|$)/i.test(query);
-  if (isSecure && user === undefined) {
+  if (isSecure && user === undefined)
     throw new Error('EVENTSTOREDB_URL needs user:password@ unless it says tls=false');
-  }
   // Without TLS the server ignores credentials, so any will do.
   const [username, secret] = [user ?? 'insecure', password ?? 'insecure'];
   const credentials: Credentials = {

@@ -147,9 +147,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
         if (outcome === 'missing') return undefined;
         const waitMs = backOffMs(RETRY_MS, 0);
         const late = performance.now() + waitMs >= endsAt;
-        if (attempt >= attempts || late || isFinal(outcome)) {
-          throw unavailable(error);
-        }
+        if (attempt >= attempts || late || isFinal(outcome)) throw unavailable(error);
         await pause(waitMs);
       }
     }

@@ -135,8 +135,7 @@ export const headOf =
   async (after) => {
     const from = parsePosition(after);
     const last = await end();
-    if (last === undefined) {
+    if (last === undefined)
       return { position: null, eventsAfter: 0, isExact: true, oldestAfter: null };
-    }
     return { position: positionText(last), ...(await countIn(from, last)) };
   };

@@ -1,9 +1,9 @@
 /** Our events there: metadata holds the hash and what it covers beside data and server's fields. */
 import { SEALS_STREAM } from '../../payment/seal-events.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
+import { FOREIGN, hashReason } from '../chain.ts';
 import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
-import { FOREIGN, hashReason } from '../verify-chain.ts';
 
 export const STREAM_PREFIXES = [
   'payment-',

@@ -10,15 +10,46 @@ import {
 } from '../../runtime/sqlite.ts';
 import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
 import type { HashesAt } from '../port.ts';
-import {
-  type AppendJob,
-  type AppendOutcome,
-  Failed,
-  type Failure,
-  type Row,
-  type WorkerOptions,
-} from './messages.ts';
 import { createSchema, SCHEMA_VERSION } from './schema.ts';
+
+/** Tests alone set `maxPages`, to meet a full disk. */
+export type WorkerOptions = {
+  file: string;
+  maxPages?: number | undefined;
+  readOnly?: boolean | undefined;
+};
+
+/** `revision` and `hash` are those of the expected last event; -1 for an empty stream. */
+export type AppendJob = {
+  stream: string;
+  revision: number;
+  hash: string;
+  events: { id: string; hash: string; text: string }[];
+};
+
+/** Position, stream, revision, id, hash, log hash, text, log hash of the row before it. */
+export type Row = [number, string, number, string, string, string, string, string | null];
+
+export type AppendOutcome =
+  | { first: number; logHashes: string[] }
+  | { repeated: Row[] }
+  | { conflict: string };
+
+/** `busy`: try again; `fatal`: this process can never write again; `unusable`: cannot be opened. */
+type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
+/** `unknown`: the failed commit may turn out to be stored after a restart. */
+export type Failure = { kind: FailureKind; message: string; unknown: boolean };
+
+/** Call 0: the start, with the last position; -1: a failure that ends no call. */
+export type Reply = { call: number; value: unknown } | { call: number; failure: Failure };
+
+export class Failed extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
 
 // Earlier versions have a bug in the WAL that can corrupt the file.
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -38,9 +69,8 @@ const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 export function failureOf(error: unknown, committing: boolean): Failure {
   const code = codeOf(error);
   const message = `${reasonOf(error)} (SQLite error ${code})`;
-  if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE) {
+  if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE)
     return { kind: 'full', message, unknown: false };
-  }
   if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
   return { kind: 'fatal', message, unknown: committing };
@@ -56,7 +86,7 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
   return database;
 }
 
-/** By its address (`file:///…?immutable=1`), or a copy's path. Throws as `openDatabase`. */
+/** Takes an address (`file:///…?immutable=1`) or a copy's path. Throws like `openDatabase`. */
 export function openForReading(file: string): DatabaseSync {
   rejectOldSqlite();
   const database = openEventLogToRead(file);
@@ -72,9 +102,8 @@ function rejectOldSqlite(): void {
   const version = String(nothing.prepare('SELECT sqlite_version() AS v').get()?.v);
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   const older = major - OLDEST_SQLITE[0] || minor - OLDEST_SQLITE[1] || patch - OLDEST_SQLITE[2];
-  if (older < 0) {
+  if (older < 0)
     throw new Error(`SQLite ${version} is too old, ${OLDEST_SQLITE.join('.')} is needed`);
-  }
 }
 
 export function prepareAll(database: DatabaseSync) {

@@ -8,7 +8,6 @@ import {
   StoreUnavailable,
 } from '../errors.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
-import { decodeRow, type LiveTail } from './log-reader.ts';
 import {
   type AppendJob,
   type AppendOutcome,
@@ -16,7 +15,8 @@ import {
   type Failure,
   type Reply,
   type WorkerOptions,
-} from './messages.ts';
+} from './database.ts';
+import { decodeRow, type LiveTail } from './log-reader.ts';
 import type { Handlers } from './worker.ts';
 
 export type Thread = {
@@ -202,9 +202,8 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   return {
     counters,
     async append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]> {
-      if (waiting.length >= WAITING_APPENDS_MAX) {
+      if (waiting.length >= WAITING_APPENDS_MAX)
         throw new StoreUnavailable('too many appends wait for the disk');
-      }
       const encoded = encode(stream, expected, events);
       return new Promise((resolve, reject) => {
         waiting.push({ stream, expected, encoded, resolve, reject });

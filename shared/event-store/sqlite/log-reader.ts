@@ -20,8 +20,7 @@ import type {
   SubscriptionItem,
   UnreadableEvent,
 } from '../port.ts';
-import { openForReading, prepareAll, type Reads, readsOf } from './database.ts';
-import type { Row } from './messages.ts';
+import { openForReading, prepareAll, type Reads, type Row, readsOf } from './database.ts';
 
 // A subscriber may lag so far before it reads the store: 0.8 MB (ADR-0112).
 const KEPT_EVENTS = 512;
@@ -128,7 +127,7 @@ function formOf(row: Row): StoredForm {
 
 export const decodeRow = (row: Row): RecordedEvent | UnreadableEvent => decodeForm(formOf(row));
 
-/** In whichever thread has the file open; throws the port's errors. */
+/** Runs a read in the thread that has the file open; throws the port's errors. */
 export type Call = <N extends keyof Reads>(
   name: N,
   ...args: Parameters<Reads[N]>

@@ -3,25 +3,22 @@ import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
-import { LOG_START, type LogEnd } from '../chain.ts';
-import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
+import { describeBreak, type Link, LOG_START, type LogEnd, verifyLog } from '../chain.ts';
 import {
+  type AppendJob,
+  type AppendOutcome,
   appender,
+  Failed,
+  type Failure,
   failureOf,
   openDatabase,
   openForReading,
   prepareAll,
+  type Reply,
   readsOf,
   type Statements,
-} from './database.ts';
-import {
-  type AppendJob,
-  type AppendOutcome,
-  Failed,
-  type Failure,
-  type Reply,
   type WorkerOptions,
-} from './messages.ts';
+} from './database.ts';
 
 const TAIL_EVENTS = 100;
 const PROBE_PAGES = 8;

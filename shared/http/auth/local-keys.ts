@@ -10,10 +10,10 @@ import {
   type JWK,
   SignJWT,
 } from 'jose';
-import { LOCAL_KEY_ALGORITHM, type SECRET_ALGORITHM } from '../../runtime/key-algorithms.ts';
 import { addPrivateFile, DataFolderRefused } from '../../runtime/private-files.ts';
+import { LOCAL_KEY_ALGORITHM, type SECRET_ALGORITHM } from '../../runtime/settings/table.ts';
 
-/** In the data folder of an embedded service (gaps §10). */
+/** Lies in the data folder of an embedded service (gaps §10). */
 export const SIGNING_KEY_NAME = 'signing-key.json';
 
 export type Signer = {

@@ -15,7 +15,7 @@ import {
   LOCAL_KEY_ALGORITHM,
   PUBLIC_KEY_ALGORITHMS,
   SECRET_ALGORITHM,
-} from '../../runtime/key-algorithms.ts';
+} from '../../runtime/settings/table.ts';
 import { soleHeader } from '../request.ts';
 import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
@@ -64,13 +64,13 @@ const NO_JWT = malformed('it is no JWT that can be read');
 const UNCHECKED: Authentication = { ok: 'unknown' };
 
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
-/** How long a key that its issuer withdrew is still believed for a token seen before. */
+/** A token seen before stays valid that long after its issuer withdrew the key. */
 const KEY_SET_RECHECK_MS = 60_000;
 /** A rejected token is checked anew soon: an issuer may put a new key under an old name. */
 const REJECTED_MS = 10_000;
 const SEEN_MAX = 10_000;
 
-/** What was found of tokens. They are kept by digest, so that no token stays in memory. */
+/** The results of tokens seen before, by digest, so that no token stays in memory. */
 export const createSeenTokens = <T extends object>(keptMs: number, seenMax = SEEN_MAX) => {
   const entries = createBoundedMap<{ known: T; untilMs: number }>(seenMax);
   return {

@@ -18,8 +18,7 @@ import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
 import type { Principal } from '../auth/principal.ts';
-import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
-import { RETRY_LATER, reject } from '../errors.ts';
+import { helpLink, PAYMENT_FAILED, RETRY_LATER, reject } from '../errors.ts';
 import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
@@ -165,9 +164,8 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
       const details = [`the body must be at most ${BODY_BYTES_MAX} bytes`];
       return reject(reply, 'INVALID_REQUEST', details, {}, 413);
     }
-    if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+    if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
       return reject(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
-    }
     const { id: requestId, routeOptions } = request;
     if (error instanceof UnreadableStream) {
       metrics.unreadableRequests.inc();
@@ -178,9 +176,8 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
     // A stream whose client has left is no fault.
     const hasLeft = error.code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed;
     if (!hasLeft) app.logFault(request, error);
-    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) {
+    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable)
       return reject(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
-    }
     if (error instanceof AppendOutcomeUnknown) {
       const details = ['it is not known whether anything was stored'];
       return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);

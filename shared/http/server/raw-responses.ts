@@ -2,8 +2,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { newUlid } from '../../runtime/ids.ts';
-import { helpLink } from '../error-guide.ts';
-import { type ErrorCode, errorBody, JSON_TYPE } from '../errors.ts';
+import { type ErrorCode, errorBody, helpLink, JSON_TYPE } from '../errors.ts';
 
 const responses = new WeakMap<Duplex, ServerResponse>();
 const sockets = new WeakMap<Server, Set<Duplex>>();

@@ -6,7 +6,7 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { PAGE_BYTES_MAX } from '../../read-models/search-page.ts';
+import { PAGE_BYTES_MAX } from '../../read-models/pages.ts';
 import { errorBody, JSON_TYPE, RETRY_LATER, reject, statusOf } from '../errors.ts';
 
 /** One part in so many. */

@@ -4,8 +4,8 @@ import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 import { type DocumentRow, type RowCheck, rowOf } from '../document-row.ts';
 import { DocumentTooLarge } from '../errors.ts';
+import type { Found } from '../pages.ts';
 import type { PaymentSearch, ReadModelChange } from '../port.ts';
-import type { Found } from '../search-page.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 4;
@@ -76,7 +76,7 @@ export const rowIn = (stored: StoredPayment): DocumentRow => ({
   body: stored.body,
 });
 
-/** Whether a document is as this installation wrote it. */
+/** True when a document is as this installation wrote it. */
 export const isWhole = (stored: StoredPayment, rowCheck: RowCheck): boolean =>
   typeof stored.body === 'string' && rowCheck.holds(rowIn(stored), stored.check);
 

@@ -1,6 +1,7 @@
 /** Reading a generation of read models; each kind of query has its own index. */
 
 import type { DamageReports, RowCheck } from '../document-row.ts';
+import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../pages.ts';
 import type {
   ParkedPayment,
   ParkedPlace,
@@ -8,7 +9,6 @@ import type {
   ReadModelsReader,
   StoredDocument,
 } from '../port.ts';
-import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../search-page.ts';
 import { oneOf } from './batch-writes.ts';
 import { type Database, type Generation, quick, type Served } from './database.ts';
 import {

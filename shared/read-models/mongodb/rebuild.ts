@@ -7,9 +7,8 @@ import { PIECE_MAX } from './batch-writes.ts';
 import { isDuplicate, unlessMissing } from './client.ts';
 import { type Database, type Generation, SERVED, SERVED_MS_MAX, type Served } from './database.ts';
 import { FORM, rowIn } from './documents.ts';
-import type { Leases } from './lease.ts';
 import { inspectIn, parkedIn, SEARCH_MS_MAX } from './reader.ts';
-import { createWriter } from './writer.ts';
+import { createWriter, type Leases } from './writer.ts';
 
 const REBUILD = 'rebuild';
 

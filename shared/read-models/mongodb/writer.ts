@@ -47,7 +47,7 @@ type WriterDeps = {
   onWritten(paymentId: string, revision: number): void;
 };
 
-/** What it writes with, and what it knows of what is stored. */
+/** Its parts, and its knowledge of what is stored. */
 type Writing = WriterDeps & {
   /** Read models as last written here, the latest last. */
   recent: BoundedMap<PaymentReadModel>;
@@ -222,3 +222,45 @@ export const createWriter = (deps: WriterDeps) => {
   };
   return { recent, writer };
 };
+
+/**
+ * Leases, for following the log and for a rebuild: each is a control document with one holder at a time.
+ * Every call throws ReadModelsUnavailable.
+ */
+export const createLeases = ({ db, control, read, write }: Database) => {
+  /** The server's clock: a process whose own clock is ahead would take a lease too early. */
+  const endOf = async (ttlMs: number) => {
+    const { localTime } = await read(() => db.command({ hello: 1 }));
+    const now = localTime instanceof Date ? localTime.getTime() : Date.now();
+    return { now: new Date(now), until: new Date(now + ttlMs) };
+  };
+  return {
+    /** As `lease` of the port. */
+    take: async (_id: string, holder: string, ttlMs: number): Promise<'free' | 'held' | false> => {
+      const { now, until } = await endOf(ttlMs);
+      const free = [{ holder }, { until: { $lte: now } }];
+      try {
+        const { matchedCount, upsertedCount } = await write(() =>
+          control.updateOne({ _id, $or: free }, { $set: { holder, until } }, { upsert: true }),
+        );
+        if (upsertedCount === 1) return 'free';
+        return matchedCount === 1 && 'held';
+      } catch (error) {
+        if (isDuplicate(error)) return false;
+        throw error;
+      }
+    },
+    /** Renews one that this holder took; false where another one has taken it since, or also released it. */
+    renew: async (_id: string, holder: string, ttlMs: number): Promise<boolean> => {
+      const { until } = await endOf(ttlMs);
+      const { matchedCount } = await write(() =>
+        control.updateOne({ _id, holder }, { $set: { until } }),
+      );
+      return matchedCount === 1;
+    },
+    release: async (_id: string, holder: string): Promise<void> => {
+      await write(() => control.deleteOne({ _id, holder }));
+    },
+  };
+};
+export type Leases = ReturnType<typeof createLeases>;

@@ -10,9 +10,8 @@ import type {
   UnresolvedPayment,
 } from '../port.ts';
 import type { Connection } from './connection.ts';
-import type { FileThreads, ReplaceableFile } from './replaceable-file.ts';
+import type { Caches, FileThreads, ReplaceableFile } from './replaceable-file.ts';
 import type { CheckedRow } from './schema.ts';
-import type { Caches } from './writer.ts';
 
 /** An index that does not lead to the payment's row, though it has to. */
 const unlistedBy = (at: Connection, paymentId: string): string | undefined => {

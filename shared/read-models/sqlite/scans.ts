@@ -54,7 +54,7 @@ const END_OF_PAGE = `SELECT max(rowid) AS upTo FROM (
  */
 export const indexDamage: Scan<File, never, string | undefined> = async ({ file }, { signal }) => {
   using db = openReadModelsToRead(file);
-  // What is written from here on is not read.
+  // The snapshot begins here: later writes are not read.
   db.exec('BEGIN');
   const checks = prepareIndexChecks(db);
   const endOfPage = db.prepare(END_OF_PAGE);

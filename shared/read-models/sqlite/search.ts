@@ -6,8 +6,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { RowCheck } from '../document-row.ts';
+import { type Found, type Gathered, gather, gathered, newestOf, pageOf } from '../pages.ts';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
-import { type Found, type Gathered, gather, gathered, newestOf, pageOf } from '../search-page.ts';
 import { type CheckedRow, HAS_INDEXED_STATUS, INDEXED_STATUSES, ROW } from './schema.ts';
 
 /** It may be one that only reads. */
@@ -199,9 +199,8 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
     }));
   const both = given(merchantReference, (value): Condition => ['merchant_reference = ?', value]);
   const last4 = given(text, (digits): Condition => ['last4 = ?', digits]);
-  if (text === undefined) {
+  if (text === undefined)
     return merchantReference === undefined ? ofEach([]) : byReference(merchantReference);
-  }
   const ofMerchant = given(search.merchantId, (id): Condition => ['+merchant_id = ?', id]);
   // Other texts are no last digits of a card: that part would look at every payment.
   const isLast4 = /^[0-9]{4}$/.test(text);

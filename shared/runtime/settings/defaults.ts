@@ -1,5 +1,4 @@
-import { providerNameAt } from './provider-name.ts';
-import type { ParsedSettings } from './table.ts';
+import { type ParsedSettings, providerNameAt } from './table.ts';
 
 /** `provider`: the simulated one alone. The last three: docs/several-processes.md. */
 export type Mode = 'embedded' | 'provider' | 'command-api' | 'query-api' | 'projector';

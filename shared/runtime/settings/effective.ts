@@ -1,8 +1,7 @@
 /** For operators (`GET /ops/v1/settings`, `payments doctor`). */
 import { join } from 'node:path';
 import type { Config, EffectiveSetting } from '../config.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
-import { settings } from './table.ts';
+import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM, settings } from './table.ts';
 
 const NOT_SET = 'not set';
 const CREDENTIALS = /^([a-z+]+:\/\/)[^/?#]*@/i;
@@ -50,9 +49,8 @@ const effectiveSetting = (
 ): EffectiveSetting => {
   const { isSecret, byDefault } = settings[name];
   const value = env[name]?.trim() ?? '';
-  if (value !== '') {
+  if (value !== '')
     return { name, value: shownSetting(name, value, isSecret), origin: 'environment' };
-  }
   const file = isSecret ? (env[`${name}_FILE`]?.trim() ?? '') : '';
   if (file !== '') return { name, value: `hidden (in ${file})`, origin: 'file' };
   const inEffect = DEFAULTS[name]?.(config) ?? byDefault ?? NOT_SET;

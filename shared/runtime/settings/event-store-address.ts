@@ -38,9 +38,8 @@ const userProblem = (user: string | undefined, isSecure: boolean): string | unde
       ? 'needs user:password@ before the host, unless it ends in ?tls=false'
       : undefined;
   }
-  if (!/^[^:]+:[^:]+$/.test(user)) {
+  if (!/^[^:]+:[^:]+$/.test(user))
     return 'has a login that is not user:password; a : or @ in it is written %3A or %40';
-  }
   try {
     decodeURIComponent(user);
     return undefined;

@@ -34,9 +34,8 @@ const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
 const problemOf = ({ code, path, message, ...issue }: z.core.$ZodIssue): string => {
   const [merchant, field] = path.map(String);
   if (merchant === undefined) return 'must hold a JSON object with merchant ids as keys';
-  if (code === 'unrecognized_keys' && 'keys' in issue) {
+  if (code === 'unrecognized_keys' && 'keys' in issue)
     return `${merchant} has unknown fields: ${issue.keys.join(', ')}`;
-  }
   if (field === undefined) return `${merchant} must be an object of settings`;
   return `${merchant}.${field} ${message}`;
 };

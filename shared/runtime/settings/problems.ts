@@ -1,4 +1,3 @@
-import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
 import {
   isDistributed,
   isLiveKey,
@@ -8,7 +7,13 @@ import {
   timesOf,
 } from './defaults.ts';
 import { eventStoreAddressProblems } from './event-store-address.ts';
-import type { ParsedSettings, PLAINTEXT_ENGINES } from './table.ts';
+import {
+  LOCAL_KEY_ALGORITHM,
+  type ParsedSettings,
+  type PLAINTEXT_ENGINES,
+  PUBLIC_KEY_ALGORITHMS,
+  SECRET_ALGORITHM,
+} from './table.ts';
 
 /** A problem, and whether there is one. */
 type Rules = Readonly<Record<string, boolean>>;

@@ -2,8 +2,33 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from '../key-algorithms.ts';
-import { isProviderName } from './provider-name.ts';
+
+/** For the shared secret; no setting can allow another (gaps §10). */
+export const SECRET_ALGORITHM = 'HS256';
+
+export const LOCAL_KEY_ALGORITHM = 'ES256';
+
+/** For an issuer's keys. With an HMAC among them a public key could serve as a secret. */
+export const PUBLIC_KEY_ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+
+const PROVIDER_NAME_MAX = 255;
+
+/** The name of a provider in events (ADR-0247): `http:`, host and path. It outlives the change of a secret. */
+export const providerNameAt = (address: string): string => {
+  const { host, pathname } = new URL(address);
+  return `http:${host}${pathname.replace(/\/+$/, '')}`.slice(0, PROVIDER_NAME_MAX);
+};
+
+/** To the letter: with a final slash or a host in upper case it would silently be the name of none. */
+export const isProviderName = (text: string): boolean => {
+  if (text === 'simulator' || text === 'stripe') return true;
+  // The port that one of the schemes leaves out stands in the name of the other.
+  const addresses = ['http', 'https'].map((scheme) => text.replace(/^http:/, `${scheme}://`));
+  return addresses.some((address) => URL.canParse(address) && providerNameAt(address) === text);
+};
 
 export const STRIPE_API_URL_DEFAULT = 'https://api.stripe.com';
 export const STRIPE_API_VERSION_DEFAULT = '2026-10-28.endive';

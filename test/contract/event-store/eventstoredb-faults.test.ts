@@ -4,7 +4,7 @@
  * doubled, and no rejection is left unhandled. The server is a stand-in on a real socket.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { hashOf } from '../../../shared/event-store/chain.ts';
+import { hashOf, verifyStream } from '../../../shared/event-store/chain.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -16,7 +16,6 @@ import {
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
 import { readPage } from '../../../shared/event-store/scan-log.ts';
-import { verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import type { AppendFault, Drop, Fault } from '../../support/eventstoredb-stand-in/faults.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { refusedUrl } from '../../support/faulty-server.ts';

@@ -10,7 +10,7 @@ import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
-import { sumsCheck } from '../../../shared/event-store/verify-sums.ts';
+import { sumsCheck } from '../../../shared/event-store/verify-log.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { authorized, created, newEvent, timeOf } from '../../support/payment-events.ts';
 import { at } from './opened.ts';

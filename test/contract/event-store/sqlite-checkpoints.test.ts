@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { storedCheck } from '../../../shared/event-store/chain.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../shared/event-store/sqlite/event-store.ts';
-import { storedCheck } from '../../../shared/event-store/verify-chain.ts';
 import { noFailingDisk, openFailingDisk } from '../../support/failing-disk.ts';
 import { authorized, created, newEvent } from '../../support/payment-events.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

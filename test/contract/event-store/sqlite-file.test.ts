@@ -7,7 +7,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
-import { hashOf, linkLog } from '../../../shared/event-store/chain.ts';
+import {
+  hashOf,
+  type Link,
+  linkLog,
+  verifyLog,
+  verifyStream,
+} from '../../../shared/event-store/chain.ts';
 import { encode } from '../../../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
@@ -22,7 +28,6 @@ import {
   type SqliteEventStore,
   type SqliteEventStoreOptions,
 } from '../../../shared/event-store/sqlite/event-store.ts';
-import { type Link, verifyLog, verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import { testOfLongRun } from '../../support/long-run-share.ts';
 import { authorized, captured, created, newEvent } from '../../support/payment-events.ts';
 import { verifyWhole } from '../../support/tampering.ts';

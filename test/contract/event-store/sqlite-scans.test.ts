@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { exportTexts } from '../../../audit/scans.ts';
+import { exportTexts } from '../../../audit/log.ts';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
 import {
   openSqliteEventStore,

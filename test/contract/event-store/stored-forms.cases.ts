@@ -1,9 +1,8 @@
 /** What auditors rest on (port.ts, `stored`): every driver hands out what it has stored, whole. */
 import { describe, expect, test } from '@jest/globals';
-import { hashOf, logHashes } from '../../../shared/event-store/chain.ts';
+import { hashOf, logHashes, storedCheck, verifyStream } from '../../../shared/event-store/chain.ts';
 import { decode } from '../../../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../../../shared/event-store/port.ts';
-import { storedCheck, verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import { auditStreamOf } from '../../../shared/payment/audit-events.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
 import { collect, type EventStoreDriver, eventsOf, openForGroup, placed } from './opened.ts';

@@ -1,6 +1,6 @@
 /** Waiting for what another process writes: one question for all, and never too many of them. */
 import { describe, expect, test } from '@jest/globals';
-import { createRevisionPoller } from '../../../shared/read-models/mongodb/revision-poller.ts';
+import { createRevisionPoller } from '../../../shared/read-models/mongodb/read-models.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 
 describe('gaps §9: waiting for revisions that another process writes', () => {
