@@ -552,17 +552,21 @@ describe('gaps §1: shutdown', () => {
     kept.socket.write(REQUEST);
     await until('it is kept', () => kept.received.text.includes('HTTP/1.1 200'));
     const fromMs = performance.now();
-    const closed = closeGracefully(app, { drainMs: 500, hardStopMs: 5000 });
+    const DRAIN_MS = 2_000;
+    let isOver = false;
+    const closed = closeGracefully(app, { drainMs: DRAIN_MS, hardStopMs: 5000 }).finally(() => {
+      isOver = true;
+    });
     expect(app.lifecycle.closing).toBe(true);
     const late = await connected();
     for (const { socket } of [kept, late]) socket.write(REQUEST);
     await Promise.all([kept.ended, late.ended]);
-    expect(performance.now() - fromMs).toBeLessThan(500);
+    expect(isOver).toBe(false);
     expect(kept.received.text.match(/HTTP\/1\.1 200 /g)).toHaveLength(2);
     expect(kept.received.text.match(/connection: (\S+)/g)?.at(-1)).toBe('connection: close');
     expect(late.received.text).toMatch(/^HTTP\/1\.1 200 .*connection: close/s);
     await Promise.all([closed, unused.ended]);
-    expect(performance.now() - fromMs).toBeGreaterThan(500);
+    expect(performance.now() - fromMs).toBeGreaterThanOrEqual(DRAIN_MS);
   });
 
   test('idle connections do not hold the shutdown up', async () => {
