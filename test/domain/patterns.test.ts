@@ -5,8 +5,6 @@ import {
   TWELVE_DIGITS,
   WITHOUT_TWELVE_DIGITS,
 } from '../../shared/payment/card-forms.ts';
-import { refused } from '../../shared/payment/decide.ts';
-import { PAYMENT_ID } from '../../shared/payment/event-fields.ts';
 
 const digits = (count: number): string => '4'.repeat(count);
 
@@ -32,24 +30,4 @@ test.each([
 ])('%j holds twelve digits: %s', (text, isHeld) => {
   expect(TWELVE_DIGITS.test(text)).toBe(isHeld);
   expect(WITHOUT_TWELVE_DIGITS.test(text)).toBe(!isHeld);
-});
-
-test.each([
-  ['pay_01-Z', true],
-  ['a'.repeat(32), true],
-  ['a'.repeat(33), false],
-  ['', false],
-  ['pay/1', false],
-  ['/pay_1', false],
-  ['pay_1\n', false],
-])('the payment id %j is accepted: %s', (id, isAccepted) => {
-  expect(PAYMENT_ID.test(id)).toBe(isAccepted);
-});
-
-test('a refusal names its code and every reason', () => {
-  expect(refused('VOID_NOT_ALLOWED', 'one', 'two')).toStrictEqual({
-    kind: 'refused',
-    code: 'VOID_NOT_ALLOWED',
-    details: ['one', 'two'],
-  });
 });

@@ -5,13 +5,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage } from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { NODE, ROOT } from '../support/service.ts';
+
+jest.setTimeout(BROWSER_MS);
 
 type Shop = { url: string; stop(): Promise<unknown> };
 
@@ -49,7 +51,7 @@ describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${mi
     serviceUrl = await service.listen();
     shop = await startShop(serviceUrl);
     browser = await launchBrowser();
-  }, BROWSER_MS);
+  });
   afterAll(async () => {
     await browser?.close();
     await shop?.stop();
@@ -87,32 +89,24 @@ describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${mi
   };
   const statusesOf = async (name: string) => (await paymentsOf(name)).map(({ status }) => status);
 
-  test(
-    'a payment: paid, under the number of the order',
-    async () => {
-      const page = await order();
-      await pay(page, 'tok_visa');
-      await says(page, 'Paid. Thank you!');
-      expect(await formIsShown(page)).toBe(false);
-      const metadata = { order: orderOf(page) };
-      expect(await paymentsOf(orderOf(page))).toMatchObject([{ status: 'CAPTURED', metadata }]);
-    },
-    BROWSER_MS,
-  );
+  test('a payment: paid, under the number of the order', async () => {
+    const page = await order();
+    await pay(page, 'tok_visa');
+    await says(page, 'Paid. Thank you!');
+    expect(await formIsShown(page)).toBe(false);
+    const metadata = { order: orderOf(page) };
+    expect(await paymentsOf(orderOf(page))).toMatchObject([{ status: 'CAPTURED', metadata }]);
+  });
 
-  test(
-    'a decline: its advice, and another card pays the same order',
-    async () => {
-      const page = await order();
-      await pay(page, 'tok_insufficient_funds');
-      await says(page, 'Please try again later, or with another card.');
-      expect(await page.getByText('Please use another card.').isVisible()).toBe(false);
-      await pay(page, 'tok_visa');
-      await says(page, 'Paid. Thank you!');
-      expect((await statusesOf(orderOf(page))).toSorted()).toEqual(['CAPTURED', 'FAILED']);
-    },
-    BROWSER_MS,
-  );
+  test('a decline: its advice, and another card pays the same order', async () => {
+    const page = await order();
+    await pay(page, 'tok_insufficient_funds');
+    await says(page, 'Please try again later, or with another card.');
+    expect(await page.getByText('Please use another card.').isVisible()).toBe(false);
+    await pay(page, 'tok_visa');
+    await says(page, 'Paid. Thank you!');
+    expect((await statusesOf(orderOf(page))).toSorted()).toEqual(['CAPTURED', 'FAILED']);
+  });
 
   test.each([
     ['Authenticate', 'Paid. Thank you!', 'CAPTURED'],
@@ -134,112 +128,87 @@ describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${mi
       if (isDrawn) await draw(seen);
       expect([orderOf(page), await statusesOf(name)]).toEqual([name, [status]]);
     },
-    BROWSER_MS,
   );
 
-  test(
-    '3-D Secure, left before its end: the page waits, takes no second payment, and shows the outcome',
-    async () => {
-      const page = await order();
-      const back = page.url();
-      await pay(page, 'tok_authenticate');
-      await page.getByRole('button', { name: 'Authenticate' }).waitFor();
-      const bank = page.url();
-      await page.goto(back);
-      await says(page, 'We wait for your bank to confirm the payment.');
-      expect(await formIsShown(page)).toBe(false);
-      const form = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
-      await fetch(back, { method: 'POST', body: form });
-      expect(await statusesOf(orderOf(page))).toEqual(['PENDING']);
-      await fetch(`${bank}/authenticate`, { method: 'POST', redirect: 'manual' });
-      await says(page, 'Paid. Thank you!');
-    },
-    BROWSER_MS,
-  );
+  test('3-D Secure, left before its end: the page waits, takes no second payment, and shows the outcome', async () => {
+    const page = await order();
+    const back = page.url();
+    await pay(page, 'tok_authenticate');
+    await page.getByRole('button', { name: 'Authenticate' }).waitFor();
+    const bank = page.url();
+    await page.goto(back);
+    await says(page, 'We wait for your bank to confirm the payment.');
+    expect(await formIsShown(page)).toBe(false);
+    const form = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
+    await fetch(back, { method: 'POST', body: form });
+    expect(await statusesOf(orderOf(page))).toEqual(['PENDING']);
+    await fetch(`${bank}/authenticate`, { method: 'POST', redirect: 'manual' });
+    await says(page, 'Paid. Thank you!');
+  });
 
-  test(
-    'a double click is one payment, and so are two forms sent at once',
-    async () => {
-      const page = await order();
-      await page.getByRole('button').dblclick();
-      await says(page, 'Paid. Thank you!');
-      expect(await statusesOf(orderOf(page))).toEqual(['CAPTURED']);
-      const other = await order();
-      const body = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
-      const send = () => fetch(other.url(), { method: 'POST', body });
-      await Promise.all([send(), send()]);
-      await other.reload();
-      await says(other, 'Paid. Thank you!');
-      expect(await statusesOf(orderOf(other))).toEqual(['CAPTURED']);
-    },
-    BROWSER_MS,
-  );
+  test('a double click is one payment, and so are two forms sent at once', async () => {
+    const page = await order();
+    await page.getByRole('button').dblclick();
+    await says(page, 'Paid. Thank you!');
+    expect(await statusesOf(orderOf(page))).toEqual(['CAPTURED']);
+    const other = await order();
+    const body = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
+    const send = () => fetch(other.url(), { method: 'POST', body });
+    await Promise.all([send(), send()]);
+    await other.reload();
+    await says(other, 'Paid. Thank you!');
+    expect(await statusesOf(orderOf(other))).toEqual(['CAPTURED']);
+  });
 
-  test(
-    'a reload while the provider works, and the old form sent again: the page waits, one payment',
-    async () => {
-      const page = await order();
-      const address = page.url();
-      const held = service.faults.holdNext();
+  test('a reload while the provider works, and the old form sent again: the page waits, one payment', async () => {
+    const page = await order();
+    const address = page.url();
+    const held = service.faults.holdNext();
+    await pay(page, 'tok_visa');
+    await held.begun;
+    await page.goto(address);
+    await says(page, 'We wait for your bank to confirm the payment.');
+    const form = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
+    const again = await fetch(address, { method: 'POST', body: form, redirect: 'manual' });
+    expect([again.status, again.headers.get('location')]).toEqual([303, address]);
+    held.release();
+    await says(page, 'Paid. Thank you!');
+    expect(await statusesOf(orderOf(page))).toEqual(['CAPTURED']);
+  });
+
+  test('while the form is sent: the page says so, and has no button', async () => {
+    const page = await order();
+    await page.evaluate('stripe.createConfirmationToken = () => new Promise(() => {})');
+    await pay(page, 'tok_visa');
+    await says(page, 'Paying…');
+    expect(await formIsShown(page)).toBe(false);
+  });
+
+  test('with a publishable key the fields are those of Stripe.js, and its token is what is sent', async () => {
+    const ofStripe = await startShop(serviceUrl, {
+      STRIPE_PUBLISHABLE_KEY: 'pk_test_of_the_shop',
+    });
+    try {
+      const { page } = await openPage(browser, ofStripe.url);
+      const library = await fetch(`${serviceUrl}/simulator/browser.js`);
+      const keepsKey =
+        'const { Stripe } = window; window.Stripe = (key) => Stripe((window.key = key));';
+      const body = `${await library.text()}{ ${keepsKey} }`;
+      await page.route('https://js.stripe.com/v3/', (route) =>
+        route.fulfill({ contentType: 'text/javascript', body }),
+      );
+      await page.goto(ofStripe.url);
       await pay(page, 'tok_visa');
-      await held.begun;
-      await page.goto(address);
-      await says(page, 'We wait for your bank to confirm the payment.');
-      const form = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
-      const again = await fetch(address, { method: 'POST', body: form, redirect: 'manual' });
-      expect([again.status, again.headers.get('location')]).toEqual([303, address]);
-      held.release();
       await says(page, 'Paid. Thank you!');
-      expect(await statusesOf(orderOf(page))).toEqual(['CAPTURED']);
-    },
-    BROWSER_MS,
-  );
+      expect(await page.evaluate('key')).toBe('pk_test_of_the_shop');
+    } finally {
+      await ofStripe.stop();
+    }
+  });
 
-  test(
-    'while the form is sent: the page says so, and has no button',
-    async () => {
-      const page = await order();
-      await page.evaluate('stripe.createConfirmationToken = () => new Promise(() => {})');
-      await pay(page, 'tok_visa');
-      await says(page, 'Paying…');
-      expect(await formIsShown(page)).toBe(false);
-    },
-    BROWSER_MS,
-  );
-
-  test(
-    'with a publishable key the fields are those of Stripe.js, and its token is what is sent',
-    async () => {
-      const ofStripe = await startShop(serviceUrl, {
-        STRIPE_PUBLISHABLE_KEY: 'pk_test_of_the_shop',
-      });
-      try {
-        const { page } = await openPage(browser, ofStripe.url);
-        const library = await fetch(`${serviceUrl}/simulator/browser.js`);
-        const keepsKey =
-          'const { Stripe } = window; window.Stripe = (key) => Stripe((window.key = key));';
-        const body = `${await library.text()}{ ${keepsKey} }`;
-        await page.route('https://js.stripe.com/v3/', (route) =>
-          route.fulfill({ contentType: 'text/javascript', body }),
-        );
-        await page.goto(ofStripe.url);
-        await pay(page, 'tok_visa');
-        await says(page, 'Paid. Thank you!');
-        expect(await page.evaluate('key')).toBe('pk_test_of_the_shop');
-      } finally {
-        await ofStripe.stop();
-      }
-    },
-    BROWSER_MS,
-  );
-
-  test(
-    'at 320 px nothing is cut off, and axe finds nothing serious',
-    async () => {
-      const page = await order();
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
-      expect(await seriousViolations(page)).toEqual([]);
-    },
-    BROWSER_MS,
-  );
+  test('at 320 px nothing is cut off, and axe finds nothing serious', async () => {
+    const page = await order();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+    expect(await seriousViolations(page)).toEqual([]);
+  });
 });

@@ -137,11 +137,10 @@ test.each(NODES)(
   },
 );
 
-test.each(
-  NODES.flatMap(([node, flags]) =>
-    (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).map((signal) => ({ node, flags, signal })),
-  ),
-)(
+const ENDED = NODES.toReversed().flatMap(([node, flags]) =>
+  (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).map((signal) => ({ node, flags, signal })),
+);
+test.each(shareOf(ENDED, 3))(
   'started by $node, a main that has no handlers yet ends by $signal with exit code 0, and neither SIGUSR1 nor SIGUSR2 does anything to it',
   async ({ flags, signal }) => {
     const run = launch(flags, 'loading');

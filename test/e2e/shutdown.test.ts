@@ -4,13 +4,13 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import os from 'node:os';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { httpServer } from '../support/faulty-server.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
+import { rawClient } from '../support/raw-client.ts';
 import { spawnService, startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -30,21 +30,6 @@ const slow = {
 
 const { path: folder, remove } = temporaryFolder();
 afterAll(remove);
-
-type Raw = { socket: Socket; received(): string; closed: Promise<void> };
-
-/** A client that keeps its connection open and reads whatever comes. */
-const rawClient = (port: number, sends: string): Raw => {
-  const socket = connect(port, '127.0.0.1');
-  let received = '';
-  socket.setEncoding('utf8').on('data', (part: string) => {
-    received += part;
-  });
-  socket.on('error', () => undefined);
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  socket.write(sends);
-  return { socket, received: () => received, closed };
-};
 
 /** Their lines fill the pipe of the log, and what Node reads of it by itself. */
 const LOGGED = 1_500;

@@ -191,12 +191,6 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
     expect(await service.ledger(suited(change))).toHaveLength(1);
   });
 
-  test('405: another method, with Allow', async () => {
-    const response = await service.ask('GET', `${PAYMENTS}/${authorized}/${change}`);
-    expectError(response, 405, 'METHOD_NOT_ALLOWED');
-    expect(response.headers).toMatchObject({ allow: 'POST' });
-  });
-
   test('503: not sent to the provider: nothing changed, and the next try is free', async () => {
     const id = suited(change);
     const before = (await service.get(id)).json;

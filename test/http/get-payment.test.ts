@@ -132,12 +132,4 @@ describe('interface, get: errors', () => {
     const foreign = await service.get(paymentId, { token: await token('m_other') });
     expect(timeless(foreign)).toEqual(timeless(unknown));
   });
-
-  test.each(['PUT', 'DELETE', 'POST', 'HEAD'])('405: %s, with Allow', async (method) => {
-    const response = await service.ask(method, `${PAYMENTS}/${paymentId}`);
-    expect(response.status).toBe(405);
-    expect(response.headers).toMatchObject({ allow: 'GET' });
-    if (method !== 'HEAD') expectError(response, 405, 'METHOD_NOT_ALLOWED');
-    expect(response.text).not.toContain(paymentId);
-  });
 });

@@ -10,7 +10,6 @@ import {
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
-  payment,
   token,
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
@@ -298,32 +297,6 @@ describe('gaps §8: a 503 is not stored, and the repeat resolves what is unresol
 });
 
 describe('gaps §8: equal requests at the same time', () => {
-  test('64 equal creates under one key: one charge, one body', async () => {
-    const key = newKey();
-    const body = payment();
-    const responses = await Promise.all(
-      Array.from({ length: 64 }, () => service.ask('POST', PAYMENTS, body, { key })),
-    );
-    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
-    expect(responses.every(({ status }) => status === 200)).toBe(true);
-    const replays = responses.filter(({ headers }) => headers['idempotent-replayed'] === 'true');
-    expect(replays).toHaveLength(63);
-    const id = idOf(await service.create({}, { key }));
-    expect(await service.ledger(id)).toHaveLength(1);
-  });
-
-  test.each(CHANGES)('16 equal requests to %s under one key: carried out once', async (change) => {
-    const key = newKey();
-    const id = await suited(change);
-    const body = change === 'void' ? undefined : { amount: 100 };
-    const responses = await Promise.all(
-      Array.from({ length: 16 }, () => service.change(change, id, body, { key })),
-    );
-    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(responses[0]?.status).toBe(200);
-    expect(await service.ledger(id)).toHaveLength(2);
-  });
-
   test('different creates under one key: one is carried out, the others are rejected', async () => {
     const key = newKey();
     const responses = await Promise.all(

@@ -1,48 +1,40 @@
 /** One merchant cannot take the places of the others, whatever it does with its requests (A5, gaps §11). */
-import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { expectError, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
+import { type RawClient, rawClient } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
 /** One merchant has half of it. */
 const MAX_IN_FLIGHT = 160;
 
-let sockets: Socket[] = [];
-
 const service = await openInProcess({ MAX_IN_FLIGHT: String(MAX_IN_FLIGHT) });
 const port = Number(new URL(await service.listen()).port);
 afterEach(() => {
-  for (const socket of sockets) socket.destroy();
-  sockets = [];
+  for (const { socket } of clients) socket.destroy();
+  clients = [];
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** Creates whose bodies never come whole; what has come back on each. */
-const halfSent = (bearer: string, count: number): { text: string }[] =>
-  Array.from({ length: count }, () => {
-    const received = { text: '' };
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.write(
-        `POST ${PAYMENTS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bearer}\r\ncontent-length: 900\r\n\r\n{`,
-      );
-    });
-    socket.setEncoding('utf8').on('data', (part: string) => {
-      received.text += part;
-    });
-    socket.on('error', () => undefined);
-    sockets.push(socket);
-    return received;
-  });
+let clients: RawClient[] = [];
+/** Creates whose bodies never come whole. */
+const halfSent = (bearer: string, count: number): RawClient[] => {
+  const head = `POST ${PAYMENTS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bearer}\r\n`;
+  const own = Array.from({ length: count }, () =>
+    rawClient(port, `${head}content-length: 900\r\n\r\n{`),
+  );
+  clients.push(...own);
+  return own;
+};
 
-const rejected = (clients: { text: string }[]) =>
-  clients.filter(({ text }) => text.startsWith('HTTP/1.1 503'));
+const rejected = (all: RawClient[]) =>
+  all.filter(({ received }) => received().startsWith('HTTP/1.1 503'));
 
 test('creates whose bodies never come are 503 past half of the places, and other merchants are served', async () => {
   const greedy = await token('m_greedy');
-  const clients = halfSent(greedy, 2 * MAX_IN_FLIGHT);
+  const sent = halfSent(greedy, 2 * MAX_IN_FLIGHT);
   await until(
     'half of the places are taken',
-    () => rejected(clients).length === clients.length - MAX_IN_FLIGHT / 2,
+    () => rejected(sent).length === sent.length - MAX_IN_FLIGHT / 2,
   );
   for (let round = 0; round < 5; round += 1) {
     const created = await service.create();
@@ -57,7 +49,7 @@ test('creates whose bodies never come are 503 past half of the places, and other
     expectError(own, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
     expect(own.headers).toMatchObject({ 'retry-after': '1' });
   }
-  for (const socket of sockets) socket.destroy();
+  for (const { socket } of sent) socket.destroy();
   await until(
     'its places are free again',
     async () => (await service.get('pay_1', { token: greedy })).status === 404,

@@ -1,33 +1,27 @@
 /** Notices without a signature cannot take the places of requests with a token (gaps §1, §11). */
-import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { expectError, openInProcess } from '../support/in-process.ts';
+import { type RawClient, rawClient } from '../support/raw-client.ts';
 import { openOverStripe } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 
 const PATH = '/webhooks/stripe';
-let sockets: Socket[] = [];
+let notices: RawClient[] = [];
 
 const over = await openOverStripe({ MAX_IN_FLIGHT: '2' });
 const { service } = over;
 const port = Number(new URL(await service.listen()).port);
 afterEach(() => {
-  for (const socket of sockets) socket.destroy();
-  sockets = [];
+  for (const { socket } of notices) socket.destroy();
+  notices = [];
 });
 afterAll(() => over[Symbol.asyncDispose]());
 
-/** The start of a notice whose body never comes; `text` is what the server sends back. */
-const beginNotice = (headers = 'stripe-signature: t=1,v1=0\r\n') => {
-  const notice = { text: '' };
-  const socket = connect(port, '127.0.0.1', () => {
-    socket.write(`POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n${headers}\r\n`);
-  });
-  socket.setEncoding('utf8').on('data', (part: string) => {
-    notice.text += part;
-  });
-  socket.on('error', () => undefined);
-  sockets.push(socket);
+/** The start of a notice whose body never comes. */
+const beginNotice = (headers = 'stripe-signature: t=1,v1=0\r\n'): RawClient => {
+  const start = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n${headers}\r\n`;
+  const notice = rawClient(port, start);
+  notices.push(notice);
   return notice;
 };
 
@@ -37,19 +31,19 @@ const signedNotice = () =>
   );
 
 test('notices whose bodies never come take a share of the places, and a create has its own', async () => {
-  const notices = [beginNotice(), beginNotice(), beginNotice()];
-  const rejected = () => notices.filter(({ text }) => text.startsWith('HTTP/1.1 503'));
+  const begun = [beginNotice(), beginNotice(), beginNotice()];
+  const rejected = () => begun.filter(({ received }) => received().startsWith('HTTP/1.1 503'));
   await until('two are rejected', () => rejected().length === 2);
   expect((await service.create()).status).toBe(200);
   expectError(await signedNotice(), 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
-  for (const socket of sockets) socket.destroy();
+  for (const { socket } of begun) socket.destroy();
   await until('its share is free again', async () => (await signedNotice()).status === 200);
 });
 
 test('a notice without a signature, or without a body, holds no place', async () => {
   const unsigned = [beginNotice(''), beginNotice(''), beginNotice('')];
   await until('each is rejected before its body', () =>
-    unsigned.every(({ text }) => text.startsWith('HTTP/1.1 401')),
+    unsigned.every(({ received }) => received().startsWith('HTTP/1.1 401')),
   );
   for (let time = 0; time < 3; time += 1) {
     const headers = { 'stripe-signature': 't=1,v1=0' };

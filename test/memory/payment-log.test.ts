@@ -124,9 +124,4 @@ describe('gaps §7: an append whose outcome is unknown', () => {
     expect((await begin(log)).kind).toBe('done');
     expect((await types()).filter((type) => type === 'PaymentCaptureRequested')).toHaveLength(1);
   });
-
-  test('a first append that is refused has stored nothing, and throws StoreUnavailable', async () => {
-    const log = logOver({ append: inTurn('refused') });
-    await expect(begin(log)).rejects.toThrow(StoreUnavailable);
-  });
 });

@@ -8,7 +8,6 @@ import {
   ATTEMPTS_OF_ONE_MAX,
   accepted,
   type Delivery,
-  DISABLED_AFTER_MS,
   deliveryOf,
   failed,
   type Item,
@@ -260,15 +259,6 @@ describe('an endpoint has as many requests at a time as it bears', () => {
 });
 
 describe('a failure', () => {
-  test('lets later revisions of its payment wait, and others pass', () => {
-    const first = sendNext(read(newDeliveryRow(null, 0), logOf([1, 1, 2])), 0);
-    const { delivery } = failed(first.delivery, first.item, 0, { random });
-    expect(delivery.row.retrying).toMatchObject({ pay_1: { from: 0, to: 1, n: 1, nextAt: 5_000 } });
-    expect(nextStep(delivery, 0).send).toMatchObject({ paymentId: 'pay_2' });
-    const second = sendNext(delivery, 0);
-    expect(accepted(second.delivery, second.item, 0, 0).row.checkpoint).toBe('3');
-  });
-
   test('waits as long as the endpoint requested, an hour at most', () => {
     const first = sendNext(read(newDeliveryRow(null, 0), logOf([1, 2])), 0);
     const requested = (retryAfterMs: number) =>
@@ -277,12 +267,6 @@ describe('a failure', () => {
     expect(requested(9 * HOUR).nextAt).toBe(HOUR);
     expect(nextStep(requested(MINUTE).delivery, MINUTE - 1).send).toBeUndefined();
     expect(nextStep(requested(MINUTE).delivery, MINUTE).send).toBeDefined();
-  });
-
-  test('of ours says nothing about the endpoint', () => {
-    const first = sendNext(read(newDeliveryRow(null, 0), logOf([1])), 0);
-    const { delivery } = failed(first.delivery, first.item, 0, { random, ours: 'unreadable' });
-    expect(delivery.row).toMatchObject({ fails: 0, failingSince: null });
   });
 
   test('days after a failed test is a first one', () => {
@@ -332,28 +316,6 @@ test('a message is given up after 14 attempts in three days, while others are ac
   }
   expect([attempts, nowMs / HOUR]).toEqual([ATTEMPTS_OF_ONE_MAX, expect.closeTo(69.6, 1)]);
   expect(nextStep(delivery, nowMs).send).toMatchObject({ paymentId: 'pay_1', revision: 4 });
-});
-
-test('an endpoint that accepts nothing gets one request each five minutes, and is over after 72 hours', () => {
-  let delivery = read(newDeliveryRow(null, 0), logOf([1, 2, 3, 4, 5, 6, 7, 8]));
-  let nowMs = 0;
-  let requests = 0;
-  let isOver = false;
-  while (!isOver) {
-    const step = nextStep(delivery, nowMs);
-    if (step.send === undefined) {
-      nowMs = Math.max(nowMs + 1, step.untilMs ?? 0);
-      continue;
-    }
-    const after = failed(started(delivery, step.send), step.send, nowMs, { random });
-    requests += 1;
-    if (requests > 2_000) throw new Error('more requests than time allows');
-    ({ delivery, isOver } = after);
-    expect(after.nextAt).toBeDefined();
-  }
-  expect(nowMs).toBeGreaterThanOrEqual(DISABLED_AFTER_MS);
-  expect(nowMs).toBeLessThan(DISABLED_AFTER_MS + 10 * MINUTE);
-  expect(requests).toBeLessThan(72 * 12 + 20);
 });
 
 describe('a failing endpoint', () => {
@@ -483,20 +445,5 @@ describe('events of its endpoint', () => {
       ),
     ];
     expect(followEndpointEvents(at, endpoint, earlier, 0).row.checkpoint).toBeNull();
-  });
-
-  test('enabled from its checkpoint, what is retrying is due; from now, nothing waits', () => {
-    const enable = (data: object) =>
-      followEndpointEvents(
-        at,
-        endpoint,
-        [recorded('WebhookEndpointEnabled', { endpointId: 'we_1', ...data }, 2)],
-        7,
-      ).row;
-    expect(enable({ resumeFrom: 'checkpoint' }).retrying.pay_1).toMatchObject({ nextAt: 7 });
-    expect(enable({ resumeFrom: 'now', after: '95' })).toMatchObject({
-      checkpoint: '95',
-      retrying: {},
-    });
   });
 });
