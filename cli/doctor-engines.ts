@@ -186,10 +186,12 @@ const provider = (config: Config): Probe | EngineFinding => {
       const reading = stripe
         ? opened.ledgerEnd(`${Math.floor(Date.now() / 1_000)}.`)
         : opened.ledger(null, 1);
-      await reading.finally(() => void opened.close());
+      const looking = opened.endedAuthorizations(Date.now());
+      const [, ended] = await Promise.all([reading, looking]).finally(() => void opened.close());
+      if (ended.outcome === 'UNKNOWN') throw new Error(`events cannot be read: ${ended.reason}`);
     },
     hint: stripe
-      ? 'is STRIPE_SECRET_KEY a key that is not rolled, and are the accounts of MERCHANTS_FILE its own?'
+      ? 'is STRIPE_SECRET_KEY a key that is not rolled, with the permissions of docs/providers/stripe.md, and are the accounts of MERCHANTS_FILE its own?'
       : 'is PROVIDER_TOKEN its token, and does it speak docs/provider.md?',
   };
 };

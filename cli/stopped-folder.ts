@@ -163,7 +163,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
     record,
     streams: createStreams(app),
-    reconcileOnce: () => reconcile({ store, ...booksOf(folder) }),
+    reconcileOnce: async () => (await reconcile({ store, ...booksOf(folder) })).result,
   });
   return app;
 };

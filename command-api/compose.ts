@@ -30,15 +30,11 @@ import { providerAgrees } from './reconcile/reconcile-payment.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
-import {
-  askAboutUntold,
-  onNotice,
-  untoldDisputes,
-  watchOldAuthorizations,
-} from './recovery/later-results.ts';
+import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
+import { askAboutUntold, openEndedLook, untoldDisputes } from './recovery/untold.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { stripeNoticesOf } from './stripe-notices.ts';
@@ -97,11 +93,24 @@ const rulesOf =
     };
   };
 
+type Recorded = ReturnType<typeof recordMetrics>;
+
+const openProvider = (
+  { config, provider, log: logger }: CommandSideOptions,
+  { onCall, onRejection }: Recorded,
+) => {
+  const rejections = noteRejections({ onRejection, logger, nowMs: () => performance.now() });
+  const url = config.stripe?.url ?? config.provider.url;
+  const address = url === undefined ? undefined : new URL(url).hostname;
+  const measured = resilient(provider, { address, onCall, onResponse: rejections.note });
+  return { provider: forOwnOperations(measured, config.provider.names), rejections };
+};
+
 const createDeps = (
   options: CommandSideOptions,
   provider: Provider,
   { isLevel }: ProviderAhead,
-  { onAppended, onConflict }: ReturnType<typeof recordMetrics>,
+  { onAppended, onConflict }: Recorded,
 ): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
   const { timeoutMs: providerTimeoutMs, authenticationTimeoutMs, names } = config.provider;
@@ -115,73 +124,97 @@ const createDeps = (
     logger,
   };
   return {
-    ...ask,
+    ...{ ...ask, store, isLevel, identities, sharedStore },
     unresolved: createUnresolved({ ...ask, providers: names, delaysMs: config.recoveryDelaysMs }),
-    store,
-    isLevel,
-    identities,
-    sharedStore,
-    rulesOf: rulesOf(config),
     providers: names,
+    rulesOf: rulesOf(config),
     operationsMax: config.maxOperationsPerPayment,
   };
 };
 
-export const openCommandSide = (options: CommandSideOptions) => {
-  const { config, store, readModels, metrics, log } = options;
-  const recorded = recordMetrics(metrics);
-  const { onCall, onRejection, onCommand, onCardLikeText } = recorded;
-  const rejections = noteRejections({ onRejection, logger: log, nowMs: () => performance.now() });
-  const url = config.stripe?.url ?? config.provider.url;
-  const address = url === undefined ? undefined : new URL(url).hostname;
-  const own = resilient(options.provider, { address, onCall, onResponse: rejections.note });
-  const { names: providers } = config.provider;
-  const provider = forOwnOperations(own, providers);
-  const { ledgerSince } = provider;
-  const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
-  const deps = createDeps(options, provider, providerAhead, recorded);
-  const { inFlight, unresolved, queues, nowMs } = deps;
-  const reconciling = openReconciling({
-    store,
-    provider,
-    providers,
+const openReconciliations = (
+  options: CommandSideOptions,
+  commands: CommandDeps,
+  lookForEnded: ReturnType<typeof openEndedLook>['look'],
+) => {
+  const { config, store, readModels, documents, identities, metrics } = options;
+  const { provider, providers, nowMs, logger } = commands;
+  const ofTurn = { document: documents.turn, checkOf: identities.checkOf, store, nowMs };
+  return openReconciling({
+    ...{ store, provider, providers, readModels, nowMs, metrics, logger, lookForEnded },
     everyMs: config.reconcileIntervalMs,
-    metrics,
-    logger: log,
-    readModels,
-    record: openCheckRecord(options.documents.reconciliation, nowMs),
-    turns: openTurns({
-      document: options.documents.turn,
-      checkOf: options.identities.checkOf,
-      store,
-      provider: providers[0],
-      nowMs,
-    }),
-    nowMs,
-    agreesOn: (own) => providerAgrees(deps, own),
-    untoldDisputes: () => untoldDisputes(deps),
-    askAboutUntold: (paymentIds) => askAboutUntold(deps, paymentIds),
-    onNeverSent: (difference) => askAboutNeverSent(deps, difference),
+    record: openCheckRecord(documents.reconciliation, nowMs),
+    turns: openTurns({ ...ofTurn, provider: providers[0] }),
+    agreesOn: (own) => providerAgrees(commands, own),
+    untoldDisputes: () => untoldDisputes(commands),
+    askAboutUntold: (paymentIds) => askAboutUntold(commands, paymentIds),
+    onNeverSent: (difference) => askAboutNeverSent(commands, difference),
   });
+};
+
+const openParts = (options: CommandSideOptions) => {
+  const { config, store, readModels, documents, metrics, log: logger } = options;
+  const recorded = recordMetrics(metrics);
+  const { provider, rejections } = openProvider(options, recorded);
+  const providers = config.provider.names;
+  const providerAhead = createProviderAhead({ store, provider, providers, logger });
+  const commands = createDeps(options, provider, providerAhead, recorded);
+  const endedLook = openEndedLook(commands);
+  const reconciling = openReconciliations(options, commands, endedLook.look);
   const attention = attentionSources({
-    commands: deps,
-    ...{ store, readModels, providerAhead, rejections, documents: options.documents },
+    ...{ commands, store, readModels, providerAhead, rejections, endedLook, documents },
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });
   const waiting: Waiting = new Set();
+  const opened = { recorded, provider, providerAhead, commands, reconciling, attention, waiting };
+  return { ...options, ...opened };
+};
+
+type Parts = ReturnType<typeof openParts>;
+
+const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
+  const { config, store, readModels, providerAhead, commands, attention, waiting, log } = parts;
+  const { reconciling, webhooks, recorded } = parts;
+  const { ledgerSince } = parts.provider;
+  registerRoutes(app, authHooks, COMMAND_ROUTES, {
+    ...{ store, readModels, providerAhead, commands, waiting, onCommand: recorded.onCommand },
+    record: createRecorder(store),
+    reconcileOnce: reconciling.once,
+    reconcileSince:
+      ledgerSince && ((time) => reconciling.since(time, ledgerSince(Date.parse(time)))),
+    streams: createStreams(app),
+    service: serviceSettings(config),
+    stripeNotices: stripeNoticesOf(config),
+    webhooks: { ...webhooks, deliveries: readableDeliveries(webhooks.deliveries), store },
+    attention: (merchantId) => attentionItems(attention, merchantId),
+    requestBudgetMs: config.requestBudgetMs,
+    onOtherCard: ({ merchantId, requestId }) => {
+      recorded.onCardLikeText();
+      log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
+    },
+  });
+};
+
+export const openCommandSide = (options: CommandSideOptions) => {
+  const parts = openParts(options);
+  const { config, store, readModels, metrics, provider, providerAhead, reconciling } = parts;
+  const { commands, waiting } = parts;
+  const { inFlight, unresolved, logger } = commands;
   let stoppingSinceMs: number | undefined;
   let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;
-  const ask = onNotice(deps);
-  provider.onNotice((paymentId) => void ask(paymentId));
+  provider.onNotice((paymentId) => void onNotice(commands, paymentId));
   const startSweeping = (ready?: Promise<unknown>): void => {
-    sweep ??= startSweep({ store, readModels, unresolved, logger: log, ready });
+    sweep ??= startSweep({ store, readModels, unresolved, logger, ready });
   };
   const followTail = (): LogTail | undefined => {
-    if (options.sharedStore) tail ??= followLogTail({ store, inFlight, nowMs, logger: log });
+    if (options.sharedStore) tail ??= followLogTail({ ...commands, store });
     return tail;
+  };
+  const watchAuthorizations = (startTimer?: StartTimer): void => {
+    old ??= watchOldAuthorizations({ deps: commands, readModels, startTimer });
   };
   /** What new requests rest on as well, so it goes on while they are served. */
   const endAsking = (): void => {
@@ -189,54 +222,19 @@ export const openCommandSide = (options: CommandSideOptions) => {
     providerAhead.stop();
     unresolved.stopAsking();
   };
-  const watchAuthorizations = (startTimer?: StartTimer): void => {
-    old ??= watchOldAuthorizations({ deps, readModels, startTimer });
-  };
   return {
-    provider,
-    inFlight,
-    unresolved,
-    providerAhead,
+    ...{ provider, providerAhead, inFlight, unresolved, followTail, watchAuthorizations },
+    startSweep: startSweeping,
     /** Before the first request. The first sweep waits for `ready`. */
     start: async (ready?: Promise<unknown>): Promise<void> => {
       watchMetrics(metrics, { provider, providerAhead, unresolved, tail: followTail() });
-      watchAttention(metrics, attention);
+      watchAttention(metrics, parts.attention);
       reconciling.start();
       watchAuthorizations();
       startSweeping(ready);
       await providerAhead.start();
     },
-    startSweep: startSweeping,
-    followTail,
-    watchAuthorizations,
-    register: (app: FastifyInstance, authHooks: AuthHooks): void => {
-      registerRoutes(app, authHooks, COMMAND_ROUTES, {
-        record: createRecorder(store),
-        reconcileOnce: reconciling.once,
-        reconcileSince:
-          ledgerSince && ((time) => reconciling.since(time, ledgerSince(Date.parse(time)))),
-        streams: createStreams(app),
-        service: serviceSettings(config),
-        providerAhead,
-        commands: deps,
-        stripeNotices: stripeNoticesOf(config),
-        webhooks: {
-          ...options.webhooks,
-          deliveries: readableDeliveries(options.webhooks.deliveries),
-          store,
-        },
-        store,
-        readModels,
-        attention: (merchantId) => attentionItems(attention, merchantId),
-        requestBudgetMs: config.requestBudgetMs,
-        waiting,
-        onCommand,
-        onOtherCard: ({ merchantId, requestId }) => {
-          onCardLikeText();
-          log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
-        },
-      });
-    },
+    register: (app: FastifyInstance, authHooks: AuthHooks) => register(parts, app, authHooks),
     /** Before the server is closed: begins nothing more that no request waits for, and bounds waits. */
     beginStop: (): void => {
       sweep?.stop();
@@ -255,7 +253,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
       endAsking();
       const passedMs = performance.now() - (stoppingSinceMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
-      await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
+      await Promise.race([commands.queues.idle(), delay(waitMs, undefined, { ref: false })]);
       await provider.close();
       for (const document of Object.values(options.documents)) await document.close();
     },

@@ -260,7 +260,7 @@ const record = async (
     logDecline(deps, paymentId, operation, outcome);
     // It may have been captured or canceled elsewhere. In its turn, after the response.
     if (outcome.outcome === 'DECLINED' && recorded.state.status === 'AUTHORIZED')
-      void onNotice(deps)(paymentId);
+      void onNotice(deps, paymentId);
     const isUsed = outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used';
     return isUsed && isFree(operation) ? tokenUsed(recorded) : responseTo(recorded, operation);
   } catch (error) {

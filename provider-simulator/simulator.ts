@@ -308,6 +308,7 @@ export const openSimulator = async ({
       ),
     // It gives notice of each, and loses no notice.
     disputes: async () => [],
+    endedAuthorizations: async () => ({ outcome: 'FOUND', paymentIds: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: later.onNotice,
     authorizationMsMax: AUTHORIZATION_MS_MAX,

@@ -6,21 +6,26 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type CheckRecord, parseCheckRecord } from '../../shared/check-record.ts';
-import { StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
+import {
+  StoreUnavailable,
+  StreamNotWhole,
+  UnreadableStream,
+} from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { ATTENTION_STREAM } from '../../shared/payment/audit-events.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
 import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
-import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import type { CommandDeps } from '../deps.ts';
 import { listUnresolved } from '../operator/list-unresolved.ts';
 import type { Misconfigured } from '../provider/resilience.ts';
 import type { ProviderAhead } from '../provider-ahead/provider-ahead.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
+import type { BarredLook } from '../recovery/untold.ts';
 import type { AttentionItem, AttentionReason } from './contract.ts';
 
 export const UNRESOLVED_AFTER_MS = 15 * 60_000;
@@ -36,6 +41,7 @@ type AttentionDeps = {
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
   rejections: { misconfigured(): Misconfigured[] };
+  endedLook: { barred(): BarredLook[] };
   documents: Record<'relay' | 'verification' | 'reconciliation', Pick<KeyDocument, 'load'>>;
   verifyEveryMs: number;
   unresolvedAfterMs: number;
@@ -81,19 +87,20 @@ const itemsOf = (
 const relayParked = z.object({
   parked: z.record(z.string(), z.object({ from: z.int(), reason: z.string(), since: z.string() })),
 });
+const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
+
+const unreadable = (error: unknown): UnreadableStream => {
+  if (error instanceof UnreadableStream) return error;
+  throw error;
+};
 
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
 const unreadableIn = async (
   { store }: AttentionDeps,
   stream: string,
 ): Promise<UnreadableStream | undefined> => {
-  try {
-    await store.readStream(stream);
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    if (!(error instanceof StreamNotWhole)) return error;
-  }
-  return undefined;
+  const read = await store.readStream(stream).catch(unreadable);
+  return read instanceof UnreadableStream && !(read instanceof StreamNotWhole) ? read : undefined;
 };
 
 const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Found[]> => {
@@ -118,8 +125,18 @@ const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Fou
     const next = `payments verify ${paymentId}`;
     found.push({ reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next });
   }
-  const { parked } = relayParked.parse(await textOf(documents.relay, { parked: {} }));
-  for (const [paymentId, { from, reason, since }] of Object.entries(parked).slice(0, LISTED_MAX)) {
+  const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
+  if (parked === undefined && merchantId === '*') {
+    const what =
+      "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.";
+    const since = isoOf(deps.commands.nowMs());
+    const next = 'payments topics parked';
+    found.push({ reason: 'PARKED_TOPIC', subject: 'log', since, what, next });
+  }
+  for (const [paymentId, { from, reason, since }] of Object.entries(parked ?? {}).slice(
+    0,
+    LISTED_MAX,
+  )) {
     if (!(await owns(paymentId))) continue;
     const what = `Its messages to the topics stopped at revision ${from}: ${reason}.`;
     const next = `payments topics retry ${paymentId}`;
@@ -128,30 +145,37 @@ const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Fou
   return found;
 };
 
-const textOf = async (document: Pick<KeyDocument, 'load'>, otherwise: unknown) => {
-  const stored = await document.load();
-  return stored === undefined ? otherwise : JSON.parse(stored.text);
+/** What is damaged hides nothing else. Throws StoreUnavailable and ReadModelsUnavailable. */
+const readFrom = async <T>(
+  document: Pick<KeyDocument, 'load'>,
+  read: (text: string | undefined) => T,
+  damaged: T,
+): Promise<T> => {
+  try {
+    return read((await document.load())?.text);
+  } catch (error) {
+    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) throw error;
+    return damaged;
+  }
 };
 
-const endpointItems = async (deps: AttentionDeps, only: string): Promise<Found[]> => {
-  const { store } = deps;
+const endpointItems = async ({ store }: AttentionDeps, only: string): Promise<Found[]> => {
   const merchantIds = only === '*' ? (await merchantsWithEndpoints(store)).merchantIds : [only];
   const found: Found[] = [];
   for (const merchantId of merchantIds) {
-    const error = await unreadableIn(deps, endpointStreamOf(merchantId));
-    if (error !== undefined) {
+    const read = await readEndpoints(store, merchantId).catch(unreadable);
+    if (read instanceof UnreadableStream) {
       found.push({
         reason: 'UNREADABLE_EVENT',
         subject: 'log',
         time: merchantId,
-        since: error.before.at(-1)?.time ?? isoOf(0),
-        what: `The webhook endpoints of ${merchantId} cannot be read: ${error.message}.`,
+        since: read.before.at(-1)?.time ?? isoOf(0),
+        what: `The webhook endpoints of ${merchantId} cannot be read: ${read.message}.`,
         next: 'payments verify --all',
       });
       continue;
     }
-    const { endpoints } = await readEndpoints(store, merchantId);
-    for (const { endpointId, url, disabled } of endpoints) {
+    for (const { endpointId, url, disabled } of read.endpoints) {
       if (disabled === undefined || disabled.reason === 'REQUESTED') continue;
       const why = disabled.reason === 'GONE' ? 'it answered 410' : 'it took nothing for 72 hours';
       found.push({
@@ -186,12 +210,13 @@ const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> 
   );
 };
 
-const recordIn = async (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
-  parseCheckRecord((await document.load())?.text);
+const recordIn = (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
+  readFrom(document, parseCheckRecord, parseCheckRecord(undefined));
 
 const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
   const verification = await recordIn(deps.documents.verification);
   const reconciliation = await recordIn(deps.documents.reconciliation);
+  let acknowledged: Set<string> | undefined;
   const found: Found[] = [];
   for (const [reason, subject, { standing }, next] of [
     ['LOG_BROKEN', 'log', verification, 'payments verify --all'],
@@ -200,7 +225,8 @@ const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
     if (standing === undefined) continue;
     const { since, what } = standing;
     const item = { reason, subject, since, time: since, what: `${what}.`, next };
-    if (!(await readAcknowledged(deps)).has(idOf(item))) found.push(item);
+    acknowledged ??= await readAcknowledged(deps);
+    if (!acknowledged.has(idOf(item))) found.push(item);
   }
   const since = await unverifiedSince(deps, verification);
   if (since !== undefined) {
@@ -225,25 +251,21 @@ const aheadItems = ({ providerAhead }: AttentionDeps): Found[] => {
   return [{ reason: 'PROVIDER_AHEAD', subject: 'provider', since, what, next }];
 };
 
-const MISCONFIGURED: Partial<Record<Misconfigured['reason'], string>> = {
-  unauthorized: 'rejects the key',
-  forbidden: 'rejects the key for an operation: it lacks the permission',
+const MISCONFIGURED: Partial<Record<Misconfigured['reason'] | 'events', string>> = {
+  unauthorized: 'rejects the key; nothing was charged',
+  forbidden: 'rejects the key for an operation: it lacks the permission; nothing was charged',
+  events:
+    'lets the key read no events: a capture or cancel made there without a notice is found late',
 };
 
-const misconfiguredItems = ({ rejections }: AttentionDeps): Found[] =>
-  rejections.misconfigured().map(({ reason, account, since }) => {
-    const why = MISCONFIGURED[reason] ?? 'is not set up for an operation';
+const misconfiguredItems = ({ rejections, endedLook }: AttentionDeps): Found[] =>
+  [...rejections.misconfigured(), ...endedLook.barred()].map(({ reason, account, since }) => {
+    const why = MISCONFIGURED[reason] ?? 'is not set up for an operation; nothing was charged';
     const of = account === undefined ? '' : `, account ${account},`;
-    const what = `The provider${of} ${why}; nothing was charged.`;
+    const what = `The provider${of} ${why}.`;
+    const time = `${reason} ${account ?? ''}`;
     const next = 'payments doctor';
-    const item = {
-      reason: 'PROVIDER_MISCONFIGURED',
-      subject: 'provider',
-      since,
-      what,
-      next,
-    } as const;
-    return account === undefined ? item : { ...item, time: account };
+    return { reason: 'PROVIDER_MISCONFIGURED', subject: 'provider', since, time, what, next };
   });
 
 /** A merchant's id, or `*`. Throws what its stores throw. */

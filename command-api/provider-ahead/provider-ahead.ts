@@ -38,16 +38,35 @@ const LOOKS_MAX = 30;
 
 const STREAM = auditStreamOf('provider-ahead');
 
+type Options = {
+  store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
+  provider: Pick<Provider, 'ledgerEnd'>;
+  providers: readonly string[];
+  logger: Logger;
+};
+
+type Comparing = Options & {
+  stopping: AbortController;
+  /** Ended by a comparison for a request. */
+  resting: AbortController;
+  ahead: (Ahead & { since: string }) | undefined;
+  hasCompared: boolean;
+  isLevel: boolean;
+  /** The acknowledgement that the ledger was last compared after. */
+  since: string | null;
+  /** Requests let pass before the ledger was compared. */
+  passed: number;
+};
+
 type Acknowledgements = {
   cursor: string | null;
   last: RecordedEvent | undefined;
 };
 
+type Compared = { acknowledged: Acknowledgements; ahead: Ahead | undefined; isLevel: boolean };
+
 /** Another provider's cursor means nothing here. */
-const readAcknowledgements = async (
-  store: Pick<EventStore, 'readStream'>,
-  providers: readonly string[],
-): Promise<Acknowledgements> => {
+const readAcknowledgements = async ({ store, providers }: Options): Promise<Acknowledgements> => {
   const events = await store.readStream(STREAM);
   const cursors = events.flatMap(({ event }) =>
     event.type === 'ProviderAheadAcknowledged' && !isOtherProvider(event.data.provider, providers)
@@ -58,18 +77,19 @@ const readAcknowledgements = async (
 };
 
 const recordAcknowledgement = async (
-  store: Pick<EventStore, 'append'>,
+  { store, providers: [provider] }: Options,
   { last }: Acknowledgements,
-  data: { cursor: string; operations: number; provider?: string },
+  ahead: Ahead,
   context: EventContext,
 ): Promise<void> => {
+  const data = { ...ahead, ...(provider !== undefined && { provider }) };
   const event = { type: 'ProviderAheadAcknowledged', data } as const;
   const next = { id: newEventId(), time: timeAfter(last), event, context };
   await store.append(STREAM, expectedAfter(last), [next]);
 };
 
 const missingInLog = async (
-  store: Logged,
+  store: Options['store'],
   entries: readonly LedgerEntry[],
 ): Promise<LedgerEntry[]> => {
   const payments = [...Map.groupBy(entries, ({ paymentId }) => paymentId)];
@@ -82,12 +102,11 @@ const missingInLog = async (
   return missing.flat();
 };
 
-type Logged = Pick<EventStore, 'readStream' | 'lastRevision'>;
-
-type Compared = { ahead: Ahead | undefined; isLevel: boolean };
-
 /** Undefined for an unreadable or deleted stream: other alarms say so. */
-const operationsOf = async (store: Logged, paymentId: string): Promise<Set<string> | undefined> => {
+const operationsOf = async (
+  store: Options['store'],
+  paymentId: string,
+): Promise<Set<string> | undefined> => {
   try {
     const stream = streamOf(paymentId);
     const events = (await store.readStream(stream)).filter(isOfPayment);
@@ -103,141 +122,129 @@ const operationsOf = async (store: Logged, paymentId: string): Promise<Set<strin
 const inTime = (ms: number, work: Promise<void>): Promise<void> =>
   within(ms, work, () => new Error('late')).catch(() => undefined);
 
-export const createProviderAhead = (options: {
-  store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
-  provider: Pick<Provider, 'ledgerEnd'>;
-  providers: readonly string[];
-  logger: Logger;
-}) => {
-  const { store, provider, providers, logger } = options;
-  const [name] = providers;
-  const stopping = new AbortController();
-  let ahead: (Ahead & { since: string }) | undefined;
-  let first: Promise<void> | undefined;
-  let hasCompared = false;
-  let isLevel = false;
-  /** The acknowledgement that the ledger was last compared after. */
-  let since: string | null = null;
-  /** Requests let pass before the ledger was compared. */
-  let passed = 0;
-  let resting = new AbortController();
+const readEnd = (provider: Options['provider'], after: string | null) =>
+  provider.ledgerEnd(after).catch((error: unknown) => {
+    if (error instanceof LedgerEndNotFound) return error;
+    throw error;
+  });
 
-  const readEnd = async (after: string | null): Promise<LedgerEntry[] | LedgerEndNotFound> => {
-    try {
-      return await provider.ledgerEnd(after);
-    } catch (error) {
-      if (error instanceof LedgerEndNotFound) return error;
-      throw error;
-    }
-  };
+const compare = async (comparing: Comparing): Promise<Compared> => {
+  const { store, provider } = comparing;
+  const acknowledged = await readAcknowledgements(comparing);
+  comparing.since = acknowledged.cursor;
+  const end = await readEnd(provider, acknowledged.cursor);
+  if (end instanceof LedgerEndNotFound)
+    return { acknowledged, ahead: { operations: 0, cursor: end.cursor }, isLevel: false };
+  const operations = (await missingInLog(store, end)).length;
+  const cursor = end.at(-1)?.cursor;
+  if (operations > 0 && cursor !== undefined)
+    return { acknowledged, ahead: { operations, cursor }, isLevel: false };
+  // Their entries may fill the page and hide what is missing.
+  const showsEarlier = comparing.passed < end.length || cursor === undefined;
+  const isLevel = acknowledged.cursor === null && showsEarlier;
+  return { acknowledged, ahead: undefined, isLevel };
+};
 
-  const compare = async () => {
-    const acknowledged = await readAcknowledgements(store, providers);
-    since = acknowledged.cursor;
-    const end = await readEnd(acknowledged.cursor);
-    if (end instanceof LedgerEndNotFound)
-      return { acknowledged, ahead: { operations: 0, cursor: end.cursor }, isLevel: false };
-    const operations = (await missingInLog(store, end)).length;
-    const cursor = end.at(-1)?.cursor;
-    const ahead = operations === 0 || cursor === undefined ? undefined : { operations, cursor };
-    // Their entries may fill the page and hide what is missing.
-    const showsEarlier = passed < end.length || cursor === undefined;
-    return { acknowledged, ahead, isLevel: acknowledged.cursor === null && showsEarlier };
-  };
+const note = (comparing: Comparing, { ahead, isLevel }: Compared): void => {
+  const { ahead: before, logger } = comparing;
+  const since = before?.since ?? new Date().toISOString();
+  comparing.ahead = ahead && { ...ahead, since };
+  comparing.isLevel = isLevel;
+  comparing.hasCompared = true;
+  if (before === undefined && ahead !== undefined) {
+    const why =
+      ahead.operations === 0
+        ? "the end of the provider's ledger was not found, so the log may be an older copy"
+        : 'the provider holds operations that the event log does not: the log is an older copy';
+    logger.error(ahead, `${why}. Merchants can only read until payments reconcile --acknowledge`);
+  }
+  if (before !== undefined && ahead === undefined)
+    logger.info({}, 'requests that move money are served again');
+};
 
-  const note = ({ ahead: found, isLevel: level }: Compared): void => {
-    const before = ahead;
-    ahead = found && { ...found, since: before?.since ?? new Date().toISOString() };
-    isLevel = level && found === undefined;
-    hasCompared = true;
-    if (before === undefined && found !== undefined) {
-      logger.error(
-        found,
-        found.operations === 0
-          ? "the end of the provider's ledger was not found, so the log may be an older copy. Merchants can only read until payments reconcile --acknowledge"
-          : 'the provider holds operations that the event log does not: the log is an older copy. Merchants can only read until payments reconcile --acknowledge',
+/** False where the comparison failed. */
+const tryToCompare = async (comparing: Comparing, failures: number): Promise<boolean> => {
+  const { stopping, logger } = comparing;
+  const late = () => new Error('the comparison took too long');
+  try {
+    note(comparing, await within(COMPARISON_MS_MAX, compare(comparing), late, stopping.signal));
+    return true;
+  } catch (error) {
+    if (failures === 0 && !stopping.signal.aborted)
+      logger.warn(
+        { err: error },
+        "the provider's ledger could not be compared with the event log; it is tried again",
       );
-    }
-    if (before !== undefined && found === undefined)
-      logger.info({}, 'requests that move money are served again');
+    return false;
+  }
+};
+
+const untilAcknowledged = async (comparing: Comparing, over: AbortSignal): Promise<void> => {
+  for (let looks = 0; looks < LOOKS_MAX && !over.aborted; looks += 1) {
+    await pause(AHEAD_MS, over);
+    const found = await readAcknowledgements(comparing).catch(() => undefined);
+    if (found !== undefined && found.cursor !== comparing.since) return;
+  }
+};
+
+const compareUntilLevel = async (
+  comparing: Comparing,
+  compareOnce: (failures: number) => Promise<boolean>,
+): Promise<void> => {
+  const { signal } = comparing.stopping;
+  for (let failures = 0; !signal.aborted; ) {
+    const compared = await compareOnce(failures);
+    if (compared && comparing.ahead === undefined) return;
+    failures = compared ? 0 : failures + 1;
+    comparing.resting = new AbortController();
+    const over = AbortSignal.any([signal, comparing.resting.signal]);
+    if (compared) await untilAcknowledged(comparing, over);
+    else await pause(backOffMs(AGAIN, failures), over);
+  }
+};
+
+export const createProviderAhead = (options: Options) => {
+  const comparing: Comparing = {
+    ...options,
+    ...{ stopping: new AbortController(), resting: new AbortController() },
+    ...{ ahead: undefined, hasCompared: false, isLevel: false, since: null, passed: 0 },
   };
-
-  const tryToCompare = async (failures: number): Promise<boolean> => {
-    const late = () => new Error('the comparison took too long');
-    try {
-      note(await within(COMPARISON_MS_MAX, compare(), late, stopping.signal));
-      return true;
-    } catch (error) {
-      if (failures === 0 && !stopping.signal.aborted)
-        logger.warn(
-          { err: error },
-          "the provider's ledger could not be compared with the event log; it is tried again",
-        );
-      return false;
-    }
-  };
-
-  const compareOnce = oneRunAtATime(tryToCompare);
-
+  let first: Promise<void> | undefined;
+  const compareOnce = oneRunAtATime((failures: number) => tryToCompare(comparing, failures));
   const compareForRequest = async (): Promise<void> => {
-    if (await compareOnce(1)) resting.abort();
-  };
-
-  const untilAcknowledged = async (over: AbortSignal): Promise<void> => {
-    for (let looks = 0; looks < LOOKS_MAX && !over.aborted; looks += 1) {
-      await pause(AHEAD_MS, over);
-      const found = await readAcknowledgements(store, providers).catch(() => undefined);
-      if (found !== undefined && found.cursor !== since) return;
-    }
-  };
-
-  const compareUntilLevel = async (onFirst: () => void): Promise<void> => {
-    for (let failures = 0; !stopping.signal.aborted; ) {
-      const compared = await compareOnce(failures);
-      onFirst();
-      if (compared && ahead === undefined) return;
-      failures = compared ? 0 : failures + 1;
-      resting = new AbortController();
-      const over = AbortSignal.any([stopping.signal, resting.signal]);
-      if (compared) await untilAcknowledged(over);
-      else await pause(backOffMs(AGAIN, failures), over);
-    }
+    if (await compareOnce(1)) comparing.resting.abort();
   };
 
   return {
-    now: () => ahead,
+    now: () => comparing.ahead,
     /** Until the first comparison ends, nothing that moves money is served. */
     isComparing: (): boolean => first !== undefined,
     /** Nothing was missing, and no operator opened the log: no lost log sent an id (gaps §7). */
-    isLevel: (): boolean => isLevel,
+    isLevel: (): boolean => comparing.isLevel,
     /** Undefined where money may move. Waits a moment for the first comparison, or a later one. */
     readOnly: async (): Promise<ReadOnly | undefined> => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';
-      if (!hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
-      if (!hasCompared) passed += 1;
-      return ahead === undefined ? undefined : 'ahead';
+      if (!comparing.hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
+      if (!comparing.hasCompared) comparing.passed += 1;
+      return comparing.ahead === undefined ? undefined : 'ahead';
     },
     start: (): Promise<void> => {
-      first = new Promise<void>((resolve) => void compareUntilLevel(resolve)).then(() => {
+      void compareUntilLevel(comparing, compareOnce);
+      first = compareOnce(0).then(() => {
         first = undefined;
       });
       return inTime(START_MS_MAX, first);
     },
     /** Undefined where nothing had to be opened. Throws Error while the ledger cannot be read. */
     acknowledge: async (context: EventContext): Promise<Ahead | undefined> => {
-      const found = await compare();
-      if (found.ahead !== undefined)
-        await recordAcknowledgement(
-          store,
-          found.acknowledged,
-          { ...found.ahead, ...(name !== undefined && { provider: name }) },
-          context,
-        );
-      note({ ahead: undefined, isLevel: found.isLevel && found.ahead === undefined });
-      return found.ahead;
+      const found = await compare(comparing);
+      const { ahead, acknowledged } = found;
+      if (ahead !== undefined) await recordAcknowledgement(comparing, acknowledged, ahead, context);
+      note(comparing, { ...found, ahead: undefined });
+      return ahead;
     },
-    stop: (): void => stopping.abort(),
+    stop: (): void => comparing.stopping.abort(),
   };
 };
 

@@ -145,6 +145,14 @@ export type KnownDispute = Extract<LaterResult, { kind: 'DISPUTE' }> & {
 
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
 
+/** UNKNOWN where an account did not say: those of the others are there all the same. */
+export type EndedAuthorizations = {
+  outcome: 'FOUND' | 'UNKNOWN';
+  paymentIds: string[];
+  reason?: string;
+  account?: string;
+};
+
 export type NoticeOrigin = { merchantId?: string | undefined; account?: string | undefined };
 
 export type LedgerEntry = {
@@ -203,6 +211,11 @@ export type Provider = {
   laterResults(question: PaymentQuestion): Promise<LaterResults | Unknown>;
   /** Of its payments, those of the last year. Throws Error where they cannot be read. */
   disputes(): Promise<KnownDispute[]>;
+  /**
+   * Payments whose authorization was captured, canceled or ran out since then, and that its ledger lists at an
+   * earlier time; perhaps others too: a reason to ask. Never throws.
+   */
+  endedAuthorizations(sinceMs: number): Promise<EndedAuthorizations>;
   /** A notice may name nothing but `reference`. Never throws; ends within the timeout. */
   paymentOf(
     reference: string,

@@ -18,6 +18,8 @@ const keptTurn = z.object({
   mark: z.object({ position: z.string(), hash: z.string(), cursor: z.string() }).optional(),
   /** The last comparison of everything: its start, and how long it took. */
   whole: z.object({ atMs: z.number(), tookMs: z.number() }).optional(),
+  /** Up to then authorizations that ended elsewhere were looked for. */
+  lookedMs: z.number().optional(),
   /** 0: never. */
   ranMs: z.number(),
   found: z

@@ -59,7 +59,7 @@ const LEDGER_PAGE = 100;
 /** About 25 MB on each side. */
 const WAITING_MAX = 50_000;
 
-const unavailable = (error: Error): never => {
+export const unavailable = (error: Error): never => {
   throw new LedgerUnavailable(error.message, { cause: error });
 };
 
@@ -257,7 +257,7 @@ const begunBefore =
   };
 
 /** Throws what the store throws, and LedgerUnavailable. */
-export const reconcileTo = async (options: ReconcileOptions): Promise<Compared> => {
+export const reconcile = async (options: ReconcileOptions): Promise<Compared> => {
   const { store, providers, part } = options;
   const before = part === undefined ? undefined : begunBefore(options);
   const books = createBooks(store, providers, before);
@@ -275,19 +275,17 @@ export const reconcileTo = async (options: ReconcileOptions): Promise<Compared> 
   return { result, mark: ok ? end : isKnown ? agreed : undefined };
 };
 
-/** As `reconcileTo`. */
-export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> =>
-  (await reconcileTo(options)).result;
+type ScanArgs = Pick<ReconcileOptions, 'providers' | 'part'>;
 
-export const reconcileScan: LogScan<
-  Pick<ReconcileOptions, 'waitingMax' | 'providers' | 'part'>,
-  never,
-  Compared
-> = (store, args, { signal, call }) => {
+export const reconcileScan: LogScan<ScanArgs, never, Compared> = (
+  store,
+  args,
+  { signal, call },
+) => {
   const ledger: Provider['ledger'] = async (after, limit) =>
     (await call('ledger', after, limit)) as LedgerPage;
   const agreesOn = async (own: Logged) => (await call('agreesOn', own)) === true;
-  return reconcileTo({ ...args, store, provider: { ledger }, agreesOn, signal });
+  return reconcile({ ...args, store, provider: { ledger }, agreesOn, signal });
 };
 
 /** In another thread where the store has one; this thread calls the provider. */
@@ -296,8 +294,10 @@ export const reconcileBeside = async ({
   provider,
   signal,
   agreesOn = async () => false,
-  ...args
+  providers,
+  part,
 }: ReconcileOptions): Promise<Compared> => {
+  const args: ScanArgs = { providers, part };
   const calls = { ledger: provider.ledger, agreesOn };
   const order = { module: import.meta.url, job: 'reconcileScan', args, calls, signal };
   try {

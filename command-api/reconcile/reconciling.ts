@@ -25,6 +25,7 @@ import {
   type Part,
   type ReconcileOptions,
   reconcileBeside,
+  unavailable,
 } from './reconcile.ts';
 
 type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'part'> & {
@@ -42,6 +43,8 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'part'> & {
   untoldDisputes: () => Promise<KnownDispute[]>;
   /** True where something is recorded now. */
   askAboutUntold: (paymentIds: ReadonlySet<string>) => Promise<boolean>;
+  /** What ended at the provider and not in the log is recorded, before it is compared. */
+  lookForEnded: (turn: Turn) => Promise<void>;
   startTimer?: StartTimer;
 };
 
@@ -133,150 +136,149 @@ const withParked = (result: Reconciliation, parked: ParkedPayment[]): Reconcilia
   };
 };
 
-export const openReconciling = (options: ReconcilingOptions) => {
-  const { startTimer = startBackgroundTimer, everyMs, ...known } = options;
-  const {
-    metrics,
-    logger,
-    record,
-    onNeverSent,
-    untoldDisputes,
-    askAboutUntold,
-    readModels,
-    turns,
-    nowMs,
-    ...sides
-  } = known;
-  const stopping = new AbortController();
-  let cancel = (): void => undefined;
-  let held: Turn | undefined;
-  let background: Promise<void> | undefined;
+/** The reconciliations of a process: their parts and their state. */
+type Running = ReconcilingOptions & {
+  stopping: AbortController;
+  held: Turn | undefined;
+  /** One of everything, beside those of what is new. */
+  whole: Promise<void> | undefined;
+};
 
-  const compare = async (part: Part | undefined): Promise<Compared> => {
-    const { result, mark } = await reconcileBeside({ ...sides, part, signal: stopping.signal });
-    const disputes = await untoldDisputes().catch((error: Error) => {
-      throw new LedgerUnavailable(error.message, { cause: error });
-    });
-    // Without the read models log and ledger are compared all the same.
-    const parked = await readModels.parked(LISTED_MAX).catch(() => []);
-    return { result: withParked(withDisputes(result, disputes), parked), mark };
-  };
+const compare = async (running: Running, part: Part | undefined): Promise<Compared> => {
+  const { stopping, untoldDisputes, readModels } = running;
+  const { result, mark } = await reconcileBeside({ ...running, part, signal: stopping.signal });
+  const disputes = await untoldDisputes().catch(unavailable);
+  // Without the read models log and ledger are compared all the same.
+  const parked = await readModels.parked(LISTED_MAX).catch(() => []);
+  return { result: withParked(withDisputes(result, disputes), parked), mark };
+};
 
-  /** What no notice told is recorded, and then compared again (gaps §15). */
-  const run = async (
-    part: Part | undefined,
-    isToNote: (result: Reconciliation) => boolean,
-  ): Promise<Compared> => {
-    let compared = await compare(part);
-    const missing = compared.result.differences.filter(({ kind }) => kind === 'MISSING_IN_LOG');
-    if (await askAboutUntold(new Set(missing.map(({ paymentId }) => paymentId))))
-      compared = await compare(part);
-    const { result } = compared;
-    logResult(logger, result, part);
-    if (isToNote(result)) {
-      metrics.reconciled(result);
-      await record.note(checkResultOf(result));
-    }
-    for (const difference of result.differences)
-      if (difference.kind === 'NEVER_SENT_IN_LOG') await onNeverSent(difference);
-    return compared;
-  };
-  /** Says nothing of the rest, so it changes no metric, and nothing in what needs a person. */
-  const since = async (time: string, cursor: string): Promise<Reconciliation> =>
-    (await run({ since: time, cursor }, () => false)).result;
-  const once = oneRunAtATime(async () => (await run(undefined, () => true)).result);
+/** What no notice told is recorded, and then compared again (gaps §15). */
+const run = async (
+  running: Running,
+  part: Part | undefined,
+  isToNote: (result: Reconciliation) => boolean,
+): Promise<Compared> => {
+  const { metrics, record, onNeverSent } = running;
+  let compared = await compare(running, part);
+  const missing = compared.result.differences.filter(({ kind }) => kind === 'MISSING_IN_LOG');
+  if (await running.askAboutUntold(new Set(missing.map(({ paymentId }) => paymentId))))
+    compared = await compare(running, part);
+  const { result } = compared;
+  logResult(running.logger, result, part);
+  if (isToNote(result)) {
+    metrics.reconciled(result);
+    await record.note(checkResultOf(result));
+  }
+  for (const difference of result.differences)
+    if (difference.kind === 'NEVER_SENT_IN_LOG') await onNeverSent(difference);
+  return compared;
+};
 
-  const foundIn = ({ byKind, unreadable, notCompared }: Reconciliation) => ({
-    ranMs: nowMs(),
-    found: { byKind, unreadable, notCompared },
+const keep = (
+  { nowMs }: Running,
+  turn: Turn,
+  { byKind, unreadable, notCompared }: Reconciliation,
+  agreed: Pick<KeptTurn, 'mark' | 'whole'>,
+): Promise<unknown> =>
+  turn.keep({ ranMs: nowMs(), found: { byKind, unreadable, notCompared }, ...agreed });
+
+const runWhole = async (running: Running, turn: Turn): Promise<void> => {
+  const atMs = running.nowMs();
+  const { result, mark } = await run(running, undefined, ({ ok }) => {
+    // One of what is new, under way beside it, then says nothing of the rest.
+    if (!ok) void turn.keep({ mark: undefined });
+    return true;
   });
+  const whole = { atMs, tookMs: running.nowMs() - atMs };
+  await keep(running, turn, result, { whole, mark: mark && (await turn.markAt(mark)) });
+};
 
-  const runWhole = async (turn: Turn): Promise<void> => {
-    const atMs = nowMs();
-    const { result, mark } = await run(undefined, ({ ok }) => {
-      // One of what is new, under way beside it, then says nothing of the rest.
-      if (!ok) void turn.keep({ mark: undefined });
-      return true;
-    });
-    const whole = { atMs, tookMs: nowMs() - atMs };
-    await turn.keep({ ...foundIn(result), whole, mark: mark && (await turn.markAt(mark)) });
-  };
+const runPart = async (
+  running: Running,
+  turn: Turn,
+  part: NonNullable<KeptTurn['mark']>,
+): Promise<void> => {
+  const hasAgreed = () => turn.kept().mark === part;
+  const { result, mark } = await run(running, part, hasAgreed);
+  const next = mark && (await turn.markAt(mark));
+  if (hasAgreed()) await keep(running, turn, result, { mark: next ?? part });
+};
 
-  const runPart = async (turn: Turn, part: NonNullable<KeptTurn['mark']>): Promise<void> => {
-    const hasAgreed = () => turn.kept().mark === part;
-    const { result, mark } = await run(part, hasAgreed);
-    const next = mark && (await turn.markAt(mark));
-    if (hasAgreed()) await turn.keep({ ...foundIn(result), mark: next ?? part });
-  };
+const noteFailure = ({ stopping, logger }: Running, error: unknown): void => {
+  if (!stopping.signal.aborted) logFailure(logger, error);
+};
 
-  const isWholeDue = ({ whole }: KeptTurn): boolean =>
-    whole === undefined || nowMs() - whole.atMs >= wholeEveryMs(whole);
+/** One of everything may take longer than the interval: what is new is compared beside it. */
+const runInTurn = async (running: Running, turn: Turn): Promise<void> => {
+  await running.lookForEnded(turn);
+  const { mark, whole } = turn.kept();
+  if (mark === undefined) return runWhole(running, turn);
+  if (whole === undefined || running.nowMs() - whole.atMs >= wholeEveryMs(whole))
+    running.whole ??= runWhole(running, turn)
+      .catch((error) => noteFailure(running, error))
+      .finally(() => {
+        running.whole = undefined;
+      });
+  return runPart(running, turn, mark);
+};
 
-  const noteFailure = (error: unknown): void => {
-    if (!stopping.signal.aborted) logFailure(logger, error);
-  };
+/** Resolves with the time until the next try. */
+const takeTurn = async (running: Running): Promise<number> => {
+  const { everyMs, turns, metrics, nowMs } = running;
+  if (running.held !== undefined) return everyMs;
+  const { kept, turn } = await turns.take(everyMs * NARROW_JITTER.least);
+  running.held = turn;
+  if (kept.found !== undefined) metrics.reconciled(kept.found, kept.ranMs);
+  if (turn !== undefined) return everyMs;
+  const leftMs = kept.ranMs + everyMs - nowMs();
+  return leftMs > 0 ? leftMs : Math.min(everyMs, AGAIN_MS);
+};
 
-  /** One of everything may take longer than the interval: what is new is compared beside it. */
-  const runInTurn = async (turn: Turn): Promise<void> => {
-    const { mark } = turn.kept();
-    if (mark === undefined) return runWhole(turn);
-    if (isWholeDue(turn.kept()))
-      background ??= runWhole(turn)
-        .catch(noteFailure)
-        .finally(() => {
-          background = undefined;
-        });
-    return runPart(turn, mark);
-  };
+const endTurn = async (running: Running): Promise<void> => {
+  const { held } = running;
+  running.held = undefined;
+  await held?.end();
+};
 
-  const takeTurn = async (): Promise<{ turn?: Turn; afterMs: number }> => {
-    if (held !== undefined) return { turn: held, afterMs: everyMs };
-    const { kept, turn } = await turns.take(everyMs * NARROW_JITTER.least);
-    held = turn;
-    if (kept.found !== undefined) metrics.reconciled(kept.found, kept.ranMs);
-    const leftMs = kept.ranMs + everyMs - nowMs();
-    const otherMs = leftMs > 0 ? leftMs : Math.min(everyMs, AGAIN_MS);
-    return turn === undefined ? { afterMs: otherMs } : { turn, afterMs: everyMs };
-  };
+const runOnSchedule = async (running: Running): Promise<number> => {
+  try {
+    const afterMs = await takeTurn(running);
+    if (running.held !== undefined) await runInTurn(running, running.held);
+    return afterMs;
+  } catch (error) {
+    noteFailure(running, error);
+    return Math.min(running.everyMs, AGAIN_MS);
+  } finally {
+    if (running.whole === undefined) await endTurn(running);
+  }
+};
 
-  /** Resolves with the time until the next one. */
-  const runOnce = async (): Promise<number> => {
-    const { turn, afterMs } = await takeTurn();
-    if (turn === undefined) return afterMs;
-    try {
-      await runInTurn(turn);
-      return afterMs;
-    } finally {
-      if (background === undefined) {
-        held = undefined;
-        await turn.end();
-      }
-    }
-  };
-  const onSchedule = async (): Promise<void> => {
-    try {
-      after(await runOnce());
-    } catch (error) {
-      noteFailure(error);
-      after(Math.min(everyMs, AGAIN_MS));
-    }
-  };
-  const after = (delayMs: number): void => {
+export const openReconciling = (options: ReconcilingOptions) => {
+  const { startTimer = startBackgroundTimer, everyMs, metrics } = options;
+  const stopping = new AbortController();
+  const running: Running = { ...options, stopping, held: undefined, whole: undefined };
+  let cancel = (): void => undefined;
+
+  const runAfter = (delayMs: number): void => {
     if (stopping.signal.aborted) return;
-    cancel = startTimer(() => void onSchedule(), jittered(delayMs, NARROW_JITTER));
+    const work = async () => runAfter(await runOnSchedule(running));
+    cancel = startTimer(work, jittered(delayMs, NARROW_JITTER));
   };
 
   return {
-    once,
-    since,
+    once: oneRunAtATime(async () => (await run(running, undefined, () => true)).result),
+    /** Says nothing of the rest, so it changes no metric, and nothing in what needs a person. */
+    since: async (time: string, cursor: string): Promise<Reconciliation> =>
+      (await run(running, { since: time, cursor }, () => false)).result,
     start: () => {
       metrics.reconcileScheduled(everyMs);
-      if (everyMs > 0) after(Math.min(everyMs, FIRST_MS));
+      if (everyMs > 0) runAfter(Math.min(everyMs, FIRST_MS));
     },
     stop: () => {
       cancel();
       stopping.abort(new StoreUnavailable('the service is stopping'));
-      void held?.end();
+      void running.held?.end();
     },
   };
 };

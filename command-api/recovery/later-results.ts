@@ -5,7 +5,11 @@
 import type { LaterCommand } from '../../shared/payment/commands.ts';
 import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
 import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
-import type { PaymentDocument, ReadModelsReader } from '../../shared/read-models/port.ts';
+import type {
+  PaymentDocument,
+  PaymentSearch,
+  ReadModelsReader,
+} from '../../shared/read-models/port.ts';
 import {
   jittered,
   NARROW_JITTER,
@@ -15,7 +19,7 @@ import {
 import { newOperationId } from '../../shared/runtime/ids.ts';
 import type { CommandDeps } from '../deps.ts';
 import { type LoadedPayment, RECORD_BUDGET_MS } from '../payment-log.ts';
-import { type KnownDispute, OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
+import { OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
 import { startBudget } from '../request-budget.ts';
 
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
@@ -79,7 +83,8 @@ const logFailed = ({ logger }: CommandDeps, paymentId: string, error?: unknown):
     'the provider could not be asked what became of the payment',
   );
 
-const askAndLog = async (
+/** Safe to repeat; undefined where it threw. Never throws. */
+export const askAndLog = async (
   deps: CommandDeps,
   paymentId: string,
 ): Promise<AfterAsking | undefined> => {
@@ -93,36 +98,9 @@ const askAndLog = async (
   }
 };
 
-export const onNotice =
-  (deps: CommandDeps) =>
-  async (paymentId: string): Promise<void> => {
-    const found = await askAndLog(deps, paymentId);
-    if (found === 'at other provider') logFailed(deps, paymentId);
-  };
-
-/** What a comparison found and no notice told: true where it is recorded now. Never throws. */
-export const askAboutUntold = async (
-  deps: CommandDeps,
-  paymentIds: ReadonlySet<string>,
-): Promise<boolean> => {
-  let recorded = false;
-  for (const paymentId of paymentIds)
-    recorded = (await askAndLog(deps, paymentId)) === 'recorded' || recorded;
-  return recorded;
-};
-
-/** Disputes that the log has otherwise, or not at all. Throws Error where the provider does not list them. */
-export const untoldDisputes = async ({
-  provider,
-  paymentLog,
-}: CommandDeps): Promise<KnownDispute[]> => {
-  const untold: KnownDispute[] = [];
-  for (const dispute of await provider.disputes()) {
-    const payment = await paymentLog.load(dispute.paymentId, 'store');
-    const known = payment?.state.disputes?.find(({ id }) => id === dispute.disputeId);
-    if (payment !== undefined && known?.status !== dispute.status) untold.push(dispute);
-  }
-  return untold;
+export const onNotice = async (deps: CommandDeps, paymentId: string): Promise<void> => {
+  const found = await askAndLog(deps, paymentId);
+  if (found === 'at other provider') logFailed(deps, paymentId);
 };
 
 const tellExpiring = (deps: CommandDeps, paymentId: string): Promise<unknown> =>
@@ -131,14 +109,6 @@ const tellExpiring = (deps: CommandDeps, paymentId: string): Promise<unknown> =>
     const result = { kind: 'AUTHORIZATION_EXPIRING' } as const;
     if (payment !== undefined) await recordLater(deps, payment, result, 'service');
   });
-
-const isExpiring = ({ body, damaged }: PaymentDocument, nowMs: number): boolean => {
-  // The projector puts a damaged document right, and it is looked at again.
-  if (damaged) return false;
-  const { authorizationExpiresAt: ends }: PaymentResponse = JSON.parse(body);
-  const leftMs = ends === undefined ? 0 : Date.parse(ends) - nowMs;
-  return leftMs > 0 && leftMs <= NOTICE_MS;
-};
 
 const ELSEWHERE =
   'old authorizations were made at another provider than the one that is set, and are not asked about: they may have run out there';
@@ -160,42 +130,39 @@ export const watchOldAuthorizations = ({
   let stopped = false;
   let cancel = (): void => undefined;
 
-  const authorizedBefore = async function* (toMs: number): AsyncGenerator<PaymentDocument> {
-    const search = { status: 'AUTHORIZED' as const, to: new Date(toMs).toISOString() };
-    let page = await readModels.search(search, PAGE);
-    for (;;) {
+  const authorizations = async function* (): AsyncGenerator<PaymentDocument> {
+    let after: PaymentSearch['after'];
+    do {
+      const page = await readModels.search({ status: 'AUTHORIZED', after }, PAGE);
       for (const document of page.documents) {
         if (stopped) return;
-        yield document;
+        // The projector puts a damaged document right, and it is looked at again.
+        if (!document.damaged) yield document;
       }
-      if (page.searchedTo === undefined) return;
-      page = await readModels.search({ ...search, after: page.searchedTo }, PAGE);
-    }
+      after = page.searchedTo;
+    } while (after !== undefined);
   };
 
-  const askAll = async (): Promise<void> => {
-    let elsewhere = 0;
-    const old = authorizedBefore(deps.nowMs() - deps.provider.authorizationMsMax);
-    for await (const { paymentId } of old)
-      if ((await askAndLog(deps, paymentId)) === 'at other provider') elsewhere += 1;
-    // One line for all: they stay AUTHORIZED as long as another provider is set.
-    if (elsewhere > 0) deps.logger.warn({ payments: elsewhere }, ELSEWHERE);
-  };
-  const tellAll = async (): Promise<void> => {
+  const lookAtAll = async (): Promise<void> => {
     const nowMs = deps.nowMs();
-    for await (const document of authorizedBefore(nowMs)) {
-      if (!isExpiring(document, nowMs)) continue;
-      const { paymentId } = document;
+    let elsewhere = 0;
+    for await (const { paymentId, body } of authorizations()) {
+      const { createdAt, authorizationExpiresAt: ends }: PaymentResponse = JSON.parse(body);
+      const isOld = nowMs - Date.parse(createdAt) > deps.provider.authorizationMsMax;
+      if (isOld && (await askAndLog(deps, paymentId)) === 'at other provider') elsewhere += 1;
+      const leftMs = ends === undefined ? 0 : Date.parse(ends) - nowMs;
+      if (leftMs <= 0 || leftMs > NOTICE_MS) continue;
       await tellExpiring(deps, paymentId).catch((error: unknown) =>
         deps.logger.warn({ paymentId, err: error }, NOT_NOTICED),
       );
     }
+    // One line for all: they stay AUTHORIZED as long as another provider is set.
+    if (elsewhere > 0) deps.logger.warn({ payments: elsewhere }, ELSEWHERE);
   };
   const round = async (): Promise<void> => {
-    await askAll().catch((error: unknown) =>
-      deps.logger.warn({ err: error }, 'old authorizations could not all be asked about'),
+    await lookAtAll().catch((error: unknown) =>
+      deps.logger.warn({ err: error }, 'authorizations could not all be looked at'),
     );
-    await tellAll().catch((error: unknown) => deps.logger.warn({ err: error }, NOT_NOTICED));
     if (!stopped) cancel = startTimer(() => void round(), jittered(EVERY_MS, NARROW_JITTER));
   };
   cancel = startTimer(() => void round(), jittered(FIRST_MS, NARROW_JITTER));

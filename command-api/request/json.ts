@@ -140,7 +140,7 @@ const decoded = (token: string): string => {
   }
 };
 
-const spelledNumbers = (text: string, own: string | undefined): string[] => {
+const spelledNumbers = (text: string, own: string | undefined): Set<string> => {
   const numbers = new Set<string>();
   for (const [, token = ''] of withPlainLetters(text).matchAll(SPELLED)) {
     if (token.slice(1, -1) === own) continue;
@@ -148,8 +148,7 @@ const spelledNumbers = (text: string, own: string | undefined): string[] => {
       if (digits.length <= CARD_DIGITS_MAX) numbers.add(digits);
     }
   }
-  if (own !== undefined) numbers.delete(own);
-  return [...numbers];
+  return numbers;
 };
 
 /** A value under such a key is a number given as one, not a text that holds it; metadata is kept. */
@@ -171,15 +170,14 @@ export const searchTexts = (
   idempotencyKey: string | undefined,
   knownKeys: ReadonlySet<string>,
 ): Found => {
-  const own = number === undefined ? [] : [number];
-  const spelled = spelledNumbers(text, number);
+  const own = new Set(number === undefined ? [] : [number]);
+  const every = new Set([...own, ...spelledNumbers(text, number)]);
   const holders = new Set<string>();
   let holdsOtherCard = false;
   const meet = (found: string, path: string | undefined): void => {
     if (path === 'paymentMethod.card.number' || !holdsManyDigits(found)) return;
     const isKept = path !== undefined && !SPELLED_FIELD.test(path);
-    const held = isKept ? [...own, ...spelled] : own;
-    if (held.some((one) => holdsCardNumber(found, one))) holders.add(path || 'an unknown field');
+    if (holdsCardNumber(found, isKept ? every : own)) holders.add(path || 'an unknown field');
     else holdsOtherCard ||= isKept && looksLikeCard(found);
   };
   if (idempotencyKey !== undefined) meet(idempotencyKey, 'Idempotency-Key');

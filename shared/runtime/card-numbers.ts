@@ -90,9 +90,19 @@ export const digitRuns = (text: string, length: number, isJson = false): DigitRu
 export const holdsManyDigits = (text: string): boolean =>
   digitRuns(text, CARD_DIGITS_MIN).length > 0;
 
-/** With anything but letters between its digits. */
-export const holdsCardNumber = (text: string, number: string): boolean =>
-  digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) => digits.includes(number));
+/** In one pass, however many the numbers: a body may spell thousands. */
+const holdsOneOf = (digits: string, numbers: ReadonlySet<string>): boolean => {
+  for (let from = 0; from + CARD_DIGITS_MIN <= digits.length; from += 1) {
+    for (let length = CARD_DIGITS_MIN; length <= CARD_DIGITS_MAX; length += 1) {
+      if (numbers.has(digits.slice(from, from + length))) return true;
+    }
+  }
+  return false;
+};
+
+/** One of these numbers of 12 to 19 digits, with anything but letters between its digits. */
+export const holdsCardNumber = (text: string, numbers: ReadonlySet<string>): boolean =>
+  digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) => holdsOneOf(digits, numbers));
 
 /** With any characters between its digits. */
 export const digitsHoldCardNumber = (text: string, number: string): boolean =>

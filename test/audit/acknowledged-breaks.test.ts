@@ -94,14 +94,14 @@ describe('a foreign stream on EventStoreDB', () => {
     ]);
     expect((await at.service.ask('POST', path, {})).status).toBe(403);
   });
-});
 
-test('of a hundred and twenty foreign streams the first hundred are named, and all are counted', async () => {
-  await using at = await openServerService();
-  for (let n = 0; n < 120; n += 1) AT_SERVER.foreignIn(at, `payment-other${n}`);
-  const { json } = await at.ask('GET', '/audit/v1/verify');
-  const { named, count } = json.breaks as { named: object[]; count: number };
-  expect([named.length, count]).toEqual([100, 120]);
+  test('a stream of the service that holds no payment is missed by name too', async () => {
+    const stream = [...at.standIn.streams()].find((name) => name.startsWith('audit-')) ?? '';
+    at.standIn.softDelete(stream);
+    const { json } = await at.ask('GET', '/audit/v1/verify');
+    const named = expect.arrayContaining([expect.objectContaining({ stream })]);
+    expect(json).toMatchObject({ finding: 'BROKEN', breaks: { named } });
+  });
 });
 
 test('the seals before and after a foreign event fit, and it is the only break', async () => {
@@ -121,22 +121,27 @@ test('the seals before and after a foreign event fit, and it is the only break',
   expect(seals).toBeGreaterThan(1);
 });
 
-test('a stream of the service that holds no payment is missed by name too', async () => {
-  await using at = await openServerService();
-  await at.ask('GET', '/audit/v1/verify');
-  const stream = [...at.standIn.streams()].find((name) => name.startsWith('audit-')) ?? '';
-  at.standIn.softDelete(stream);
-  const { json } = await at.ask('GET', '/audit/v1/verify');
-  expect(json).toMatchObject({ finding: 'BROKEN', broken: { stream } });
-});
+describe('one after another on EventStoreDB', () => {
+  let at: ServerService;
+  beforeAll(async () => {
+    at = await openServerService();
+  });
+  afterAll(() => at?.[Symbol.asyncDispose]());
 
-test('a removal is acknowledged as well', async () => {
-  await using at = await openServerService();
-  AT_SERVER.tombstone(at);
-  await at.parked(1);
-  expect((await acknowledge(at, `${streamOf(at.hit)}@0`)).code).toBe(0);
-  const again = await at.cli('verify', '--all');
-  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(NOTE) });
+  test('a removal is acknowledged as well', async () => {
+    AT_SERVER.tombstone(at);
+    await at.parked(1);
+    expect((await acknowledge(at, `${streamOf(at.hit)}@0`)).code).toBe(0);
+    const again = await at.cli('verify', '--all');
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(NOTE) });
+  });
+
+  test('of a hundred and twenty foreign streams the first hundred are named, and all are counted', async () => {
+    for (let n = 0; n < 120; n += 1) AT_SERVER.foreignIn(at, `payment-other${n}`);
+    const { json } = await at.ask('GET', '/audit/v1/verify');
+    const { named, count } = json.breaks as { named: object[]; count: number };
+    expect([named.length, count]).toEqual([100, 120]);
+  });
 });
 
 describe('a changed event on SQLite', () => {

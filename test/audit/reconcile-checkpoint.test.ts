@@ -109,6 +109,7 @@ const installation = () => {
       readModels: { parked: async () => [] },
       untoldDisputes: async () => [],
       askAboutUntold: async () => false,
+      lookForEnded: async () => undefined,
       startTimer: clock.startTimer,
     });
     const differences = async (): Promise<number> => {

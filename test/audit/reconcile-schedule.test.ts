@@ -87,6 +87,7 @@ const scheduled = async (
     readModels: { parked: async () => parked },
     untoldDisputes: async () => [],
     askAboutUntold: async () => false,
+    lookForEnded: async () => undefined,
     startTimer: clock.startTimer,
   });
   const metric = async (name: string): Promise<string | undefined> =>
@@ -198,31 +199,26 @@ describe('the log is compared with the ledger on a schedule', () => {
     await expect(running).rejects.toThrow('the service is stopping');
     expect(clock.timers()).toBe(0);
   });
+});
 
-  test.each([
+test('the service runs it by RECONCILE_INTERVAL_MS; the ledger of the simulator is read from the start alone', async () => {
+  await using service = await openInProcess({ RECONCILE_INTERVAL_MS: '20' });
+  await service.create();
+  await until('one has run', async () => {
+    const { text } = await service.ask('GET', '/metrics');
+    return /^payments_reconcile_last_timestamp_seconds 1\d{9}$/m.test(text);
+  });
+  const own = await token('*', 'audit:read');
+  for (const [since, detail] of [
     [
       '2026-11-01T00:00:00Z',
       'since is not for this provider: its ledger can only be read from the start',
     ],
     ['yesterday', 'since must be a date-time'],
-  ])('the simulator has no ledger from %s on', async (since, detail) => {
-    await using service = await openInProcess();
-    const own = await token('*', 'audit:read');
-    const path = `/audit/v1/reconcile?since=${since}`;
-    expect(await service.ask('POST', path, undefined, { token: own })).toMatchObject({
-      status: 400,
-      json: { error: 'INVALID_REQUEST', details: [detail] },
-    });
-  });
-
-  test('the service runs it by RECONCILE_INTERVAL_MS', async () => {
-    await using service = await openInProcess({ RECONCILE_INTERVAL_MS: '20' });
-    await service.create();
-    await until('one has run', async () => {
-      const { text } = await service.ask('GET', '/metrics');
-      return /^payments_reconcile_last_timestamp_seconds 1\d{9}$/m.test(text);
-    });
-  });
+  ])
+    expect(
+      await service.ask('POST', `/audit/v1/reconcile?since=${since}`, undefined, { token: own }),
+    ).toMatchObject({ status: 400, json: { error: 'INVALID_REQUEST', details: [detail] } });
 });
 
 describe('ADR-0185: a SQLite log is compared in a thread of its own', () => {

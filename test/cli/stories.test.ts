@@ -218,8 +218,9 @@ describe('gaps §13: whatever a scenario or a test card does, log and provider a
     });
   };
 
-  test.each(SCENARIO_NAMES)('after payments trigger %s', async (name) => {
-    expect((await cli('trigger', name)).code).toBe(0);
+  test('after every scenario', async () => {
+    for (const name of SCENARIO_NAMES)
+      expect([name, (await cli('trigger', name)).code]).toEqual([name, 0]);
     await expectAgreement();
   });
 
@@ -233,13 +234,13 @@ describe('gaps §13: whatever a scenario or a test card does, log and provider a
     const id = json.paymentId ?? /pay_\w+/.exec(JSON.stringify(json.details))?.[0];
     const at = `${PAYMENTS}/${id}`;
     const isPending = async () => (await service.get(at)).json.status === 'PENDING';
-    await until('its outcome is known', async () => !(await isPending()));
+    await until(`the outcome of ${number} is known`, async () => !(await isPending()));
     await service.post(`${at}/capture`, {});
     await service.post(`${at}/refund`, { refundAmount: 300 });
   };
 
-  test.each(TEST_CARDS)('after a payment by $number: $outcome', async ({ number }) => {
-    await useCard(number);
+  test('after a payment by each test card', async () => {
+    await Promise.all(TEST_CARDS.map(({ number }) => useCard(number)));
     await expectAgreement();
   });
 });

@@ -3,10 +3,8 @@ import { expect, test } from '@jest/globals';
 import { DEATHS, nameOf, surviveDeath } from '../support/authentication-crashes.ts';
 
 const SHARE = [
-  'simulator, in time: sale: before append outcome',
   'simulator, too late: recovery: after fence',
   'stripe, in time: sale: after provider, then recovery: before append outcome',
-  'stripe, in time: acts late',
 ];
 const deaths = DEATHS.filter((death) => SHARE.includes(nameOf(death)));
 

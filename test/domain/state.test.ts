@@ -16,16 +16,12 @@ import {
   captureRequested,
   created,
   disputed,
-  failed,
   operationId,
   outcomeContradicted,
   providerOpened,
   refunded,
   refundFailed,
-  refundObserved,
   refundRequested,
-  voided,
-  voidRequested,
 } from '../support/payment-events.ts';
 import { stateAfter } from '../support/scenario.ts';
 
@@ -33,71 +29,7 @@ const FIRST = operationId(1);
 const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
 const asDeclined = [...asAuthorized, captureRequested(), captureDeclined()];
-const THIRD = { operationId: operationId(3) };
-const captureAgain = [...asDeclined, captureRequested(THIRD), captured(THIRD)];
-const ELSEWHERE = { operationId: operationId(7) };
-const bouncedElsewhere = [...captureAgain, refundObserved(), refundFailed(ELSEWHERE)];
-const asVoided = [...asAuthorized, voidRequested(), voided()];
 const asRefunded = [...asCaptured, refundRequested(), refunded()];
-
-describe('evolve throws where an event cannot follow', () => {
-  test.each<[string, PaymentEvent[], string]>([
-    ['no PaymentCreated', [authorized()], 'the stream has no PaymentCreated'],
-    [
-      'a second PaymentCreated',
-      [created(), created()],
-      'PaymentCreated is not the first event of its stream',
-    ],
-    [
-      'an outcome without its intent',
-      [...asAuthorized, voided()],
-      'PaymentVoided without an unresolved intent',
-    ],
-    [
-      'M8: authorized after it failed',
-      [created(), failed(), authorized()],
-      'PaymentAuthorized cannot follow status FAILED',
-    ],
-    [
-      'M8: failed after it was authorized',
-      [...asAuthorized, failed()],
-      'PaymentFailed cannot follow status AUTHORIZED',
-    ],
-    [
-      'M8: captured after it was voided',
-      [...asVoided, captured({ operationId: FIRST })],
-      'PaymentCaptured cannot follow status VOIDED',
-    ],
-    [
-      'M3: voided after it was captured',
-      [...asCaptured, voided()],
-      'PaymentVoided cannot follow status CAPTURED',
-    ],
-    [
-      'captured a second time',
-      [...asCaptured, captured({ operationId: FIRST })],
-      'PaymentCaptured cannot follow status CAPTURED',
-    ],
-    [
-      'refunded before it was captured',
-      [...asAuthorized, refunded()],
-      'PaymentRefunded cannot follow status AUTHORIZED',
-    ],
-    [
-      'M8: refunded once more',
-      [...asRefunded, refunded()],
-      'PaymentRefunded cannot follow status REFUNDED',
-    ],
-    [
-      'a contradiction of a refund that was made elsewhere',
-      [...bouncedElsewhere, outcomeContradicted(ELSEWHERE)],
-      'PaymentOutcomeContradicted does not fit its operation',
-    ],
-  ])('%s', (_title, events, message) => {
-    expect(() => stateAfter(events)).toThrow(message);
-    expect(() => stateAfter(events.slice(0, -1))).not.toThrow();
-  });
-});
 
 const asState = (events: PaymentEvent[]): PaymentState => {
   const state = stateAfter(events);

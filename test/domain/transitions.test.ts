@@ -170,6 +170,7 @@ describe.each(PAYMENT_STATUSES)('after %s', (status) => {
 
 describe('an operation begins once and ends once', () => {
   const refused: [what: string, given: PaymentEvent[], event: PaymentEvent, why: string][] = [
+    ['an outcome of no payment', [], authorized(), 'the stream has no PaymentCreated'],
     [
       'an outcome without its intent',
       asAuthorized,

@@ -2,10 +2,12 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { runCli } from '../support/cli.ts';
 import { APPROVED, PAYMENTS, payment } from '../support/in-process.ts';
 import { shareOf, timesOf } from '../support/long-run-share.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
-import { runCliProcess, type Service, startService } from '../support/service.ts';
+import { type Service, startService } from '../support/service.ts';
+import { startServiceHere } from '../support/service-here.ts';
 import { openRows, type Row, rewritten } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -75,22 +77,22 @@ describe('a log after its last seal', () => {
     '$what, every hash right and no read models left, is refused and named',
     async ({ how }) => {
       await killedAfterSales();
-      expect((await runCliProcess(['verify', '--data', dataDir], env)).code).toBe(0);
+      expect((await runCli(['verify', '--data', dataDir], env)).code).toBe(0);
       change(how);
       const REASON =
         /the event log is not the one that was kept at position \d+, after its last seal/;
       const lines = await rejection({ dataDir, env });
       expectOneLine(lines, 'DATA_DIR', `remove ${headFile()}`);
       expect(lines[0]).toMatch(REASON);
-      const verified = await runCliProcess(['verify', '--data', dataDir], env);
+      const verified = await runCli(['verify', '--data', dataDir], env);
       expect(verified).toMatchObject({
         code: 3,
         stdout: expect.stringMatching(/^BROKEN {2}/),
         stderr: expect.stringMatching(REASON),
       });
       rmSync(headFile());
-      await using again = await startService({ dataDir, env });
-      expect(again.running()).toBe(true);
+      await using again = await startServiceHere({ dataDir, env });
+      expect((await again.get('/health/ready')).status).toBe(200);
     },
     120_000,
   );

@@ -3,21 +3,26 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from '@jest/globals';
 import { APPROVED, PAYMENTS, payment } from '../support/in-process.ts';
-import { metricOf, type Service, startService } from '../support/service.ts';
+import { shareOf } from '../support/long-run-share.ts';
+import { type Client, metricOf, startService } from '../support/service.ts';
+import { startServiceHere } from '../support/service-here.ts';
 import { noSmallDisk, openSmallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const create = async (service: Service): Promise<number> =>
+const create = async (service: Client): Promise<number> =>
   (await service.post(PAYMENTS, payment({ number: APPROVED }))).status;
-const readiness = async (service: Service) => {
+const readiness = async (service: Client) => {
   const { status, text } = await service.get('/health/ready');
   return { status, ...JSON.parse(text).engines.eventStore };
 };
-const failures = (service: Service) => metricOf(service, 'payments_append_failures_total');
+const failures = (service: { url: string }) => metricOf(service, 'payments_append_failures_total');
 
 /** A create was rejected: so it is shown at each look. */
-const expectNotWritable = async (service: Service, reason: string): Promise<void> => {
+const expectNotWritable = async (
+  service: Client & { url: string },
+  reason: string,
+): Promise<void> => {
   const shown = { status: 503, state: 'down', reason: expect.stringContaining(reason) };
   for (let looks = 0; looks < 5; looks += 1) expect(await readiness(service)).toMatchObject(shown);
   expect(await failures(service)).toBeGreaterThan(0);
@@ -27,7 +32,7 @@ const missing = noSmallDisk();
 const about = missing === undefined ? describe : describe.skip;
 
 about(`a full disk${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
-  test.each([0, 3])(
+  test.each(shareOf([3, 0], 1))(
     'with room for %i pages is not ready until there is room',
     async (pages) => {
       const disk = openSmallDisk(24);
@@ -51,7 +56,7 @@ about(`a full disk${missing === undefined ? '' : ` (skipped: ${missing})`}`, () 
 test('a log that another program has locked is not ready until it lets go', async () => {
   const folder = temporaryFolder();
   {
-    await using service = await startService({ dataDir: folder.path });
+    await using service = await startServiceHere({ dataDir: folder.path });
     expect(await create(service)).toBe(200);
     const other = new DatabaseSync(join(folder.path, 'events.sqlite'));
     other.exec('BEGIN IMMEDIATE');

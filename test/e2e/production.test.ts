@@ -9,6 +9,7 @@ import { parseEnv } from 'node:util';
 import { expect, test } from '@jest/globals';
 import byToken from '../../examples/token.json' with { type: 'json' };
 import { httpServer } from '../support/faulty-server.ts';
+import { testOfLongRun } from '../support/long-run-share.ts';
 import { blockOf, issuer, paste, settingsOf, shownIn } from '../support/production-page.ts';
 import { RELEASE_BEFORE, releaseBefore } from '../support/release-before.ts';
 import { NODE, ROOT, type ServiceProcess, spawnService, untilReady } from '../support/service.ts';
@@ -95,74 +96,78 @@ const stopped = async (service: ServiceProcess): Promise<void> => {
   expect(await service.exited).toMatchObject({ code: 0 });
 };
 
-test(`upgraded from ${RELEASE_BEFORE}, the disk lost after a backup, every secret rotated: a payment under its key is charged once`, async () => {
-  await using installation = await installed();
-  const { folder, token, charges } = installation;
-  const pay = async ({ url }: { url: string }, key: string) => {
-    const merchant = await token('shop', 'payments:read payments:write');
-    const response = await fetch(`${url}/api/v1/payments`, {
+testOfLongRun(
+  `upgraded from ${RELEASE_BEFORE}, the disk lost after a backup, every secret rotated: a payment under its key is charged once`,
+  async () => {
+    await using installation = await installed();
+    const { folder, token, charges } = installation;
+    const pay = async ({ url }: { url: string }, key: string) => {
+      const merchant = await token('shop', 'payments:read payments:write');
+      const response = await fetch(`${url}/api/v1/payments`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${merchant}`, 'idempotency-key': key },
+        body: JSON.stringify(byToken).replace(byToken.paymentMethod.card.token, 'pm_card_visa'),
+      });
+      const { paymentId } = (await response.json()) as { paymentId?: string };
+      return { status: response.status, paymentId };
+    };
+    const run = async (name: string, service?: { url: string }, typed: string[] = []) => {
+      const MERCHANT_TOKEN = await token('shop', 'payments:read webhooks:write');
+      const PAYMENTS_TOKEN = await token('*', 'ops:admin audit:read');
+      const env = { ...installation.envNow(), PAYMENTS_TOKEN, MERCHANT_TOKEN };
+      const page = blockOf(name, folder).replaceAll('beyond-the-copy.txt', '/dev/null');
+      const block = service === undefined ? page : page.replaceAll(PAGE, service.url);
+      const pasted = await paste(
+        block,
+        { ...env, ...(service && { PAYMENTS_URL: service.url }) },
+        typed,
+      );
+      expect(pasted).toMatchObject({ code: 0, printed: shownIn(block) });
+    };
+
+    const earlier = releaseBefore();
+    await using older = await started(installation, earlier.path);
+    const first = await pay(older, 'first');
+    expect(first.status).toBe(200);
+    await stopped(older);
+    earlier.remove();
+    await using upgraded = await started(installation);
+    await run('look', upgraded);
+    expect(await pay(upgraded, 'first')).toEqual(first);
+
+    await run('backup', upgraded);
+    const headFile = `${installation.envNow().SEALING_KEY_FILE}.head`;
+    const kept = () => (existsSync(headFile) ? readFileSync(headFile, 'utf8') : '');
+    const head = kept();
+    expect(await pay(upgraded, 'after')).toMatchObject({ status: 200 });
+    await until('the head of the log is kept', () => kept() !== head);
+    upgraded.kill('SIGKILL');
+    await upgraded.exited;
+    rmSync(upgraded.dataDir, { recursive: true });
+
+    await run('restore');
+    await using restored = await started(installation);
+    expect(await pay(restored, 'after')).toMatchObject({ status: 503 });
+    await run('open', restored);
+    const again = await pay(restored, 'after');
+    expect(again.status).toBe(200);
+    expect(charges()).toBe(2);
+    const registered = await fetch(`${restored.url}/api/v1/webhook-endpoints`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${merchant}`, 'idempotency-key': key },
-      body: JSON.stringify(byToken).replace(byToken.paymentMethod.card.token, 'pm_card_visa'),
+      headers: { authorization: `Bearer ${await token('shop', 'webhooks:write')}` },
+      body: JSON.stringify({ url: 'https://shop.example/webhooks' }),
     });
-    const { paymentId } = (await response.json()) as { paymentId?: string };
-    return { status: response.status, paymentId };
-  };
-  const run = async (name: string, service?: { url: string }, typed: string[] = []) => {
-    const MERCHANT_TOKEN = await token('shop', 'payments:read webhooks:write');
-    const PAYMENTS_TOKEN = await token('*', 'ops:admin audit:read');
-    const env = { ...installation.envNow(), PAYMENTS_TOKEN, MERCHANT_TOKEN };
-    const page = blockOf(name, folder).replaceAll('beyond-the-copy.txt', '/dev/null');
-    const block = service === undefined ? page : page.replaceAll(PAGE, service.url);
-    const pasted = await paste(
-      block,
-      { ...env, ...(service && { PAYMENTS_URL: service.url }) },
-      typed,
-    );
-    expect(pasted).toMatchObject({ code: 0, printed: shownIn(block) });
-  };
+    expect(registered.status).toBe(201);
+    await stopped(restored);
 
-  const earlier = releaseBefore();
-  await using older = await started(installation, earlier.path);
-  const first = await pay(older, 'first');
-  expect(first.status).toBe(200);
-  await stopped(older);
-  earlier.remove();
-  await using upgraded = await started(installation);
-  await run('look', upgraded);
-  expect(await pay(upgraded, 'first')).toEqual(first);
-
-  await run('backup', upgraded);
-  const headFile = `${installation.envNow().SEALING_KEY_FILE}.head`;
-  const kept = () => (existsSync(headFile) ? readFileSync(headFile, 'utf8') : '');
-  const head = kept();
-  expect(await pay(upgraded, 'after')).toMatchObject({ status: 200 });
-  await until('the head of the log is kept', () => kept() !== head);
-  upgraded.kill('SIGKILL');
-  await upgraded.exited;
-  rmSync(upgraded.dataDir, { recursive: true });
-
-  await run('restore');
-  await using restored = await started(installation);
-  expect(await pay(restored, 'after')).toMatchObject({ status: 503 });
-  await run('open', restored);
-  const again = await pay(restored, 'after');
-  expect(again.status).toBe(200);
-  expect(charges()).toBe(2);
-  const registered = await fetch(`${restored.url}/api/v1/webhook-endpoints`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${await token('shop', 'webhooks:write')}` },
-    body: JSON.stringify({ url: 'https://shop.example/webhooks' }),
-  });
-  expect(registered.status).toBe(201);
-  await stopped(restored);
-
-  await installation.rotateIssuer();
-  await run('rotate', undefined, ['rk_live_ofAnotherTrial', `${TYPED[1]},whsec_bmV3VHJpYWw=`]);
-  await using rotated = await started(installation);
-  expect([await pay(rotated, 'first'), await pay(rotated, 'after')]).toEqual([first, again]);
-  expect(charges()).toBe(2);
-  await run('endpoints', rotated);
-  await run('look', rotated);
-  await run('backup', rotated);
-}, 240_000);
+    await installation.rotateIssuer();
+    await run('rotate', undefined, ['rk_live_ofAnotherTrial', `${TYPED[1]},whsec_bmV3VHJpYWw=`]);
+    await using rotated = await started(installation);
+    expect([await pay(rotated, 'first'), await pay(rotated, 'after')]).toEqual([first, again]);
+    expect(charges()).toBe(2);
+    await run('endpoints', rotated);
+    await run('look', rotated);
+    await run('backup', rotated);
+  },
+  240_000,
+);

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from '@jest/globals';
 import { goldenFile, SETTINGS, unpack } from '../golden/world.ts';
-import { runCliProcess, spawnService, untilReady } from '../support/service.ts';
+import { runCli } from '../support/cli.ts';
+import { spawnService, untilReady } from '../support/service.ts';
 
 const LOST =
   'provider-ledger.sqlite is of schema 1, and a start gives it schema 2: no earlier version opens it afterwards, so keep a backup from before';
@@ -20,7 +21,7 @@ test('the golden folder: doctor names the file that takes another schema, and so
     expect(schema()).toEqual({ user_version: 1 });
     const before = readFileSync(file);
     const env = { ...SETTINGS, DATA_DIR: folder.path, PORT: '1' };
-    const { stdout } = await runCliProcess(['doctor', '--format', 'json'], env);
+    const { stdout } = await runCli(['doctor', '--format', 'json'], env);
     expect(JSON.parse(stdout).dataFolder.waysBackLost).toEqual([LOST]);
     expect(readFileSync(file).equals(before)).toBe(true);
 

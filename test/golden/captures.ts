@@ -235,8 +235,13 @@ const deliveries = async (folder: string, secrets: Secrets): Promise<Captured> =
       response.writeHead(204).end();
     });
   });
-  server.listen(RECEIVER.port, RECEIVER.host);
-  await once(server, 'listening');
+  await until('no other run of the tests holds the address of the endpoint', () => {
+    server.listen(RECEIVER.port, RECEIVER.host);
+    return once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+  });
   try {
     await using service = await openQuietly(folder);
     const asking = { token: await token('m_test') };

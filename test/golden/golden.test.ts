@@ -81,7 +81,7 @@ describe('the golden folder', () => {
       const text = texts.get(name) as string;
       const at = text.length >> 1;
       const changed = text.slice(0, at) + (text[at] === 'x' ? 'y' : 'x') + text.slice(at + 1);
-      expect(() => expectSame(texts, new Map([...texts, [name, changed]]))).toThrow(name);
+      expect(() => expectSame(new Map([[name, text]]), new Map([[name, changed]]))).toThrow(name);
     }
     expect(first.size).toBeGreaterThan(8);
   });

@@ -1,7 +1,7 @@
 /** gaps §25: each reason is produced, listed with a command that can be run, and goes. */
-import { rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { AttentionItem, AttentionReason } from '../../command-api/attention/contract.ts';
 import { checkpointAtStart } from '../../projector/relay/checkpoint.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
@@ -20,6 +20,7 @@ import {
 } from '../support/in-process.ts';
 import { backUp, putBack } from '../support/put-back.ts';
 import { openRows } from '../support/tampering.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
@@ -75,9 +76,20 @@ const runNext = async ({ next }: AttentionItem) => {
 const acknowledge = async ({ id }: AttentionItem, body: object = { note: 'TICKET-1' }) =>
   service.ask('POST', `${LIST}/${id}/acknowledge`, body, { token: await token('*', 'ops:admin') });
 
-/** A start looks at the last 100 events. */
-const fill = (): Promise<unknown> =>
-  Promise.all(Array.from({ length: 55 }, () => service.create()));
+const filled = temporaryFolder();
+let paymentId: string;
+let second: string;
+beforeAll(async () => {
+  await using filling = await openInProcess();
+  paymentId = idOf(await filling.create());
+  second = idOf(await filling.create());
+  // A start looks at the last 100 events.
+  await Promise.all(Array.from({ length: 55 }, () => filling.create()));
+  await filling.restart((folder) => cpSync(folder, filled.path, { recursive: true }));
+});
+afterAll(filled.remove);
+/** A service whose first payments no start looks at. */
+const openFilled = () => open({}, { folder: filled.path });
 
 type Row = ReturnType<typeof openRows>['rows'][number];
 let whole: Row | undefined;
@@ -164,9 +176,7 @@ describe('an operation', () => {
 
 describe('a payment', () => {
   test('PARKED_READ_MODEL and UNREADABLE_EVENT, until it is whole and tried again', async () => {
-    await open();
-    const paymentId = idOf(await service.create());
-    await fill();
+    await openFilled();
     await restart((folder) => {
       change(folder, paymentId, teleported);
       rmSync(join(folder, 'read-models.sqlite'));
@@ -185,9 +195,7 @@ describe('a payment', () => {
   });
 
   test('UNREADABLE_EVENT is also known by a reconciliation, where the read models have it', async () => {
-    await open();
-    const paymentId = idOf(await service.create());
-    await fill();
+    await openFilled();
     await restart((folder) => change(folder, paymentId, teleported));
     expect(await items()).toEqual([]);
     await cli('reconcile');
@@ -218,13 +226,39 @@ describe('a payment', () => {
     save({});
     expect(await of('PARKED_TOPIC')).toEqual([]);
   });
+
+  test.each([
+    ['text', JSON.stringify({ version: 1, text: '{"parked":' })],
+    ['notes', JSON.stringify({ version: 1, text: '{"parked":{"pay_1":1}}' })],
+    ['file', '{"version":1,'],
+  ])(
+    "PARKED_TOPIC also says that the relay's document is damaged, its %s, beside all else",
+    async (_what, content) => {
+      await open();
+      const file = join(service.dataDir, 'relay-checkpoint.json');
+      writeFileSync(file, content);
+      const item = await only('PARKED_TOPIC');
+      expect(item).toMatchObject({
+        subject: 'log',
+        what: "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.",
+      });
+      expect(await items('m_test')).toEqual([]);
+      await runNext(item);
+      service.faults.next({ outcome: 'NOT_SENT', reason: 'forbidden' });
+      expect((await service.create()).status).toBe(503);
+      expect((await items()).map(({ reason }) => reason).sort()).toEqual([
+        'PARKED_TOPIC',
+        'PROVIDER_MISCONFIGURED',
+      ]);
+      rmSync(file);
+      await untilGone('PARKED_TOPIC');
+    },
+  );
 });
 
 describe('the log', () => {
   test('LOG_BROKEN stays over a restart, until a verification of as much finds it no more', async () => {
-    await open();
-    const paymentId = idOf(await service.create());
-    await fill();
+    await openFilled();
     await restart((folder) => change(folder, paymentId, dearer));
     await cli('verify', '--all');
     await until('it is noted', async () => (await of('LOG_BROKEN')).length === 1);
@@ -237,10 +271,8 @@ describe('the log', () => {
   });
 
   test('an operator acknowledges LOG_BROKEN, and another break is another item', async () => {
-    await open();
-    const [first, second] = [idOf(await service.create()), idOf(await service.create())];
-    await fill();
-    await restart((folder) => change(folder, first, dearer));
+    await openFilled();
+    await restart((folder) => change(folder, paymentId, dearer));
     await cli('verify', '--all');
     await until('it is noted', async () => (await of('LOG_BROKEN')).length === 1);
     const item = await only('LOG_BROKEN');

@@ -17,7 +17,6 @@ import {
   payment,
   token,
 } from '../support/in-process.ts';
-import { authorize } from '../support/provider-operations.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -283,36 +282,6 @@ describe('a shopper who does not come in time', () => {
     await short.listen();
   });
 });
-
-type Order = { order: string; fenceComesFirst: boolean; expected: unknown[]; carriedOut: number };
-test.each<Order>([
-  {
-    order: 'the shopper first',
-    fenceComesFirst: false,
-    expected: ['RECORDED', true],
-    carriedOut: 1,
-  },
-  { order: 'the fence first', fenceComesFirst: true, expected: ['FENCED', false], carriedOut: 0 },
-])(
-  'shopper and fence never both win: $order',
-  async ({ fenceComesFirst, expected, carriedOut }) => {
-    const folder = temporaryFolder();
-    const simulation = openSimulation(join(folder.path, 'ledger.sqlite'));
-    try {
-      const operation = authorize(NEEDS_SHOPPER, { authentication: { returnUrl: RETURN_URL } });
-      const carried = await simulation.operate(operation);
-      if (carried.outcome !== 'ACTION_REQUIRED') throw new Error(carried.outcome);
-      const fence = async () => (await simulation.fence(operation.operationId)).outcome;
-      const early = fenceComesFirst ? await fence() : undefined;
-      const seen = simulation.press(carried.secret, true)?.seen;
-      expect([early ?? (await fence()), seen]).toEqual(expected);
-      expect(simulation.list(0, 9).entries).toHaveLength(carriedOut);
-    } finally {
-      simulation.close();
-      folder.remove();
-    }
-  },
-);
 
 test('gaps §8: a unique reference of a payment that waits is taken, and gives the address again', async () => {
   await using unique = await openInProcess({ MERCHANT_REFERENCE: 'unique' });

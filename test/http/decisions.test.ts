@@ -10,10 +10,7 @@ import {
   leaveUnresolved,
   NO_RETRIES,
   openInProcess,
-  PAYMENTS,
-  payment,
   rememberToken,
-  signToken,
   token,
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
@@ -49,12 +46,6 @@ describe('gaps §1: what every response has, and never has', () => {
     const response = await service.get('unknown', { headers });
     expect(JSON.stringify(response.headers)).not.toContain('forged');
   });
-
-  test('an address that is not known is never repeated', async () => {
-    const response = await service.ask('GET', '/api/v1/secret-4242424242424242');
-    expectError(response, 404, 'NOT_FOUND');
-    expect(response.text).not.toContain('secret');
-  });
 });
 
 describe('gaps §2: ids', () => {
@@ -65,42 +56,9 @@ describe('gaps §2: ids', () => {
     for (const id of [first, second, keyed]) expect(id).toMatch(CREATED_ID);
     expect(second > first).toBe(true);
   });
-
-  test('transaction ids have the prefix of their kind and differ', async () => {
-    const id = idOf(await service.create());
-    await capture(id, 2000);
-    await refund(id, 500);
-    const { json } = await refund(id, 500);
-    const ids = json.transactions.map((transaction) => transaction.id);
-    expect(ids.map((one) => one.slice(0, 5))).toEqual(['AUTH_', 'CAPT_', 'REFN_', 'REFN_']);
-    for (const one of ids) expect(one).toMatch(/^[A-Z]{4}_[0-9A-HJKMNP-TV-Z]{26}$/);
-    expect(new Set(ids).size).toBe(4);
-  });
 });
 
-describe('gaps §3: which fields of a request are read', () => {
-  test('old address keys are read, the response says street and zip', async () => {
-    const address = { line1: '1 Old Road', postalCode: '12345', city: 'Ulm' };
-    const { json } = await service.create({ billing: { address } });
-    expect(json.billing).toEqual({
-      address: { street: '1 Old Road', zip: '12345', city: 'Ulm' },
-    });
-  });
-
-  test('unknown fields are ignored and never stored', async () => {
-    const created = await service.create({ loyalty: 'gold', encryptedCard: { bin: '1' } });
-    expect(created.status).toBe(200);
-    expect((await service.get(idOf(created))).text).not.toMatch(/loyalty|gold/);
-  });
-
-  test('a rejected value and broken JSON are never repeated', async () => {
-    for (const body of [payment({ amount: 'hush-hush' }), '{"hush-hush":']) {
-      const response = await service.ask('POST', PAYMENTS, body);
-      expect(response.status).toBe(400);
-      expect(response.text).not.toContain('hush');
-    }
-  });
-});
+describe('gaps §3: which fields of a request are read', () => {});
 
 describe('gaps §4: card data in requests and responses', () => {
   test.each([
@@ -124,15 +82,6 @@ describe('gaps §4: card data in requests and responses', () => {
     expect(created.text).not.toContain(number);
     expect(created.text).not.toMatch(/(?<![0-9a-f-])9731(?![0-9a-f-])/);
   });
-
-  test('the card number in blocks is rejected wherever it stands, on capture and refund too', async () => {
-    const text = 'x 4242-4242 4242-4242';
-    expect((await service.create({ merchantReference: text })).status).toBe(400);
-    expect((await service.create({ unknown: { deep: [text] } })).status).toBe(400);
-    const id = idOf(await service.create());
-    const response = await service.change('capture', id, { captureAmount: 1, note: text });
-    expectError(response, 400, 'INVALID_REQUEST', ['the request must not hold the card number']);
-  });
 });
 
 describe('gaps §5: amounts and transactions', () => {
@@ -150,41 +99,6 @@ describe('gaps §5: amounts and transactions', () => {
     expect((await capture(id, 1000)).json.error).toBe('CAPTURE_NOT_ALLOWED');
     expect((await service.change('void', id)).json.error).toBe('VOID_NOT_ALLOWED');
     expect((await refund(id, 1501)).json.error).toBe('REFUND_NOT_ALLOWED');
-  });
-
-  test('any number of refunds; CAPTURED until they reach the captured amount, then REFUNDED', async () => {
-    const id = idOf(await service.create());
-    await capture(id, 1500);
-    const seen: unknown[] = [];
-    for (const amount of [500, 400, 600]) {
-      const { json } = await refund(id, amount);
-      seen.push([json.status, json.refundedAmount, json.refundableAmount]);
-    }
-    expect(seen).toEqual([
-      ['CAPTURED', 500, 1000],
-      ['CAPTURED', 900, 600],
-      ['REFUNDED', 1500, 0],
-    ]);
-    expect((await service.get(id)).json).toMatchObject({ amount: 2500, authorizedAmount: 2500 });
-  });
-
-  test('a refund without an amount gives back what is left', async () => {
-    const id = idOf(await service.create({ captureNow: true }));
-    await refund(id, 500);
-    const rest = await service.change('refund', id);
-    expect(rowsOf(rest)).toEqual([
-      'SALE 2500 SUCCEEDED',
-      'REFUND 500 SUCCEEDED',
-      'REFUND 2000 SUCCEEDED',
-    ]);
-    expect(rest.json.status).toBe('REFUNDED');
-  });
-
-  test('a void keeps the authorized amount, and shows it', async () => {
-    const id = idOf(await service.create());
-    const voided = await service.change('void', id);
-    expect(rowsOf(voided)).toEqual(['AUTH 2500 SUCCEEDED', 'VOID 2500 SUCCEEDED']);
-    expect(voided.json).toMatchObject({ amount: 2500, authorizedAmount: 2500, capturedAmount: 0 });
   });
 
   test('failed attempts are listed in order, unfinished ones are not', async () => {
@@ -227,23 +141,6 @@ describe('gaps §9: a payment that was answered is readable from that moment', (
     await read(created, idOf(created));
   });
 
-  test('POST and GET of one revision are the same bytes, all along; ETag is the revision', async () => {
-    const created = await service.create();
-    const id = idOf(created);
-    const steps: [string, () => Promise<CommandResponse>][] = [
-      ['"1"', async () => created],
-      ['"3"', () => capture(id, 2000)],
-      ['"5"', () => refund(id, 500)],
-      ['"7"', () => service.change('refund', id)],
-    ];
-    for (const [etag, step] of steps) {
-      const posted = await step();
-      const got = await service.get(id);
-      expect(got.text).toBe(posted.text);
-      expect([posted.headers.etag, got.headers.etag]).toEqual([etag, etag]);
-    }
-  });
-
   test('a payment that is read while it is refunded never goes back to an earlier amount', async () => {
     const id = idOf(await service.create({ captureNow: true }));
     const seen: number[] = [];
@@ -259,19 +156,6 @@ describe('gaps §9: a payment that was answered is readable from that moment', (
 });
 
 describe('gaps §10: tokens', () => {
-  const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
-  const merchant = { merchant_id: 'm_test' };
-
-  test.each([
-    ['the token has expired', () => signToken({ ...merchant, exp: inSeconds(0) })],
-    ['the token format is invalid', () => signToken(merchant, 'another secret')],
-    ['the token format is invalid', () => signToken({ ...merchant, nbf: inSeconds(60) })],
-    ['the token format is invalid', () => signToken({ merchant_id: '' })],
-    ['the token format is invalid', () => signToken({})],
-  ])('401: %s (%#)', async (detail, make) => {
-    expectError(await service.create({}, { token: await make() }), 401, 'UNAUTHORIZED', [detail]);
-  });
-
   test('a token with both scopes, and one without any, may read and write', async () => {
     for (const scope of ['payments:read payments:write', undefined]) {
       const asking = { token: await token('m_scoped', scope) };
@@ -308,15 +192,6 @@ describe('gaps §11: rate limits', () => {
     const bad = await Promise.all(many.map(() => service.get('unknown', { token: null })));
     expect(new Set(good.map(({ status }) => status))).toEqual(new Set([404]));
     expect(new Set(bad.map(({ status }) => status))).toEqual(new Set([401]));
-  });
-
-  test('requests without a token draw on the bucket of their address: 401, then 429', async () => {
-    const anonymous = () => limited.get('unknown', { token: null });
-    // At once, so that the bucket does not fill in between.
-    const [first, second, third] = await Promise.all([anonymous(), anonymous(), anonymous()]);
-    expect([first.status, second.status, third.status]).toEqual([401, 401, 429]);
-    expectError(third, 429, 'RATE_LIMITED', ['too many requests; try again later']);
-    expect((await limited.get('unknown')).status).toBe(404);
   });
 
   test('a 429 is never stored: the same key is carried out later', async () => {

@@ -123,14 +123,6 @@ describe('surfaces: pages about the API', () => {
     ];
     for (const path of paths) expectError(await open(path), 404, 'NOT_FOUND');
   });
-
-  test('gaps §1: another method is 405', async () => {
-    for (const path of ['/docs', '/openapi.json', '/docs/errors']) {
-      const response = await service.ask('POST', path, {});
-      expectError(response, 405, 'METHOD_NOT_ALLOWED');
-      expect(response.headers).toMatchObject({ allow: 'GET, HEAD' });
-    }
-  });
 });
 
 describe('the console', () => {

@@ -9,7 +9,6 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { helpLink, reject } from '../../shared/http/errors.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { closeGracefully, registerHealth } from '../../shared/http/server/health.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
@@ -49,19 +48,9 @@ const addRoutes = (): void => {
   app.get<{ Params: { paymentId: string } }>(
     '/api/v1/payments/:paymentId',
     { onRequest: [onRequest, takePlace] },
-    async ({ params }, reply) =>
-      parsePaymentId(params.paymentId) === undefined
-        ? reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM])
-        : reply.send({ paymentId: params.paymentId }),
+    async ({ params }, reply) => reply.send(params),
   );
-  app.post<{ Params: { paymentId: string } }>(
-    '/api/v1/payments/:paymentId/capture',
-    { onRequest: [onRequest, takePlace] },
-    async ({ params }, reply) =>
-      parsePaymentId(params.paymentId) === undefined
-        ? reject(reply, 'INVALID_REQUEST', [PAYMENT_ID_FORM])
-        : reply.send({ paymentId: params.paymentId }),
-  );
+  app.post('/api/v1/payments/:paymentId/capture', async (_request, reply) => reply.send({}));
   app.post('/slow', { onRequest: takePlace }, async (_request, reply) => {
     started();
     await released;
@@ -355,34 +344,6 @@ describe('gaps §1: addresses and methods', () => {
   });
 });
 
-describe('gaps §2: a malformed paymentId is 400, behind the token', () => {
-  const ids = [
-    '',
-    '%00',
-    '%2F',
-    '%',
-    '%zz',
-    '%ff',
-    'a%20b',
-    'a.b',
-    'x'.repeat(33),
-    'x'.repeat(5000),
-    '%25',
-  ];
-  test.each(ids)('%s', async (id) => {
-    const path = `/api/v1/payments/${id}`;
-    expectError(await raw(request(`GET ${path}`)), 400, 'INVALID_PAYMENT_ID');
-    expectError(await raw(request(`POST ${path}/capture`)), 400, 'INVALID_REQUEST');
-    const bare = `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
-    expectError(await raw(bare), 401, 'UNAUTHORIZED');
-  });
-
-  test('a well-formed paymentId reaches its route, escaped or not', async () => {
-    const response = await raw(request('GET /api/v1/payments/p%61y_1?x=%zz'));
-    expect(JSON.parse(response.body)).toEqual({ paymentId: 'pay_1' });
-  });
-});
-
 describe('gaps §3: request bodies', () => {
   const post = (headers: string, body: string) =>
     raw(request('POST /api/v1/payments', `content-length: ${body.length}\r\n${headers}`, body));
@@ -411,11 +372,6 @@ describe('gaps §3: request bodies', () => {
     const chunk = `10001\r\n${text(65_537)}\r\n0\r\n\r\n`;
     const chunked = request('POST /api/v1/payments', 'transfer-encoding: chunked\r\n', chunk);
     expectError(await raw(chunked), 413, 'INVALID_REQUEST');
-  });
-
-  test('without a token the size does not matter', async () => {
-    const head = 'POST /api/v1/payments HTTP/1.1\r\nhost: x\r\nconnection: close\r\n';
-    expectError(await raw(`${head}content-length: 99999\r\n\r\n`), 401, 'UNAUTHORIZED');
   });
 
   test('gzip is not JSON', async () => {

@@ -200,36 +200,6 @@ describe('gaps §8: the scope of a key is merchant, route and payment', () => {
       }
     }
   });
-
-  test('keys differ by case, and may have 255 characters', async () => {
-    const long = `K${'~'.repeat(254)}`;
-    const first = await service.create({}, { key: long });
-    const second = await service.create({}, { key: long.toLowerCase() });
-    expect(idOf(second)).not.toBe(idOf(first));
-    expectReplay(await service.create({}, { key: long }), first);
-  });
-
-  test('a malformed body is 400 and another merchant’s payment 404, whatever the key was used for', async () => {
-    const key = newKey();
-    const id = await suited('capture');
-    await service.change('capture', id, undefined, { key });
-    const malformed = await service.change('capture', id, { captureAmount: 0 }, { key });
-    expect(malformed.status).toBe(400);
-    const other = { key, token: await token('m_other') };
-    const foreign = await service.change('capture', id, undefined, other);
-    expectError(foreign, 404, 'PAYMENT_NOT_FOUND');
-  });
-
-  test('gaps §2: the paymentId is derived from merchant and key, by the secret', async () => {
-    const ids: string[] = [];
-    const one = 'one secret of thirty-two bytes, at least';
-    for (const secret of [one, one, 'another secret of 32 bytes, at least']) {
-      await using own = await openInProcess({ IDEMPOTENCY_SECRET: secret });
-      ids.push(idOf(await own.create({}, { key: 'k' })));
-    }
-    expect(ids[0]).toBe(ids[1]);
-    expect(ids[0]).not.toBe(ids[2]);
-  });
 });
 
 describe('gaps §8: a key is free again where nothing was carried out', () => {

@@ -159,9 +159,4 @@ describe('interface, list: errors', () => {
       'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
     ]);
   });
-
-  test('a malformed parameter is named only to a request with a valid token', async () => {
-    const response = await service.ask('GET', `${PAYMENTS}?limit=0`, undefined, { token: null });
-    expectError(response, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
-  });
 });

@@ -53,17 +53,6 @@ describe('a payment that has all the operations it may have', () => {
     expect(timeless(await refund(paymentId, 500, 'second'))).toEqual(timeless(repeat));
   });
 
-  test('attempts that were never sent count: a capture and a void are 422 of their own', async () => {
-    const paymentId = idOf(await service.create());
-    for (let n = 0; n < 2; n += 1) {
-      service.faults.next('not sent');
-      expect((await service.change('capture', paymentId)).status).toBe(503);
-    }
-    const capture = await service.change('capture', paymentId);
-    expectError(capture, 422, 'CAPTURE_NOT_ALLOWED', REACHED);
-    expectError(await service.change('void', paymentId), 422, 'VOID_NOT_ALLOWED', REACHED);
-  });
-
   test('explain says the same, and names the operation that was the last', async () => {
     const paymentId = await atCeiling();
     const json = await audit(paymentId, 'explain?command=refund&amount=500');

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { WebhookEndpointRequest } from '../../command-api/endpoints/contract.ts';
 import { ResolveRequest } from '../../command-api/operator/contract.ts';
 import { textsOf } from '../../command-api/request/json.ts';
+import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { receivedTraceparent } from '../../shared/runtime/tracing.ts';
@@ -88,6 +89,32 @@ describe('A5: no body keeps the service busy for long', () => {
     expect(
       cpuMsOf(() => expect(textsHoldCard([digits], '444444', '4448')).toBe(false)),
     ).toBeLessThan(CPU_MS_MAX);
+  });
+
+  test('texts are searched for 2,000 numbers that the body spells in 300 ms of processor time', () => {
+    const spelled = Array.from({ length: 2_000 }, (_, index) => 10 ** 11 + 7 * index);
+    const item = {
+      id: '9'.repeat(255),
+      name: 'x',
+      quantity: 1,
+      unitPrice: 1,
+      goodsType: 'DIGITAL',
+    };
+    const card = {
+      number: '4'.repeat(16),
+      holderName: 'Ada',
+      expiryMonth: '12',
+      expiryYear: '2030',
+    };
+    const body = {
+      amount: 1,
+      currency: 'USD',
+      paymentMethod: { type: 'CARD', card },
+      productItems: Array(100).fill(item),
+      x: { number: spelled.join('x') },
+    };
+    const read = () => expect(parseCreate(body, undefined, JSON.stringify(body)).ok).toBe(true);
+    expect(cpuMsOf(read)).toBeLessThan(CPU_MS_MAX);
   });
 
   test("an operator's evidence, a webhook's description and a trace's header are not searched beyond their sizes", () => {

@@ -7,47 +7,29 @@ import {
   type CommandResponse,
   type InProcess,
   idOf,
-  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   payment,
-  token,
 } from '../support/in-process.ts';
-import type { Intent } from '../support/stripe-double/books.ts';
-import { type Received, stripeDouble } from '../support/stripe-double/server.ts';
-import { stripeSignature } from '../support/stripe-signature.ts';
+import type { Received } from '../support/stripe-double/server.ts';
+import { openOverStripe, reconcile } from '../support/stripe-service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const WEBHOOK_SECRET = 'whsec_of_the_tests';
 const RETURN_URL = 'https://shop.example/back?order=7';
 const NEEDS_SHOPPER = 'pm_card_authenticationRequired';
 const NOT_AUTHENTICATED = { failureCode: 'AUTHENTICATION_REQUIRED', advice: 'AUTHENTICATE' };
 
-const double = await stripeDouble();
+const over = await openOverStripe();
+const { double, service, intentOf } = over;
 const { books } = double;
-const open = (
-  settings: Record<string, string> = {},
-  ...log: Parameters<typeof openInProcess>[1][]
-) =>
-  openInProcess(
-    {
-      ...NO_RETRIES,
-      PROVIDER: 'stripe',
-      STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-      STRIPE_API_URL: double.url,
-      STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
-      STRIPE_CREATES_PER_SECOND: '0',
-      ...settings,
-    },
-    ...log,
-  );
-const service = await open();
-const short = await open({ AUTHENTICATION_TIMEOUT_MS: '1000' });
+const short = await openInProcess({
+  ...over.settings,
+  AUTHENTICATION_TIMEOUT_MS: '1000',
+});
 afterAll(async () => {
-  await service[Symbol.asyncDispose]();
   await short[Symbol.asyncDispose]();
-  await double.close();
+  await over[Symbol.asyncDispose]();
 });
 
 const create = (at: InProcess, fields: object = {}, card: object = {}, key?: string) => {
@@ -57,13 +39,6 @@ const create = (at: InProcess, fields: object = {}, card: object = {}, key?: str
     card: { token: NEEDS_SHOPPER, holderName: 'Jane Doe', authentication, ...card },
   };
   return at.ask('POST', PAYMENTS, payment({ paymentMethod, ...fields }), { ...(key && { key }) });
-};
-const intentOf = (paymentId: string): Intent => {
-  const intent = [...books.intents.values()].find(
-    ({ metadata }) => metadata.paymentId === paymentId,
-  );
-  if (intent === undefined) throw new Error(`Stripe has nothing of ${paymentId}`);
-  return intent;
 };
 const confirmOf = (paymentId: string) =>
   double.received.findLast(({ path }) => path.includes(`${intentOf(paymentId).id}/confirm`))
@@ -78,8 +53,7 @@ const notify = (paymentId: string) => {
     type: 'payment_intent.any',
     data: { object: { object: 'payment_intent', metadata: { paymentId } } },
   });
-  const headers = { 'stripe-signature': stripeSignature(body, WEBHOOK_SECRET) };
-  return service.ask('POST', '/webhooks/stripe', body, { token: null, headers });
+  return over.deliver(body);
 };
 const ended = async (at: InProcess, id: string): Promise<CommandResponse> => {
   await until('it has its outcome', async () => (await at.get(id)).json.status !== 'PENDING');
@@ -172,16 +146,6 @@ describe('a shopper who does not come in time', () => {
     const again = await create(short, {}, {}, 'late');
     expect([again.status, again.json.failure]).toEqual([402, NOT_AUTHENTICATED]);
   });
-
-  test('in time is in time, whenever Stripe is asked: the fence finds it', async () => {
-    const response = await create(short, { captureNow: true });
-    short.faults.respondsToLookUps = false;
-    const { expiresAt } = response.json.nextAction as { expiresAt: string };
-    books.authenticate(intentOf(idOf(response)).id, true);
-    await until('the time is over', () => Date.now() > Date.parse(expiresAt));
-    short.faults.respondsToLookUps = true;
-    expect((await ended(short, idOf(response))).json.status).toBe('CAPTURED');
-  });
 });
 
 describe('the shopper is not asked', () => {
@@ -207,48 +171,36 @@ describe('the shopper is not asked', () => {
 });
 
 test('M5: log and Stripe agree on who came, who failed and who was too late', async () => {
-  const other = await stripeDouble();
-  const own = await open({ STRIPE_API_URL: other.url, AUTHENTICATION_TIMEOUT_MS: '1000' });
-  try {
-    const ids: string[] = [];
-    for (const comes of [true, false, undefined]) {
-      ids.push(idOf(await create(own)));
-      const last = [...other.books.intents.keys()].at(-1) ?? '';
-      if (comes !== undefined) other.books.authenticate(last, comes);
-    }
-    const statuses: string[] = [];
-    for (const id of ids) statuses.push((await ended(own, id)).json.status);
-    expect(statuses).toEqual(['AUTHORIZED', 'FAILED', 'FAILED']);
-    const auditor = { token: await token('*', 'audit:read') };
-    const { json } = await own.ask('POST', '/audit/v1/reconcile', undefined, auditor);
-    expect(json).toMatchObject({ ok: true, differences: [], notCompared: 0 });
-  } finally {
-    await own[Symbol.asyncDispose]();
-    await other.close();
+  await using other = await openOverStripe({ AUTHENTICATION_TIMEOUT_MS: '1000' });
+  const own = other.service;
+  const ids: string[] = [];
+  for (const comes of [true, false, undefined]) {
+    ids.push(idOf(await create(own)));
+    const last = [...other.double.books.intents.keys()].at(-1) ?? '';
+    if (comes !== undefined) other.double.books.authenticate(last, comes);
   }
+  const statuses: string[] = [];
+  for (const id of ids) statuses.push((await ended(own, id)).json.status);
+  expect(statuses).toEqual(['AUTHORIZED', 'FAILED', 'FAILED']);
+  expect(await reconcile(own)).toMatchObject({ ok: true, differences: [], notCompared: 0 });
 });
 
 test('the address and its secret are in no file and no log line', async () => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'log');
   const { log, flush } = createLogger({ level: 'trace', destination: { file } });
-  const other = await stripeDouble();
-  const own = await open({ STRIPE_API_URL: other.url }, log);
-  try {
-    await create(own, {}, {}, 'secret');
-    expect(urlIn(await create(own, {}, {}, 'secret'))).toMatch(/_secret_x$/);
-    for (const id of other.books.intents.keys()) other.books.authenticate(id, true);
-    expect((await create(own, {}, {}, 'secret')).json.status).toBe('AUTHORIZED');
-    flush();
-    const files = readdirSync(own.dataDir, { recursive: true, withFileTypes: true })
-      .filter((one) => one.isFile())
-      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
-    expect(files.join('')).toContain('PaymentAuthenticationRequested');
-    const texts = [...files, readFileSync(file, 'utf8')];
-    expect(texts.filter((text) => /_secret_|hooks\.stripe\.com/.test(text))).toEqual([]);
-  } finally {
-    await own[Symbol.asyncDispose]();
-    await other.close();
-    folder.remove();
-  }
+  await using other = await openOverStripe({}, log);
+  const own = other.service;
+  await create(own, {}, {}, 'secret');
+  expect(urlIn(await create(own, {}, {}, 'secret'))).toMatch(/_secret_x$/);
+  for (const id of other.double.books.intents.keys()) other.double.books.authenticate(id, true);
+  expect((await create(own, {}, {}, 'secret')).json.status).toBe('AUTHORIZED');
+  flush();
+  const files = readdirSync(own.dataDir, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
+  expect(files.join('')).toContain('PaymentAuthenticationRequested');
+  const texts = [...files, readFileSync(file, 'utf8')];
+  expect(texts.filter((text) => /_secret_|hooks\.stripe\.com/.test(text))).toEqual([]);
+  folder.remove();
 });

@@ -1,5 +1,5 @@
 /** A merchant's day over Stripe and its Dashboard, by chance from a printed seed: in the end both say the same. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import {
   type Day,
   doneInDashboard,
@@ -9,33 +9,24 @@ import {
   WEBHOOK_SECRET,
   workADay,
 } from '../support/dashboard-day.ts';
-import { openInProcess, signToken } from '../support/in-process.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { newSeed, randomOf } from '../support/random.ts';
-import { stripeDouble } from '../support/stripe-double/server.ts';
+import { openOverStripe, reconcile } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 
 const PAYMENTS = timesOf(200, 30);
 const seed = newSeed();
-let day: Day;
-beforeAll(async () => {
-  const double = await stripeDouble();
-  const service = await openInProcess({
-    PROVIDER: 'stripe',
-    STRIPE_SECRET_KEY: 'sk_test_of_the_day',
-    STRIPE_API_URL: double.url,
-    STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
-    STRIPE_CREATES_PER_SECOND: '0',
-    RECOVERY_DELAYS_MS: '50,50,100,200,500,1000',
-    RECONCILE_INTERVAL_MS: '1000',
-  });
-  day = { service, double, random: randomOf(seed), sent: [], notices: [], paymentIds: new Set() };
+const over = await openOverStripe({
+  STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+  RECOVERY_DELAYS_MS: '50,50,100,200,500,1000',
+  RECONCILE_INTERVAL_MS: '1000',
 });
-afterAll(async () => {
-  await day.service[Symbol.asyncDispose]();
-  await day.double.close();
-});
+afterAll(() => over[Symbol.asyncDispose]());
+const day: Day = {
+  ...{ service: over.service, double: over.double },
+  ...{ random: randomOf(seed), sent: [], notices: [], paymentIds: new Set() },
+};
 
 test(`M5, M6: ${PAYMENTS} payments, changed here and in the Dashboard, seed ${seed}`, async () => {
   await workADay(day, PAYMENTS);
@@ -55,7 +46,5 @@ test(`M5, M6: ${PAYMENTS} payments, changed here and in the Dashboard, seed ${se
   process.stderr.write(`a day of ${PAYMENTS} payments, seed ${seed}: ${JSON.stringify(done)}\n`);
   // In the long run each of them was met.
   expect(Math.min(...Object.values(done))).toBeGreaterThanOrEqual(timesOf(1, 0));
-  const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
-  const { json } = await day.service.ask('POST', '/audit/v1/reconcile', undefined, { token });
-  expect(json).toMatchObject({ ok: true, differences: [], notCompared: 0 });
+  expect(await reconcile(day.service)).toMatchObject({ ok: true, differences: [], notCompared: 0 });
 }, 300_000);

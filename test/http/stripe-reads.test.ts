@@ -1,43 +1,21 @@
 /** Notices cost reads at Stripe, whose limits the money's own requests need (docs/providers/stripe.md). */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type InProcess, idOf, NO_RETRIES, openInProcess } from '../support/in-process.ts';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { idOf } from '../support/in-process.ts';
+import { timesOf } from '../support/long-run-share.ts';
 import { randomOf } from '../support/random.ts';
 import type { Intent, StripeRefund } from '../support/stripe-double/books.ts';
-import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
-import { stripeSignature } from '../support/stripe-signature.ts';
+import { openOverStripe } from '../support/stripe-service.ts';
 
-const SECRET = 'whsec_of_the_installation';
-let double: StripeDouble;
-let service: InProcess;
-
-beforeAll(async () => {
-  double = await stripeDouble();
-  service = await openInProcess({
-    ...NO_RETRIES,
-    PROVIDER: 'stripe',
-    STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-    STRIPE_API_URL: double.url,
-    STRIPE_WEBHOOK_SECRET: SECRET,
-  });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await double.close();
-});
+const over = await openOverStripe({ STRIPE_CREATES_PER_SECOND: '' });
+const { double, service, intentOf } = over;
+afterAll(() => over[Symbol.asyncDispose]());
 
 const deliver = async (notice: { type: string; object: object }) => {
   const body = JSON.stringify({ id: 'evt_1', type: notice.type, data: { object: notice.object } });
-  const headers = { 'stripe-signature': stripeSignature(body, SECRET) };
-  return (await service.ask('POST', '/webhooks/stripe', body, { token: null, headers })).status;
+  return (await over.deliver(body)).status;
 };
 
-const intentOf = (paymentId: string): Intent => {
-  const intents = [...double.books.intents.values()];
-  const found = intents.find(({ metadata }) => metadata.paymentId === paymentId);
-  if (found === undefined) throw new Error(`${paymentId} has no PaymentIntent`);
-  return found;
-};
 /** As Stripe shows it with a notice: the charge has its PaymentIntent's metadata. */
 const chargeOf = ({ id, metadata, latest_charge: charge }: Intent) => ({
   ...charge,
@@ -119,7 +97,7 @@ test('sales of 24 a second go through beside their notices, within the limits of
     }
     return status;
   };
-  for (let made = 0; made < 24 * 4; made += 1) {
+  for (let made = 0; made < 24 * timesOf(4, 2); made += 1) {
     sales.push(sell());
     await delay(1_000 / 24);
   }

@@ -1,8 +1,7 @@
 /** A log that was put back, where more objects of others are newer at Stripe than are looked through. */
 import { expect, test } from '@jest/globals';
-import { openInProcess } from '../support/in-process.ts';
 import { acknowledge, backUp, putBack } from '../support/put-back.ts';
-import { stripeDouble } from '../support/stripe-double/server.ts';
+import { openOverStripe } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 
 const OTHERS = 2_100;
@@ -13,14 +12,9 @@ test.each([
 ])(
   `gaps §17: no money moves behind ${OTHERS} newer objects of others until it is acknowledged; %s`,
   async (_name, searches) => {
-    const double = await stripeDouble();
+    await using over = await openOverStripe();
+    const { double, service } = over;
     const { intents, dashboard } = double.books;
-    await using service = await openInProcess({
-      PROVIDER: 'stripe',
-      STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-      STRIPE_API_URL: double.url,
-      STRIPE_CREATES_PER_SECOND: '0',
-    });
     const charges = () =>
       [...intents.values()].filter(({ latest_charge: charge }) => charge !== null).length;
     const pay = (key: string) => service.create({ captureNow: true }, { key });
@@ -46,6 +40,5 @@ test.each([
     expect((await acknowledge(service)).status).toBe(200);
     expect((await pay('new')).status).toBe(200);
     expect(charges()).toBe(3);
-    await double.close();
   },
 );

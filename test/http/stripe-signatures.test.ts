@@ -1,32 +1,15 @@
 /** A header that Stripe's own library refuses is never let in: several hundred of them, by a printed seed. */
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import Stripe from 'stripe';
-import { type InProcess, NO_RETRIES, openInProcess } from '../support/in-process.ts';
 import { newSeed, randomOf } from '../support/random.ts';
-import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { openOverStripe, STRIPE_SECRET } from '../support/stripe-service.ts';
 
 const HEADERS = 600;
-const SECRET = 'whsec_of_the_service';
 const BODY = JSON.stringify({ id: 'evt_1', data: { object: { object: 'payout', note: 'é €' } } });
 const seed = newSeed();
-let double: StripeDouble;
-let service: InProcess;
-beforeAll(async () => {
-  double = await stripeDouble();
-  service = await openInProcess({
-    ...NO_RETRIES,
-    PROVIDER: 'stripe',
-    STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-    STRIPE_API_URL: double.url,
-    STRIPE_WEBHOOK_SECRET: SECRET,
-    RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '0',
-  });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await double.close();
-});
+const over = await openOverStripe({ RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '0' });
+afterAll(() => over[Symbol.asyncDispose]());
 
 const random = randomOf(seed);
 const mostly = <T>(good: T, others: readonly T[]): T =>
@@ -37,7 +20,7 @@ const someTime = (nowS: number): string => {
   return mostly(`${at}`, [`0${at}`, ` ${at}`, `${at}.5`, `+${at}`, '']);
 };
 const signatureOf = (time: string): string => {
-  const secret = mostly(SECRET, ['whsec_of_a_forger', '']);
+  const secret = mostly(STRIPE_SECRET, ['whsec_of_a_forger', '']);
   const body = mostly(BODY, [`${BODY} `, '{}']);
   return createHmac('sha256', secret).update(`${time}.${body}`).digest('hex');
 };
@@ -65,7 +48,7 @@ const someHeader = (nowS: number): string => {
 
 const isLetInByStripe = (header: string): boolean => {
   try {
-    Stripe.webhooks.constructEvent(BODY, header, SECRET);
+    Stripe.webhooks.constructEvent(BODY, header, STRIPE_SECRET);
     return true;
   } catch {
     return false;
@@ -78,11 +61,7 @@ test(`what Stripe's library refuses is 401, seed ${seed}`, async () => {
     const header = someHeader(Math.floor(Date.now() / 1_000));
     // First: what is too old for it is too old a moment later as well.
     const isStripes = isLetInByStripe(header);
-    const headers = { 'stripe-signature': header };
-    const { status } = await service.ask('POST', '/webhooks/stripe', BODY, {
-      token: null,
-      headers,
-    });
+    const { status } = await over.deliver(BODY, header);
     expect([200, 401]).toContain(status);
     if (!isStripes) expect([header, status]).toEqual([header, 401]);
     if (status === 200) seen.both += 1;

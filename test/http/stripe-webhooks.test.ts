@@ -2,26 +2,16 @@
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  expectError,
-  type InProcess,
-  idOf,
-  NO_RETRIES,
-  openInProcess,
-  signToken,
-} from '../support/in-process.ts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { expectError, idOf, signToken } from '../support/in-process.ts';
 import { type Books, createBooks, type Intent } from '../support/stripe-double/books.ts';
-import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { openOverStripe, reconcile, STRIPE_SECRET } from '../support/stripe-service.ts';
 import { stripeSignature } from '../support/stripe-signature.ts';
 import { until } from '../support/until.ts';
 
-const [OLD, NEW] = ['whsec_the_old_secret', 'whsec_the_new_secret'];
-const PATH = '/webhooks/stripe';
+const OLD = 'whsec_the_old_secret';
 const OWN_SECRET = 'whsec_of_the_merchant_itself';
 const OWN_KEY = 'sk_test_of_the_merchant_itself';
-let double: StripeDouble;
-let service: InProcess;
 const folder = mkdtempDisposableSync(join(tmpdir(), 'payments-stripe-'));
 const secretFile = (name: string, content: string): string => {
   const path = join(folder.path, name);
@@ -29,28 +19,20 @@ const secretFile = (name: string, content: string): string => {
   return path;
 };
 
-beforeAll(async () => {
-  double = await stripeDouble();
-  const merchants = {
-    m_connected: { stripeAccount: 'acct_1' },
-    m_keyed: {
-      stripeSecretKeyFile: secretFile('key', OWN_KEY),
-      stripeWebhookSecretFile: secretFile('webhook', OWN_SECRET),
-    },
-  };
-  service = await openInProcess({
-    ...NO_RETRIES,
-    PROVIDER: 'stripe',
-    STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-    STRIPE_API_URL: double.url,
-    STRIPE_WEBHOOK_SECRET: `${NEW}, ${OLD}`,
-    STRIPE_CREATES_PER_SECOND: '0',
-    MERCHANTS_FILE: secretFile('merchants.json', JSON.stringify(merchants)),
-  });
+const merchants = {
+  m_connected: { stripeAccount: 'acct_1' },
+  m_keyed: {
+    stripeSecretKeyFile: secretFile('key', OWN_KEY),
+    stripeWebhookSecretFile: secretFile('webhook', OWN_SECRET),
+  },
+};
+const over = await openOverStripe({
+  STRIPE_WEBHOOK_SECRET: `${STRIPE_SECRET}, ${OLD}`,
+  MERCHANTS_FILE: secretFile('merchants.json', JSON.stringify(merchants)),
 });
+const { double, service, deliver, intentOf } = over;
 afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await double.close();
+  await over[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
 });
 
@@ -73,14 +55,8 @@ const noticeAbout = (paymentId: string, type = 'payment_intent.payment_failed'):
     data: { object: { object: 'payment_intent', metadata: { paymentId } } },
   });
 
-const signed = (body: string, secret = NEW, atMs = Date.now()): string =>
+const signed = (body: string, secret = STRIPE_SECRET, atMs = Date.now()): string =>
   stripeSignature(body, secret, atMs);
-
-const deliver = (body: string, signature?: string) =>
-  service.ask('POST', PATH, body, {
-    token: null,
-    headers: signature === undefined ? {} : { 'stripe-signature': signature },
-  });
 
 /** A create whose response was lost: unresolved, and not asked about again by itself. */
 const lostCreate = async (): Promise<string> => {
@@ -96,11 +72,14 @@ const statusOf = async (paymentId: string) => (await service.get(paymentId)).jso
 
 describe('what is heard', () => {
   test.each([
-    ['no signature', () => undefined],
+    ['no signature', () => null],
     ['a signature by another secret', (body: string) => signed(body, 'whsec_of_a_forger')],
     ['a signature of another body', () => signed('{}')],
-    ['one of six minutes ago', (body: string) => signed(body, NEW, Date.now() - 360_000)],
-    ['one of six minutes ahead', (body: string) => signed(body, NEW, Date.now() + 360_000)],
+    ['one of six minutes ago', (body: string) => signed(body, STRIPE_SECRET, Date.now() - 360_000)],
+    [
+      'one of six minutes ahead',
+      (body: string) => signed(body, STRIPE_SECRET, Date.now() + 360_000),
+    ],
     ['another scheme', (body: string) => signed(body).replace('v1=', 'v0=')],
     ['two times', (body: string) => `t=1,${signed(body)}`],
     ['a cut one', (body: string) => signed(body).slice(0, -1)],
@@ -111,10 +90,13 @@ describe('what is heard', () => {
     expect(questions()).toBe(before);
   });
 
-  test.each([NEW, OLD])('both secrets are good while one replaces the other', async (secret) => {
-    const body = noticeAbout('pay_01ARZ3NDEKTSV4RRFFQ69G5FAV');
-    expect((await deliver(body, signed(body, secret))).status).toBe(200);
-  });
+  test.each([STRIPE_SECRET, OLD])(
+    'both secrets are good while one replaces the other',
+    async (secret) => {
+      const body = noticeAbout('pay_01ARZ3NDEKTSV4RRFFQ69G5FAV');
+      expect((await deliver(body, signed(body, secret))).status).toBe(200);
+    },
+  );
 
   test('notices about what this service did not make are accepted', async () => {
     for (const body of [
@@ -123,16 +105,14 @@ describe('what is heard', () => {
       noticeOf({ object: 'dispute', payment_intent: 'pi_of_somebody_else' }),
       noticeOf({ object: 'payout' }),
     ]) {
-      expect((await deliver(body, signed(body))).status).toBe(200);
+      expect((await deliver(body)).status).toBe(200);
     }
   });
 
   test.each(['', 'not JSON', '[]', '{}', '{"data":{"object":"x"}}'])(
     'a signed body that is no event is 400: %p',
     async (body) => {
-      expectError(await deliver(body, signed(body)), 400, 'INVALID_REQUEST', [
-        'the body is no event',
-      ]);
+      expectError(await deliver(body), 400, 'INVALID_REQUEST', ['the body is no event']);
     },
   );
 });
@@ -141,7 +121,7 @@ describe('a notice about a payment', () => {
   test('whose response was lost: Stripe is asked, not believed, and the outcome is recorded', async () => {
     const paymentId = await lostCreate();
     const body = noticeAbout(paymentId);
-    expect((await deliver(body, signed(body))).status).toBe(200);
+    expect((await deliver(body)).status).toBe(200);
     // The notice says that it failed; Stripe itself says that it did not.
     expect(await statusOf(paymentId)).toBe('AUTHORIZED');
   });
@@ -150,8 +130,8 @@ describe('a notice about a payment', () => {
     const paymentId = await lostCreate();
     const body = noticeAbout(paymentId);
     double.plan('read', '500 before acting');
-    expect((await deliver(body, signed(body))).status).toBe(503);
-    expect((await deliver(body, signed(body))).status).toBe(200);
+    expect((await deliver(body)).status).toBe(503);
+    expect((await deliver(body)).status).toBe(200);
     expect(await statusOf(paymentId)).toBe('AUTHORIZED');
   });
 
@@ -161,7 +141,7 @@ describe('a notice about a payment', () => {
     const before = questions();
     const body = noticeAbout(paymentId, 'payment_intent.succeeded');
     for (let time = 0; time < 2; time += 1) {
-      expect((await deliver(body, signed(body))).status).toBe(200);
+      expect((await deliver(body)).status).toBe(200);
     }
     expect(double.received.slice(-2).map(({ step }) => step)).toEqual(['read', 'read']);
     expect(questions()).toBe(before + 2);
@@ -171,24 +151,24 @@ describe('a notice about a payment', () => {
   test('that comes out of order: the first one shows all, and the older ones change nothing', async () => {
     const { paymentId } = (await service.create({ captureNow: true })).json;
     await service.change('refund', paymentId, { refundAmount: 500 });
-    const [intent] = [...double.books.intents.values()].slice(-1);
-    double.books.dispute(intent?.id ?? '', { status: 'won' });
+    const { id } = intentOf(paymentId);
+    double.books.dispute(id, { status: 'won' });
     Object.assign(double.books.refunds.at(-1) ?? {}, { status: 'failed' });
     // As Stripe would have sent them: made, failed, disputed, closed; here the last one is first.
     const [closed, ...older] = [
-      { object: 'dispute', payment_intent: intent?.id, status: 'won' },
-      { object: 'dispute', payment_intent: intent?.id, status: 'needs_response' },
+      { object: 'dispute', payment_intent: id, status: 'won' },
+      { object: 'dispute', payment_intent: id, status: 'needs_response' },
       { object: 'refund', metadata: { paymentId }, status: 'failed' },
       { object: 'refund', metadata: { paymentId }, status: 'succeeded' },
     ].map((object) => noticeOf(object));
-    expect((await deliver(closed ?? '', signed(closed ?? ''))).status).toBe(200);
+    expect((await deliver(closed ?? '')).status).toBe(200);
     const { text, json } = await service.get(paymentId);
     expect(json).toMatchObject({
       status: 'CAPTURED',
       refundedAmount: 0,
       disputes: [{ status: 'WON' }],
     });
-    for (const body of older) expect((await deliver(body, signed(body))).status).toBe(200);
+    for (const body of older) expect((await deliver(body)).status).toBe(200);
     expect((await service.get(paymentId)).text).toBe(text);
   });
 
@@ -200,13 +180,10 @@ describe('a notice about a payment', () => {
     ['abandoned', 'VOIDED'],
   ])('of a hold that Stripe shows as canceled (%s) leaves it %s', async (reason, status) => {
     const { paymentId } = (await service.create()).json;
-    const intent = [...double.books.intents.values()].find(
-      ({ metadata }) => metadata.paymentId === paymentId,
-    );
-    Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason });
+    Object.assign(intentOf(paymentId), { status: 'canceled', cancellation_reason: reason });
     const body = noticeAbout(paymentId, 'payment_intent.canceled');
     for (let time = 0; time < 2; time += 1) {
-      expect((await deliver(body, signed(body))).status).toBe(200);
+      expect((await deliver(body)).status).toBe(200);
     }
     expect(await statusOf(paymentId)).toBe(status);
   });
@@ -215,8 +192,8 @@ describe('a notice about a payment', () => {
     const { paymentId } = (await service.create()).json;
     const body = noticeAbout(paymentId, 'payment_intent.canceled');
     double.plan('read', '500 before acting');
-    expect((await deliver(body, signed(body))).status).toBe(503);
-    expect((await deliver(body, signed(body))).status).toBe(200);
+    expect((await deliver(body)).status).toBe(503);
+    expect((await deliver(body)).status).toBe(200);
   });
 
   test('that comes before the response of the call that caused it waits for that call', async () => {
@@ -228,7 +205,7 @@ describe('a notice about a payment', () => {
     );
     const paymentId = [...double.books.intents.values()].at(-1)?.metadata.paymentId ?? '';
     const body = noticeAbout(paymentId);
-    const [noticed, created] = await Promise.all([deliver(body, signed(body)), response]);
+    const [noticed, created] = await Promise.all([deliver(body), response]);
     double.actsAfterMs(0);
     expect([noticed.status, created.json.status]).toEqual([200, 'AUTHORIZED']);
     const confirms = double.received.filter(({ step, params }) =>
@@ -242,25 +219,16 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
   const sold = async (token?: string, books: Books = double.books, captureNow = true) => {
     const options = token === undefined ? {} : { token };
     const paymentId = idOf(await service.create({ captureNow }, options));
-    const isIts = ({ metadata }: Intent) => metadata.paymentId === paymentId;
-    const intent = [...books.intents.values()].find(isIts);
-    if (intent === undefined) throw new Error(`${paymentId} is not in these books`);
-    return { paymentId, intent };
+    return { paymentId, intent: intentOf(paymentId, books) };
   };
   const authorized = () => sold(undefined, double.books, false);
   const captureInDashboard = (intent: Intent, amount: number) =>
     double.books.dashboard.capture(intent.id, amount);
-  const differencesOf = async (id: string) => {
-    const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
-    const { json } = await service.ask('POST', '/audit/v1/reconcile', undefined, { token });
-    const { differences } = json as unknown as {
-      differences: { kind: string; operationId: string; paymentId: string }[];
-    };
-    return differences.filter(({ paymentId }) => paymentId === id);
-  };
+  const differencesOf = async (id: string) =>
+    (await reconcile(service)).differences.filter(({ paymentId }) => paymentId === id);
   const refundedInDashboard = (intent: Intent, amount: number, books: Books = double.books) =>
     books.dashboard.refund(intent.id, amount);
-  const tell = async (object: object, secret = NEW, account?: string) => {
+  const tell = async (object: object, secret = STRIPE_SECRET, account?: string) => {
     const body = noticeOf(object, account);
     const responses = [];
     for (let time = 0; time < 2; time += 1)
@@ -337,14 +305,10 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
   });
 
   test('log and Stripe agree on the refunds; one that no notice told of is recorded by the comparison', async () => {
-    const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
-    const ofRefunds = async () => {
-      const { json } = await service.ask('POST', '/audit/v1/reconcile', undefined, { token });
-      const { differences } = json as unknown as {
-        differences: { kind: string; log?: { kind: string }; provider?: { kind: string } }[];
-      };
-      return differences.filter(({ log, provider }) => (log ?? provider)?.kind === 'REFUND');
-    };
+    const ofRefunds = async () =>
+      (await reconcile(service)).differences.filter(({ log, provider }) =>
+        [log, provider].some((side) => (side as { kind?: string } | undefined)?.kind === 'REFUND'),
+      );
     expect(double.books.refunds.map(({ status }) => status)).toEqual(
       expect.arrayContaining(['failed', 'succeeded']),
     );
@@ -414,7 +378,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
   });
 
   test.each([
-    ['m_connected', 'acct_1', NEW, 'acct_1'],
+    ['m_connected', 'acct_1', STRIPE_SECRET, 'acct_1'],
     ['m_keyed', OWN_KEY, OWN_SECRET, undefined],
   ] as const)('of %s, in its own account', async (merchantId, name, secret, account) => {
     const books = double.openAccount(name, createBooks());

@@ -2,35 +2,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { NO_RETRIES, openInProcess, PAYMENTS, payment, signToken } from '../support/in-process.ts';
-import { stripeDouble } from '../support/stripe-double/server.ts';
+import { PAYMENTS, payment, signToken } from '../support/in-process.ts';
+import { openOverStripe, reconcile, STRIPE_KEY } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 
-const KEY = 'sk_test_of_the_service';
-
-const double = await stripeDouble();
-const service = await openInProcess({
-  ...NO_RETRIES,
-  RECOVERY_DELAYS_MS: '50',
-  PROVIDER: 'stripe',
-  STRIPE_SECRET_KEY: KEY,
-  STRIPE_API_URL: double.url,
-  STRIPE_CREATES_PER_SECOND: '0',
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await double.close();
-});
+const over = await openOverStripe({ RECOVERY_DELAYS_MS: '50' });
+const { double, service, intentOf } = over;
+afterAll(() => over[Symbol.asyncDispose]());
 
 const byToken = (token: string) => ({
   paymentMethod: { type: 'CARD', card: { token, holderName: 'Jane Doe' } },
 });
-const reconcile = async (since?: string) => {
-  const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
-  const path = `/audit/v1/reconcile${since === undefined ? '' : `?since=${since}`}`;
-  return (await service.ask('POST', path, undefined, { token })).json;
-};
-
 describe('PROVIDER=stripe', () => {
   test('authorize, capture of part, refund of part, with a token in place of the number', async () => {
     const created = await service.create(byToken('pm_card_visa'));
@@ -42,11 +24,9 @@ describe('PROVIDER=stripe', () => {
     expect(await service.change('refund', paymentId, { refundAmount: 200 })).toMatchObject({
       json: { status: 'CAPTURED', refundedAmount: 200 },
     });
-    const intent = [...double.books.intents.values()].find(
-      ({ metadata }) => metadata.paymentId === paymentId,
-    );
+    const intent = intentOf(paymentId);
     expect(intent).toMatchObject({ status: 'succeeded', amount_received: 500 });
-    expect(double.books.refundedOf(intent?.id ?? '')).toBe(200);
+    expect(double.books.refundedOf(intent.id)).toBe(200);
   });
 
   test('gaps §14: a ConfirmationToken of a checkout in the browser, of a card that Link holds as well', async () => {
@@ -71,8 +51,10 @@ describe('PROVIDER=stripe', () => {
       const token = double.books.makeToken(kind, 'pm_card_mastercard', `cus_Saved${kind}`);
       const { json, text } = await service.create(byToken(token));
       expect(json.status).toBe('AUTHORIZED');
-      const intent = [...double.books.intents.values()].at(-1);
-      expect(intent).toMatchObject({ status: 'requires_capture', customer: `cus_Saved${kind}` });
+      expect(intentOf(json.paymentId)).toMatchObject({
+        status: 'requires_capture',
+        customer: `cus_Saved${kind}`,
+      });
       const kept = readdirSync(service.dataDir, { recursive: true, withFileTypes: true })
         .filter((file) => file.isFile())
         .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
@@ -110,7 +92,7 @@ describe('PROVIDER=stripe', () => {
     expect((await service.get(id)).json.status).toBe('FAILED');
     const other = await pay('pm_card_mastercard');
     expect([other.status, other.json.status]).toEqual([200, 'AUTHORIZED']);
-    expect(await reconcile()).toMatchObject({ ok: true });
+    expect(await reconcile(service)).toMatchObject({ ok: true });
   });
 
   test('a raw number goes with the name, the e-mail and the billing address of the request', async () => {
@@ -161,13 +143,13 @@ describe('PROVIDER=stripe', () => {
 
   test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {
     const { paymentId } = (await service.create()).json;
-    const intent = [...double.books.intents.values()].at(-1)?.id ?? '';
+    const { id } = intentOf(paymentId);
     const send = () => service.change('void', paymentId, undefined, { key: 'k' });
     double.plan('cancel', '429 rate_limit');
     expect((await send()).status).toBe(503);
-    double.books.dashboard.cancel(intent, 'duplicate');
+    double.books.dashboard.cancel(id, 'duplicate');
     expect(await send()).toMatchObject({ status: 200, json: { status: 'VOIDED' } });
-    expect(await reconcile()).toMatchObject({ ok: true });
+    expect(await reconcile(service)).toMatchObject({ ok: true });
   });
 
   test('a sale, a void and a decline', async () => {
@@ -215,24 +197,23 @@ describe('PROVIDER=stripe', () => {
     const token = await signToken({ merchant_id: '*', sub: 'operator', scope: 'ops:admin' });
     const settings = await service.ask('GET', '/ops/v1/settings', undefined, { token });
     expect(settings.status).toBe(200);
-    expect(settings.text).not.toContain(KEY);
+    expect(settings.text).not.toContain(STRIPE_KEY);
   });
 
   test('log and Stripe agree afterwards', async () => {
-    expect(await reconcile()).toMatchObject({ ok: true, differences: [] });
+    expect(await reconcile(service)).toMatchObject({ ok: true, differences: [] });
   });
 
   test('what began since a time: Stripe is asked about a capture that it lists earlier', async () => {
     const { paymentId } = (await service.create()).json;
-    const intent = [...double.books.intents.values()].at(-1);
-    if (intent === undefined) throw new Error('no PaymentIntent');
+    const intent = intentOf(paymentId);
     intent.created -= 3600;
     const since = new Date().toISOString();
     await service.change('capture', paymentId, { captureAmount: 500 });
-    const compared = await reconcile(since);
+    const compared = await reconcile(service, `?since=${since}`);
     expect(compared).toMatchObject({ ok: true, operations: 1 });
     intent.status = 'canceled';
-    expect(await reconcile(since)).toMatchObject({
+    expect(await reconcile(service, `?since=${since}`)).toMatchObject({
       ok: false,
       differences: [{ kind: 'MISSING_AT_PROVIDER', paymentId }],
     });

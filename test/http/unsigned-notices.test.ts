@@ -1,34 +1,21 @@
 /** Notices without a signature cannot take the places of requests with a token (gaps §1, §11). */
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { expectError, NO_RETRIES, openInProcess } from '../support/in-process.ts';
-import { stripeDouble } from '../support/stripe-double/server.ts';
-import { stripeSignature } from '../support/stripe-signature.ts';
+import { expectError, openInProcess } from '../support/in-process.ts';
+import { openOverStripe } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 
 const PATH = '/webhooks/stripe';
-const SIGNING_SECRET = 'whsec_of_the_installation';
 let sockets: Socket[] = [];
 
-const double = await stripeDouble();
-const service = await openInProcess({
-  ...NO_RETRIES,
-  PROVIDER: 'stripe',
-  STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-  STRIPE_API_URL: double.url,
-  STRIPE_WEBHOOK_SECRET: SIGNING_SECRET,
-  STRIPE_CREATES_PER_SECOND: '0',
-  MAX_IN_FLIGHT: '2',
-});
+const over = await openOverStripe({ MAX_IN_FLIGHT: '2' });
+const { service } = over;
 const port = Number(new URL(await service.listen()).port);
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
 });
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await double.close();
-});
+afterAll(() => over[Symbol.asyncDispose]());
 
 /** The start of a notice whose body never comes; `text` is what the server sends back. */
 const beginNotice = (headers = 'stripe-signature: t=1,v1=0\r\n') => {
@@ -44,11 +31,10 @@ const beginNotice = (headers = 'stripe-signature: t=1,v1=0\r\n') => {
   return notice;
 };
 
-const signedNotice = () => {
-  const body = JSON.stringify({ id: 'evt_1', type: 'any', data: { object: { object: 'payout' } } });
-  const headers = { 'stripe-signature': stripeSignature(body, SIGNING_SECRET) };
-  return service.ask('POST', PATH, body, { token: null, headers });
-};
+const signedNotice = () =>
+  over.deliver(
+    JSON.stringify({ id: 'evt_1', type: 'any', data: { object: { object: 'payout' } } }),
+  );
 
 test('notices whose bodies never come take a share of the places, and a create has its own', async () => {
   const notices = [beginNotice(), beginNotice(), beginNotice()];

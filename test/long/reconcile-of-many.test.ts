@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import type { LedgerEntry, LedgerPage } from '../../command-api/provider/port.ts';
-import { type Mark, reconcileTo } from '../../command-api/reconcile/reconcile.ts';
+import { type Mark, reconcile } from '../../command-api/reconcile/reconcile.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -63,7 +63,7 @@ test('of many operations the second run reads only what is new', async () => {
   const timed = async (length: number, part?: Mark) => {
     const { read, provider } = ledgerOf(length);
     const begun = performance.now();
-    const compared = await reconcileTo({ store, provider, part });
+    const compared = await reconcile({ store, provider, part });
     const seconds = (performance.now() - begun) / 1_000;
     return { ...compared, pages: read.pages, seconds };
   };

@@ -1,6 +1,6 @@
 /** A damaged index leaves payments out of lists, and no error says so: each is told, and filled anew. */
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { startVerification } from '../../projector/verification/schedule.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -43,10 +43,7 @@ const stop = async (): Promise<void> => {
 const listed = async (search: PaymentSearch): Promise<number> =>
   (await readModels.search(search, 100)).documents.length;
 
-beforeEach(async () => {
-  errors = [];
-  folder = temporaryFolder();
-  file = join(folder.path, 'read-models.sqlite');
+beforeAll(async () => {
   store = memoryEventStore();
   for (const [n, id] of ids.entries()) {
     const events = wholeLife(id).slice(0, n % 2 === 0 ? 2 : undefined);
@@ -56,6 +53,11 @@ beforeEach(async () => {
       events.map((event, at) => newEvent(event, timeOf(at))),
     );
   }
+});
+beforeEach(async () => {
+  errors = [];
+  folder = temporaryFolder();
+  file = join(folder.path, 'read-models.sqlite');
   await start(NO_SAMPLE_MS);
 });
 afterEach(async () => {

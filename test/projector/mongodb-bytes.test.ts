@@ -24,7 +24,7 @@ import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const CHANGES = timesOf(200, 50);
+const CHANGES = timesOf(200, 16);
 const MERCHANT = 'm_1';
 const POISONED = ['pay_poisoned_0', 'pay_poisoned_1', 'pay_poisoned_2'];
 const IDS = [...POISONED, ...Array.from({ length: 6 }, (_, n) => `pay_healthy_${n}`)];

@@ -136,23 +136,6 @@ describe('seals', () => {
     );
   });
 
-  test('a log of which the seals alone were taken out is refused, and broken in a verification', async () => {
-    const sealer = await open();
-    await add('pay_new');
-    await stop(sealer);
-    await change((all) =>
-      all.rows.filter(({ stream_id }) => streamOf(all, stream_id) !== SEALS_STREAM),
-    );
-    await expect(open()).rejects.toThrow(
-      /^the event log is not the one that was sealed at position/,
-    );
-    expect(await verifyWhole(store)).toMatchObject({ ok: true });
-    expect(await verifyWhole(store, undefined, sealer.keptHeads)).toMatchObject({
-      finding: 'BROKEN',
-      broken: { position: '42', stream: SEALS_STREAM, reason: /its seal is not in the log/ },
-    });
-  });
-
   test('a copy of an earlier seal covers nothing, also in an export', async () => {
     await startAndStop();
     await add('pay_new');
@@ -214,7 +197,7 @@ test('a head that cannot be written beside the key is one warning until it is wr
     [{ reason: expect.any(String) }, expect.stringMatching(/^the head of the event log could not/)],
   ]);
   const before = looks;
-  await until('it has looked again', () => looks > before + 6);
+  await until('it has looked again', () => looks > before + 2);
   expect(warned).toHaveLength(1);
   rmSync(inTheWay, { recursive: true });
   await until('it is kept', () => existsSync(headFileOf({ keyFile })));

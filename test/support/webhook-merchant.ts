@@ -83,10 +83,12 @@ export const allMessages = async ({ url, token }: Merchant): Promise<Message[]> 
   leaving.abort();
   const end = text.indexOf('event: caught-up');
   if (end === -1) throw new Error('the stream ended before it had caught up');
-  return [...text.slice(0, end).matchAll(/^event: payment\.\S+\ndata: (.*)$/gm)].map(([, body = '']) => ({
-    id: JSON.parse(body).data.eventId,
-    body,
-  }));
+  return [...text.slice(0, end).matchAll(/^event: payment\.\S+\ndata: (.*)$/gm)].map(
+    ([, body = '']) => ({
+      id: JSON.parse(body).data.eventId,
+      body,
+    }),
+  );
 };
 
 /** What was received, checked by the library, without repeats; in the order of first arrival. */

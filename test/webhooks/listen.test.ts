@@ -8,8 +8,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
+import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import { NODE, ROOT, runCliProcess } from '../support/service.ts';
+import { NODE, ROOT } from '../support/service.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -153,7 +154,7 @@ describe('payments listen --forward-to', () => {
     const env = { PAYMENTS_URL: service.url, PAYMENTS_TOKEN: token };
     const forward = ['listen', '--forward-to', receiver.url];
     for (const args of [forward, [...forward, '--print-secret']]) {
-      const { code, stdout, stderr } = await runCliProcess(args, env);
+      const { code, stdout, stderr } = await runCli(args, env);
       expect([code, stdout]).toEqual([1, '']);
       expect(stderr).toContain('PAYMENTS_TOKEN lacks the scope webhooks:write');
     }

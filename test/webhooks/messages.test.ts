@@ -44,22 +44,6 @@ describe('the signature (Standard Webhooks 1.0)', () => {
     }
   });
 
-  const signature = headers['webhook-signature'];
-  test.each<[string, string, object]>([
-    ['another body', body.replace('Zoë', 'Zoe'), {}],
-    ['another id', body, { 'webhook-id': 'evt_2' }],
-    [
-      'another time',
-      body,
-      { 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) },
-    ],
-    ['a time long ago', body, { 'webhook-timestamp': '1614265330' }],
-    ['another version', body, { 'webhook-signature': signature.replaceAll('v1,', 'v2,') }],
-    ['a signature cut short', body, { 'webhook-signature': signature.slice(0, 20) }],
-  ])('%s is refused by the library', (_what, sent, change) => {
-    expect(() => libraryOf(second).verify(sent, { ...headers, ...change })).toThrow();
-  });
-
   test('each endpoint, each number, each merchant and listening have keys of their own', () => {
     const keys = [
       endpointKey(INSTALLATION, endpointId, 1),

@@ -135,6 +135,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     // The protocol says nothing of what comes later.
     laterResults: async () => ({ outcome: 'FOUND', results: [] }),
     disputes: async () => [],
+    endedAuthorizations: async () => ({ outcome: 'FOUND', paymentIds: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,

@@ -1,21 +1,11 @@
-import type { CardBrand } from '../../../shared/payment/card.ts';
+import { CARD_BRANDS } from '../../../shared/payment/card.ts';
 import type { TokenDescription } from '../port.ts';
 import type { StripeCall } from './client.ts';
-import { undecided, unknown } from './read.ts';
-import { getConfirmationToken, getPaymentMethod, isConfirmationToken } from './requests.ts';
+import { bodyOf, statusOf, undecided } from './read.ts';
+import { getToken, isConfirmationToken } from './requests.ts';
 import { confirmationToken, paymentMethod } from './shapes.ts';
 
 const TOKEN = /^(pm|ctoken)_[A-Za-z0-9_]{1,248}$/;
-
-const BRANDS: Readonly<Record<string, CardBrand>> = {
-  visa: 'VISA',
-  mastercard: 'MASTERCARD',
-  amex: 'AMEX',
-  discover: 'DISCOVER',
-  diners: 'DINERS',
-  jcb: 'JCB',
-  unionpay: 'UNIONPAY',
-};
 
 const methodIn = (token: string, body: unknown) =>
   isConfirmationToken(token)
@@ -25,15 +15,10 @@ const methodIn = (token: string, body: unknown) =>
 /** NOT_FOUND where Stripe knows no such PaymentMethod or ConfirmationToken, or it is no card. */
 export const describeToken = async (call: StripeCall, token: string): Promise<TokenDescription> => {
   if (!TOKEN.test(token)) return { outcome: 'NOT_FOUND' };
-  const request = isConfirmationToken(token)
-    ? getConfirmationToken(token)
-    : getPaymentMethod(token);
-  const response = await call.send(request);
-  if ('sent' in response) return undecided(response);
-  if (response.status === 404 || response.status === 400) return { outcome: 'NOT_FOUND' };
-  if (response.status !== 200) return undecided(response);
-  const method = methodIn(token, response.body);
-  if (method === undefined) return unknown('malformed');
+  const response = await call.send(getToken(token));
+  if ([400, 404].includes(statusOf(response))) return { outcome: 'NOT_FOUND' };
+  const method = methodIn(token, bodyOf(response));
+  if (method === undefined) return undecided(response);
   const { card, customer } = method;
   if (card?.last4 == null || card.exp_month == null || card.exp_year == null)
     return { outcome: 'NOT_FOUND' };
@@ -43,7 +28,8 @@ export const describeToken = async (call: StripeCall, token: string): Promise<To
     last4,
     expiryMonth: String(exp_month).padStart(2, '0'),
     expiryYear: String(exp_year),
-    brand: BRANDS[brand ?? ''],
+    // Stripe's names are ours in lower case.
+    brand: CARD_BRANDS.find((ours) => ours.toLowerCase() === brand),
     customer: customer ?? undefined,
     ...(iin != null && /^[0-9]{6}([0-9]{2})?$/.test(iin) && { bin: iin }),
   };

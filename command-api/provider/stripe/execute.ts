@@ -26,6 +26,8 @@ import {
   NOT_SENT,
   notSent,
   readCreate,
+  rejectionOf,
+  statusOf,
   undecided,
   unknown,
 } from './read.ts';
@@ -68,8 +70,7 @@ const endOfStep = (response: StripeResponse, card?: SentCard): ProviderOutcome =
 /** By the card's bank (402) or by a code that says so: Stripe gives faults of the account codes too. */
 const isDecline = (response: StripeResponse): boolean => {
   const { code, decline_code: bank } = errorOf(response) ?? {};
-  const isOfBank = !('sent' in response) && response.status === 402;
-  return isOfBank || bank != null || (code != null && isOfDecline(code));
+  return statusOf(response) === 402 || bank != null || (code != null && isOfDecline(code));
 };
 
 /** Stripe gives no code of a token that cannot pay, and names no other parameter than it. */
@@ -79,7 +80,7 @@ const isOfMethod = (response: StripeResponse): boolean => {
 };
 
 const isRejected = (response: StripeResponse): boolean =>
-  !('sent' in response) && [400, 402, 404].includes(response.status);
+  [400, 402, 404].includes(statusOf(response));
 
 const open = async (execution: Execution, operation: Create): Promise<Step<string>> => {
   const response = await execution.call.send(openIntent(operation));
@@ -157,28 +158,16 @@ const readRejection = async (
   card?: SentCard,
 ): Promise<ProviderOutcome> => {
   if ('sent' in response) return response.sent ? undecided(response) : notSent(response);
-  const error = errorOf(response);
   if (isKeyTaken(response)) return afterKeyTaken(execution, question);
-  switch (response.status) {
-    case 402:
-      return error === undefined ? unknown('malformed') : declinedBy(error, card);
-    case 400:
-    case 404:
-      return error === undefined
-        ? unknown('malformed')
-        : afterRejection(execution, response, question, card);
-    // Not executed: the key and its permissions are checked first.
-    case 401:
-    case 403:
-      return notSent(response);
-    case 409:
-      return unknown(error?.code === 'idempotency_key_in_use' ? AT_WORK : 'status');
-    // The rate limit comes before execution; a lock that was not free (lock_timeout) does not.
-    case 429:
-      return error?.code === 'rate_limit' ? notSent(response) : unknown('status');
-    default:
-      return unknown('status');
-  }
+  // The key, its permissions and the rate limit are checked before execution; a lock (lock_timeout) is not.
+  if (rejectionOf(response) !== undefined) return notSent(response);
+  const error = errorOf(response);
+  if (response.status === 409 && error?.code === 'idempotency_key_in_use') return unknown(AT_WORK);
+  if (!isRejected(response)) return unknown('status');
+  if (error === undefined) return unknown('malformed');
+  return response.status === 402
+    ? declinedBy(error, card)
+    : afterRejection(execution, response, question, card);
 };
 
 const isErrorAbout = (response: StripeResponse, reference: string): boolean => {
@@ -199,14 +188,8 @@ const confirm = async (
   const intent = intentOf(response);
   if (intent !== undefined && intent.id === reference) {
     const reading = readCreate(intent, question);
-    switch (reading.outcome) {
-      case 'APPROVED':
-      case 'ACTION_REQUIRED':
-      case 'UNKNOWN':
-        return reading;
-      default:
-        return mismatch;
-    }
+    const isUndone = reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE';
+    return isUndone || reading.outcome === 'DECLINED' ? mismatch : reading;
   }
   if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
   return readRejection(execution, response, question, card);
@@ -261,7 +244,7 @@ const executeFollowUp = async (
   }
   if (call.leftMs() < execution.confirmMsMin) return TOO_LATE;
   const response = await call.send(followUpRequest(question, reference));
-  if (!('sent' in response) && response.status === 200) {
+  if (statusOf(response) === 200) {
     const reading = readResponse(response, question, reference);
     return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE' ? mismatch : reading;
   }

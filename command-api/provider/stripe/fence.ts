@@ -29,6 +29,7 @@ import {
   readChange,
   readRefund,
   refundOf,
+  statusOf,
   undecided,
   unknown,
 } from './read.ts';
@@ -154,7 +155,7 @@ const takeItsKey = async (
   const response = await call.send(takeKey(question.operationId, reference));
   const look = async () => definite(await findFollowUp(call, question, reference));
   if (isKeyTaken(response)) return (await look()) ?? replayed(call, question, reference);
-  if (!('sent' in response) && response.status === 409) return unknown(AT_WORK);
+  if (statusOf(response) === 409) return unknown(AT_WORK);
   if (!isOurUpdate(response, question.operationId, reference)) return undecided(response);
   // The key is documented, not proven: a trace that appeared meanwhile says more.
   return (await look()) ?? FENCED;

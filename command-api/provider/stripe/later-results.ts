@@ -6,9 +6,11 @@ import { cleanCode } from '../transport.ts';
 import type { StripeCall } from './client.ts';
 import { disputesOf, intentReference, isMissing, refundsOf } from './look-up.ts';
 import {
+  hasFailed,
   intentOf,
   isElsewhere,
   isExpired,
+  isMade,
   isReleased,
   mismatch,
   refundDeclinedBy,
@@ -20,9 +22,6 @@ import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
 export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
 const found = (...results: LaterResult[]): LaterResults => ({ outcome: 'FOUND', results });
-
-const isMade = ({ status }: Refund): boolean => status === 'succeeded' || status === 'pending';
-const hasFailed = ({ status }: Refund): boolean => status === 'failed' || status === 'canceled';
 
 const failedLater = (operationId: string, made: Refund): LaterResult => {
   const { failureCode, providerFailureCode } = refundDeclinedBy(made);

@@ -1,6 +1,6 @@
 /** A PaymentIntent's operations are listed at the time when it was opened, a refund at its own. */
 import type { LedgerEntry } from '../port.ts';
-import { declinedBy, isReleased, refundDeclinedBy, wasCharged } from './read.ts';
+import { declinedBy, hasFailed, isMade, isReleased, refundDeclinedBy, wasCharged } from './read.ts';
 import { ABANDONED } from './requests.ts';
 import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 
@@ -76,22 +76,14 @@ export const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
   ...changeEntry(intent),
 ];
 
-/** By Stripe's id, as in the log. Also one that failed since: it was made. */
-const elsewhereEntry = (made: RefundWithIntent): LedgerEntry[] => {
-  const { payment_intent: intent, id: operationId, amount } = made;
-  if (typeof intent !== 'object' || intent === null) return [];
-  const { paymentId } = intent.metadata ?? {};
-  if (paymentId === undefined) return [];
-  const entry = { ...base(made, '2'), paymentId, operationId, kind: 'REFUND', amount } as const;
-  return [{ ...entry, outcome: 'APPROVED' }];
-};
-
+/** One made elsewhere has Stripe's id, as in the log, also where it failed since: it was made. */
 export const refundEntry = (made: RefundWithIntent): LedgerEntry[] => {
-  const { operationId } = made.metadata ?? {};
-  if (operationId === undefined) return elsewhereEntry(made);
-  const entry = { ...base(made, '2'), operationId, kind: 'REFUND', amount: made.amount } as const;
-  if (made.status === 'succeeded' || made.status === 'pending')
-    return [{ ...entry, outcome: 'APPROVED' }];
-  if (made.status !== 'failed' && made.status !== 'canceled') return [];
-  return [{ ...entry, ...refundDeclinedBy(made) }];
+  const { operationId: own } = made.metadata ?? {};
+  const intent = typeof made.payment_intent === 'object' ? made.payment_intent : undefined;
+  const { paymentId } = (own === undefined ? intent : made)?.metadata ?? {};
+  if (own === undefined && paymentId === undefined) return [];
+  const about = { ...base(made, '2'), paymentId: paymentId ?? '', operationId: own ?? made.id };
+  const entry = { ...about, kind: 'REFUND', amount: made.amount } as const;
+  if (own === undefined || isMade(made)) return [{ ...entry, outcome: 'APPROVED' }];
+  return hasFailed(made) ? [{ ...entry, ...refundDeclinedBy(made) }] : [];
 };

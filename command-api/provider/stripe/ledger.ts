@@ -1,12 +1,11 @@
 /** Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import {
   type KnownDispute,
   LedgerEndNotFound,
   type LedgerEntry,
   type LedgerPage,
 } from '../port.ts';
-import type { StripeResponse } from './client.ts';
 import { disputeResults } from './later-results.ts';
 import {
   afterPlace,
@@ -18,6 +17,15 @@ import {
   secondOf,
 } from './ledger-entries.ts';
 import {
+  type Book,
+  eachBook,
+  type Page,
+  readAll,
+  readPage,
+  type Send,
+  WINDOW_MAX,
+} from './lists.ts';
+import {
   LIST_PAGE,
   listDisputes,
   listIntents,
@@ -26,89 +34,12 @@ import {
   searchOurs,
   type Window,
 } from './requests.ts';
-import { disputeOfOurs, listOf, paymentIntent, refundWithIntent } from './shapes.ts';
+import { disputeOfOurs, paymentIntent, refundWithIntent } from './shapes.ts';
 
 /** No PaymentIntent is older. In seconds since 1970. */
 const FIRST_SECOND = Date.UTC(2018, 0, 1) / 1_000;
 /** Stripe's clock may be ahead by so much, and a window that ended so long ago is complete. */
 const CLOCKS_S_MAX = 60;
-const BOOKS_AT_ONCE = 8;
-
-type Send = (request: StripeRequest) => Promise<StripeResponse>;
-type Book = { send: Send; name: string | undefined };
-
-const page = listOf(z.looseObject({ id: z.string(), created: z.int().min(0) }));
-/** By its own metadata, or by its PaymentIntent's. */
-const ofOurs = z.union([
-  z.object({ metadata: z.object({ operationId: z.string() }) }),
-  z.object({ payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }) }),
-]);
-
-/** What others made may have any form. Throws ZodError where an object of ours has another. */
-const readObject = <T>(shape: z.ZodType<T>, object: unknown): T[] => {
-  const read = shape.safeParse(object);
-  if (read.success) return [read.data];
-  if (ofOurs.safeParse(object).success) throw read.error;
-  return [];
-};
-
-type Page<T> = { objects: T[]; last: { id: string; created: number } | undefined; more: boolean };
-
-const readPage = async <T>(
-  send: Send,
-  request: StripeRequest,
-  shape: z.ZodType<T>,
-): Promise<Page<T>> => {
-  const response = await send(request);
-  if ('sent' in response) {
-    const { reason } = response;
-    const limit = Math.floor(Number(request.params.limit) / 2);
-    if (reason !== 'oversized' || limit < 1) throw new Error(`the provider's ledger: ${reason}`);
-    const params = { ...request.params, limit: String(limit) };
-    return readPage(send, { ...request, params }, shape);
-  }
-  if (response.status !== 200) throw new Error(`the provider's ledger: status ${response.status}`);
-  const { data, has_more } = page.parse(response.body);
-  const objects = data.flatMap((object) => readObject(shape, object));
-  return { objects, last: data.at(-1), more: has_more && data.length > 0 };
-};
-
-const readBook = async <T>({ send, name }: Book, read: (send: Send) => Promise<T>): Promise<T> => {
-  try {
-    return await read(send);
-  } catch (error) {
-    throw name === undefined ? error : new Error(`${Object(error).message} (${name})`);
-  }
-};
-
-async function* eachBook<T>(
-  books: readonly Book[],
-  read: (send: Send) => Promise<T>,
-): AsyncGenerator<T> {
-  for (let next = 0; next < books.length; next += BOOKS_AT_ONCE) {
-    const some = books.slice(next, next + BOOKS_AT_ONCE);
-    yield* await Promise.all(some.map((book) => readBook(book, read)));
-  }
-}
-
-/** Objects of one window; about 5 MB. */
-const WINDOW_MAX = 500;
-const readAll = async <T>(
-  send: Send,
-  pageOf: (after: string | undefined) => StripeRequest,
-  shape: z.ZodType<T>,
-  max = WINDOW_MAX,
-): Promise<T[] | undefined> => {
-  const all: T[] = [];
-  let after: string | undefined;
-  for (;;) {
-    const { objects, last, more } = await readPage(send, pageOf(after), shape);
-    all.push(...objects);
-    after = last?.id;
-    if (!more) return all.reverse();
-    if (all.length >= max) return undefined;
-  }
-};
 
 const entriesOfBook = async (send: Send, window: Window): Promise<LedgerEntry[] | undefined> => {
   const [opened, made] = await Promise.all([

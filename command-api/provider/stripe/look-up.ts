@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import {
+  bodyOf,
   errorOf,
   intentOf,
   mismatch,
@@ -11,6 +12,7 @@ import {
   readCreate,
   readFound,
   readRefund,
+  statusOf,
   undecided,
   unknown,
 } from './read.ts';
@@ -48,12 +50,9 @@ export const searchFor = async (
 ): Promise<string | undefined | Unknown> => {
   if (!OPERATION_ID.test(operationId)) return undefined;
   const response = await call.send(searchIntent(operationId));
-  if ('sent' in response || response.status !== 200) {
-    const isNone = !('sent' in response) && [400, 403, 404].includes(response.status);
-    return isNone ? undefined : undecided(response);
-  }
-  const hits = found.safeParse(response.body).data?.data;
-  if (hits === undefined) return unknown('malformed');
+  if ([400, 403, 404].includes(statusOf(response))) return undefined;
+  const hits = found.safeParse(bodyOf(response)).data?.data;
+  if (hits === undefined) return undecided(response);
   const own = hits.filter(({ metadata }) => metadata?.operationId === operationId);
   return own.length > 1 ? mismatch : own[0]?.id;
 };
@@ -61,7 +60,7 @@ export const searchFor = async (
 /** Decides nothing: the payment may have been made in an account that its merchant had before. */
 export const MISSING = unknown('missing');
 export const isMissing = (response: StripeResponse): boolean =>
-  !('sent' in response) && response.status === 404 && errorOf(response) !== undefined;
+  statusOf(response) === 404 && errorOf(response) !== undefined;
 
 /** More than one payment may have operations. */
 const PAGES_MAX = Math.ceil(5_000 / LIST_PAGE) + 1;
@@ -75,9 +74,8 @@ const allOf = async <T extends { id: string }>(
   const all: T[] = [];
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const response = await call.send(pageOf(all.at(-1)?.id));
-    if ('sent' in response || response.status !== 200) return undecided(response);
-    const list = shape.safeParse(response.body).data;
-    if (list === undefined) return unknown('malformed');
+    const list = shape.safeParse(bodyOf(response)).data;
+    if (list === undefined) return undecided(response);
     all.push(...list.data);
     if (!list.has_more || isEnough(list.data)) return all;
     if (list.data.length === 0) return unknown('malformed');

@@ -17,6 +17,7 @@ import {
   startDeadline,
   stripeClient,
 } from './client.ts';
+import { readEnded } from './ended.ts';
 import { execute } from './execute.ts';
 import { cancelUnused, fence, type Times } from './fence.ts';
 import { AUTHORIZATION_MS_MAX, laterResults, paymentOf } from './later-results.ts';
@@ -196,6 +197,7 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     laterResults: (question) =>
       withinOf(question, (call) => laterResults(call, question), sendInTurn),
     disputes: async () => readDisputes(books, await stripeNowMs()),
+    endedAuthorizations: (sinceMs) => readEnded(books, sinceMs + timesNow().aheadMs),
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };

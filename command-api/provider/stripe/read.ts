@@ -59,6 +59,9 @@ export const refundDeclinedBy = ({ failure_reason }: Pick<Refund, 'failure_reaso
 export const errorOf = (response: StripeResponse): StripeError | undefined =>
   'sent' in response ? undefined : errorBody.safeParse(response.body).data?.error;
 
+/** 0 where there was no response. */
+export const statusOf = (response: StripeResponse): number =>
+  'sent' in response ? 0 : response.status;
 export const bodyOf = (response: StripeResponse): unknown =>
   'sent' in response || response.status !== 200 ? undefined : response.body;
 export const intentOf = (response: StripeResponse): PaymentIntent | undefined =>
@@ -67,11 +70,10 @@ export const refundOf = (response: StripeResponse): Refund | undefined =>
   refund.safeParse(bodyOf(response)).data;
 
 /** The key (401), a permission or our address (403), the rate limit (429): no fault of a card. */
-const rejectionOf = (
+export const rejectionOf = (
   response: StripeResponse,
 ): 'unauthorized' | 'forbidden' | 'rate_limited' | undefined => {
-  if ('sent' in response) return undefined;
-  const { status } = response;
+  const status = statusOf(response);
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
   return status === 429 && errorOf(response)?.code === 'rate_limit' ? 'rate_limited' : undefined;
@@ -100,8 +102,10 @@ export const traceOf = (responses: readonly StripeResponse[]) => {
   };
 };
 
-export const undecided = (response: StripeResponse): Unknown =>
-  unknown('sent' in response ? response.reason : (rejectionOf(response) ?? 'status'));
+export const undecided = (response: StripeResponse): Unknown => {
+  if ('sent' in response) return unknown(response.reason);
+  return unknown(rejectionOf(response) ?? (response.status === 200 ? 'malformed' : 'status'));
+};
 
 const isIn = (currency: string, question: OperationQuestion): boolean =>
   currency.toUpperCase() === question.currency;
@@ -177,18 +181,11 @@ export const readCreate = (intent: PaymentIntent, question: OperationQuestion): 
 };
 
 const readCapture = (intent: PaymentIntent, question: OperationQuestion): Reading => {
-  const isOurs = intent.metadata?.captureOperationId === question.operationId;
-  switch (intent.status) {
-    case 'succeeded':
-      if (!isOurs) return IMPOSSIBLE;
-      return intent.amount_received === question.amount
-        ? { outcome: 'APPROVED', providerReference: intent.id }
-        : mismatch;
-    case 'canceled':
-      return IMPOSSIBLE;
-    default:
-      return stillPossible(intent);
-  }
+  if (intent.status === 'canceled') return IMPOSSIBLE;
+  if (intent.status !== 'succeeded') return stillPossible(intent);
+  if (intent.metadata?.captureOperationId !== question.operationId) return IMPOSSIBLE;
+  const isWhole = intent.amount_received === question.amount;
+  return isWhole ? { outcome: 'APPROVED', providerReference: intent.id } : mismatch;
 };
 
 const stillPossible = ({ status }: PaymentIntent): Reading =>
@@ -224,7 +221,13 @@ export const readFound = (
   return name === question.operationId ? reading : NOT_FOUND;
 };
 
+type Status = Pick<Refund, 'status'>;
 /** Stripe calls it `pending` until the card's bank has taken it; it can fail later. */
+export const isMade = ({ status }: Status): boolean =>
+  status === 'succeeded' || status === 'pending';
+export const hasFailed = ({ status }: Status): boolean =>
+  status === 'failed' || status === 'canceled';
+
 export const readRefund = (
   made: Refund,
   question: OperationQuestion,
@@ -236,14 +239,7 @@ export const readRefund = (
     made.amount === question.amount &&
     isIn(made.currency, question);
   if (!isOurs) return mismatch;
-  switch (made.status) {
-    case 'succeeded':
-    case 'pending':
-      return { outcome: 'APPROVED', providerReference: made.id };
-    case 'failed':
-    case 'canceled':
-      return refundDeclinedBy(made);
-    default:
-      return unknown(made.status === 'requires_action' ? AT_WORK : 'status');
-  }
+  if (isMade(made)) return { outcome: 'APPROVED', providerReference: made.id };
+  if (hasFailed(made)) return refundDeclinedBy(made);
+  return unknown(made.status === 'requires_action' ? AT_WORK : 'status');
 };

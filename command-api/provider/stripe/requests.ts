@@ -188,36 +188,41 @@ export const searchOurs = (): StripeRequest =>
     'expand[0]': 'data.latest_charge',
   });
 
-export const getPaymentMethod = (token: string): StripeRequest =>
-  get(`/v1/payment_methods/${token}`);
-export const getConfirmationToken = (token: string): StripeRequest =>
-  get(`/v1/confirmation_tokens/${token}`);
+export const getToken = (token: string): StripeRequest =>
+  get(`/v1/${isConfirmationToken(token) ? 'confirmation_tokens' : 'payment_methods'}/${token}`);
 
 export const LIST_PAGE = 100;
-export const listRefunds = (
-  of: { reference: string } | Window,
-  after: string | undefined,
-): StripeRequest => get('/v1/refunds', { ...listedOf(of), ...page(after) });
-export const listDisputes = (
-  of: { reference: string } | Window,
-  after: string | undefined,
-): StripeRequest => get('/v1/disputes', { ...listedOf(of), ...page(after) });
+/** By its PaymentIntent, or each with it. */
+const listMade =
+  (path: string) =>
+  (of: { reference: string } | Window, after: string | undefined): StripeRequest => {
+    const those =
+      'reference' in of
+        ? { payment_intent: of.reference }
+        : { ...created(of), 'expand[0]': 'data.payment_intent' };
+    return get(path, { ...those, ...page(after) });
+  };
+export const listRefunds = listMade('/v1/refunds');
+export const listDisputes = listMade('/v1/disputes');
 export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
   get('/v1/payment_intents', {
     ...created(window),
     ...page(after),
     'expand[0]': 'data.latest_charge',
   });
+/** Events of what ended an authorization, among others; Stripe keeps them for 30 days. */
+export const listEnds = (fromSecond: number, after: string | undefined): StripeRequest =>
+  get('/v1/events', {
+    'types[0]': 'payment_intent.succeeded',
+    'types[1]': 'payment_intent.canceled',
+    'created[gte]': String(fromSecond),
+    ...page(after),
+  });
 export type Window = { from: number; to: number };
 const created = ({ from, to }: Window) => ({
   'created[gte]': String(from),
   'created[lt]': String(to),
 });
-/** By its PaymentIntent, or each with it. */
-const listedOf = (of: { reference: string } | Window) =>
-  'reference' in of
-    ? { payment_intent: of.reference }
-    : { ...created(of), 'expand[0]': 'data.payment_intent' };
 const page = (after: string | undefined): Record<string, string> => ({
   limit: String(LIST_PAGE),
   ...(after === undefined ? {} : { starting_after: after }),

@@ -2,11 +2,15 @@
  * EventStoreDB over a stand-in: one for all tests, whose log others have written to and still do. And over
  * another that says "caught up" after each event, as KurrentDB 26 does.
  */
+import { afterAll } from '@jest/globals';
 import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { describeDriver } from '../../support/describe-driver.ts';
 import { administratorOf } from '../../support/eventstoredb-administrator.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { authorized, created, newEvent } from '../../support/payment-events.ts';
 import { describeEventStore } from './describe-event-store.ts';
+import type { EventStoreDriver } from './opened.ts';
+import { subscribingCases } from './subscribing.cases.ts';
 
 const logger = { debug: () => undefined, warn: () => undefined };
 // Low, so that few events are more than a page, and more than are counted.
@@ -29,9 +33,9 @@ const startUsed = async (marksEachEvent: boolean): Promise<StandIn> => {
   return standIn;
 };
 
-const describeStandIn = (name: string, marksEachEvent: boolean): void => {
+const standInDriver = (name: string, marksEachEvent: boolean): EventStoreDriver => {
   let used: Promise<StandIn> | undefined;
-  describeEventStore({
+  return {
     name,
     countedEventsMax: bounds.countedEventsMax,
     make: async () => {
@@ -45,8 +49,14 @@ const describeStandIn = (name: string, marksEachEvent: boolean): void => {
     },
     administrator: async () => administratorOf((await (used as Promise<StandIn>)).url),
     end: async () => (await used)?.close(),
-  });
+  };
 };
 
-describeStandIn('eventstoredb (stand-in with a past)', false);
-describeStandIn('eventstoredb (stand-in with a past that marks each event)', true);
+describeEventStore(standInDriver('eventstoredb (stand-in with a past)', false));
+
+// The marks are of subscriptions alone.
+const marking = standInDriver('eventstoredb (stand-in with a past that marks each event)', true);
+describeDriver('event store', marking, () => {
+  afterAll(async () => marking.end?.());
+  subscribingCases(marking);
+});

@@ -46,6 +46,7 @@ const providerThat = (execute: Provider['execute']): Provider => ({
   ledger: async () => ({ entries: [], next: null }),
   ledgerEnd: async () => [],
   disputes: async () => [],
+  endedAuthorizations: async () => ({ outcome: 'FOUND', paymentIds: [] }),
   laterResults: async () => ({ outcome: 'FOUND', results: [] }),
   paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
   onNotice: () => undefined,

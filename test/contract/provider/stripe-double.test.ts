@@ -108,10 +108,11 @@ test('while one request changes a PaymentIntent another one is 429, and its outc
   const { operation, reference } = await authorizedWith('pm_card_visa');
   const change = (kind: 'CAPTURE' | 'VOID') =>
     provider.execute(followUp(kind, operation, { authorizationReference: reference }), keepIt);
-  double.actsAfterMs(500);
+  const act = double.hold();
   const first = change('CAPTURE');
   await until('the capture is at Stripe', () => double.received.at(-1)?.step === 'capture');
   expect(await change('CAPTURE')).toEqual({ outcome: 'UNKNOWN', reason: 'status' });
+  act();
   expect((await first).outcome).toBe('APPROVED');
 });
 

@@ -48,7 +48,7 @@ test.each(['SALE', 'AUTHORIZE', 'CAPTURE', 'VOID', 'REFUND'] as const)(
   'a %s that Stripe still works on is unknown until it acted, and is found then',
   async (kind) => {
     const operation = await prepared(provider, kind);
-    double.actsAfterMs(3_000);
+    const act = double.hold();
     let reference: string | undefined;
     const call = provider.execute(operation, async (opened) => {
       reference = opened;
@@ -57,6 +57,7 @@ test.each(['SALE', 'AUTHORIZE', 'CAPTURE', 'VOID', 'REFUND'] as const)(
     await until('it is at Stripe', () => double.received.some(({ step }) => step === moving));
     const question = questionOf(operation, reference);
     expect((await provider.fence(question)).outcome).toBe('UNKNOWN');
+    act();
     expect((await call).outcome).toBe('APPROVED');
     expect((await provider.fence(question)).outcome).toBe('APPROVED');
     expect(moved(operation)).toBe(1);

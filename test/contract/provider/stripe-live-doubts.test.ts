@@ -5,6 +5,7 @@ import {
   followUpRequest,
   getIntent,
   listDisputes,
+  listEnds,
   listIntents,
   listRefunds,
   makePaymentMethod,
@@ -116,6 +117,22 @@ doubtful('search takes the query for all of ours, and lists the newest first', a
   expect(times).toEqual(times.toSorted((a, b) => b - a));
 });
 
+doubtful(
+  'a capture and a cancel are listed as events, with the metadata of their PaymentIntent',
+  async (stripe) => {
+    for (const verb of ['capture', 'cancel']) {
+      const { operation, reference } = await stripe.begun('AUTHORIZE');
+      const path = `/v1/payment_intents/${reference}/${verb}`;
+      expect((await stripe.send({ method: 'POST', path, params: {} })).status).toBe(200);
+      const isListed = async () =>
+        JSON.stringify(await listed(stripe, listEnds(aroundNow().from, undefined))).includes(
+          operation.operationId,
+        );
+      await until(`the ${verb} is listed`, isListed, SOON_MS);
+    }
+  },
+);
+
 doubtful('disputes are listed by time, with their PaymentIntent', async (stripe) => {
   const operation = { ...byToken('pm_card_createDispute'), kind: 'SALE' as const };
   expect((await stripe.provider.execute(operation)).outcome).toBe('APPROVED');
@@ -146,11 +163,41 @@ doubtful(
     for (const request of [
       listDisputes(aroundNow(), undefined),
       listRefunds(aroundNow(), undefined),
+      listEnds(aroundNow().from, undefined),
       searchOurs(),
     ])
       expect((await send(request)).status).toBe(200);
   },
   'STRIPE_RESTRICTED_TEST_KEY',
+);
+
+doubtful(
+  'what a restricted key may not do is a 403 without a code',
+  async ({ send }) => {
+    const denied = await send({ method: 'GET', path: '/v1/balance', params: {} });
+    const { type, code } = errorOf(denied);
+    expect([denied.status, type, code]).toEqual([403, 'invalid_request_error', undefined]);
+  },
+  'STRIPE_RESTRICTED_TEST_KEY',
+);
+
+doubtful(
+  'a confirm by a ConfirmationToken gives an address to send the shopper to',
+  async (stripe) => {
+    const made = await stripe.send({
+      method: 'POST',
+      path: '/v1/test_helpers/confirmation_tokens',
+      params: { payment_method: 'pm_card_authenticationRequired' },
+    });
+    expect(made.status).toBe(200);
+    const authentication = { returnUrl: 'https://shop.example/return' };
+    const operation = { ...byToken((made.body as { id: string }).id), authentication };
+    // Its confirm says use_stripe_sdk=false.
+    expect(await stripe.provider.execute(operation)).toMatchObject({
+      outcome: 'ACTION_REQUIRED',
+      url: expect.stringMatching(/^https:/),
+    });
+  },
 );
 
 doubtful('what is none of the account is a 404 resource_missing', async ({ send }) => {

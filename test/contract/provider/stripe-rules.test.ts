@@ -441,10 +441,11 @@ describe('the fence', () => {
     expect(begun.outcome).toBe('ACTION_REQUIRED');
     const waitsUntil = new Date(nowMs).toISOString();
     const question = { ...questionOf(operation, reference), waitsUntil };
-    double.actsAfterMs(200);
+    const act = double.hold();
     const fenced = provider.fence(question);
     await until('it cancels', () => steps().at(-1) === 'cancel');
     double.books.authenticate(reference, false);
+    act();
     const declined = { outcome: 'DECLINED', failureCode: 'AUTHENTICATION_REQUIRED' };
     expect(await fenced).toMatchObject(declined);
     expect(double.books.intents.get(reference)?.status).toBe('canceled');

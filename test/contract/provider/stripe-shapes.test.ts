@@ -71,6 +71,7 @@ const DAY = { from: 1_790_000_000, to: 1_790_086_400 };
 const disputeWithIntent = dispute.extend({
   payment_intent: z.object({ metadata: z.record(z.string(), z.string()) }),
 });
+const event = z.object({ object: z.literal('event'), data: z.object({ object: z.object({}) }) });
 const intents = listOf(paymentIntent);
 const refunds = listOf(refund);
 const CASES: Readonly<Record<Made, readonly Case[]>> = {
@@ -117,10 +118,10 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
   searchOurs: [{ request: requests.searchOurs(), readAs: intents }],
   searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
-  getConfirmationToken: [
-    { request: requests.getConfirmationToken('ctoken_3Shape'), readAs: confirmationToken },
+  getToken: [
+    { request: requests.getToken('ctoken_3Shape'), readAs: confirmationToken },
+    { request: requests.getToken('pm_card_visa'), readAs: paymentMethod },
   ],
-  getPaymentMethod: [{ request: requests.getPaymentMethod('pm_card_visa'), readAs: paymentMethod }],
   listRefunds: [
     { request: requests.listRefunds({ reference: PI }, undefined), readAs: refunds },
     { request: requests.listRefunds(DAY, 're_3Shape'), readAs: listOf(refundWithIntent) },
@@ -131,6 +132,10 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     { request: requests.listDisputes(DAY, undefined), readAs: listOf(disputeWithIntent) },
   ],
   listIntents: [{ request: requests.listIntents(DAY, PI), readAs: intents }],
+  listEnds: [
+    { request: requests.listEnds(DAY.from, undefined), readAs: listOf(event) },
+    { request: requests.listEnds(DAY.from, 'evt_3Shape'), readAs: listOf(event) },
+  ],
 };
 const all = Object.entries(CASES).flatMap(([name, cases]) =>
   cases.map((one, index): [string, Case] => [`${name} ${index + 1}`, one]),

@@ -1,21 +1,24 @@
 /** How the cases of the read-models port open them, and the changes that they apply. */
-import { afterEach, beforeEach } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import type { PaymentReadModel } from '../../../shared/payment/payment-response.ts';
 import { foldReadModel } from '../../../shared/payment/response.ts';
 import type { ReadModelChange, ReadModels } from '../../../shared/read-models/port.ts';
 import { placed, timeOf, wholeLife } from '../../support/payment-events.ts';
 import type { ReadModelDriver, ReadModelStore } from '../../support/read-model-drivers.ts';
 
-/** Opens empty read models before each test of the group and hands them to `use`. */
-export const openBeforeEach = (driver: ReadModelDriver, use: (opened: ReadModels) => void) => {
+const opening = (
+  [before, after]: [typeof beforeEach, typeof afterEach],
+  driver: ReadModelDriver,
+  use: (opened: ReadModels) => void | Promise<void>,
+) => {
   let store: ReadModelStore;
   let readModels: ReadModels;
-  beforeEach(async () => {
+  before(async () => {
     store = await driver.make();
     readModels = await store.open();
-    use(readModels);
+    await use(readModels);
   });
-  afterEach(async () => {
+  after(async () => {
     await readModels.close();
     await store.remove();
   });
@@ -31,6 +34,12 @@ export const openBeforeEach = (driver: ReadModelDriver, use: (opened: ReadModels
     store: (): ReadModelStore => store,
   };
 };
+
+/** Opens empty read models before each test of the group and hands them to `use`. */
+export const openBeforeEach = opening.bind(undefined, [beforeEach, afterEach]);
+
+/** Opens them once for a group whose tests only read, after `use` has filled them. */
+export const openBeforeAll = opening.bind(undefined, [beforeAll, afterAll]);
 
 /** More payments than any driver keeps the read models of in memory, or writes at once. */
 export const MANY = 600;

@@ -6,6 +6,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
+import { timesOf } from '../../support/long-run-share.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
@@ -15,6 +16,7 @@ import { change, readModelAt } from './opened.ts';
 const DUE_PAGES = 2_000;
 const DUE_BYTES = DUE_PAGES * (4_096 + 24);
 const BATCH = 1_000;
+const GENERATIONS = timesOf(4, 2);
 
 let folder: ReturnType<typeof temporaryFolder>;
 let file: string;
@@ -51,7 +53,7 @@ const writeUntilDue = async (name: string): Promise<void> => {
 test('a log that was moved to its end is written from its start again, while batch follows batch', async () => {
   await writeUntilDue('first');
   const bytes: number[] = [];
-  for (let batch = 0; batch < 10; batch += 1) {
+  for (let batch = 0; batch < timesOf(10, 4); batch += 1) {
     await write(readModels, `more${batch}`);
     bytes.push(walBytes());
   }
@@ -76,7 +78,7 @@ const expectWhole = async (documents: number): Promise<void> => {
 };
 
 test('no log is moved into another file where a rebuild replaces the file meanwhile', async () => {
-  for (let generation = 0; generation < 4; generation += 1) {
+  for (let generation = 0; generation < GENERATIONS; generation += 1) {
     await writeUntilDue(`old${generation}_`);
     const next = await readModels.openGeneration();
     await write(next, `new${generation}`);
@@ -87,7 +89,7 @@ test('no log is moved into another file where a rebuild replaces the file meanwh
 });
 
 test('no log is moved into another file where the file is deleted meanwhile', async () => {
-  for (let generation = 0; generation < 4; generation += 1) {
+  for (let generation = 0; generation < GENERATIONS; generation += 1) {
     await writeUntilDue(`old${generation}_`);
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
     // So that the replacement meets the checkpoint at another place each time.

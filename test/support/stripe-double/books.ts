@@ -73,8 +73,21 @@ type Method = {
   isUsed?: true;
 };
 
+/** With the PaymentIntent as it was then, its charge by its id alone. */
+type StripeEvent = {
+  object: 'event';
+  id: string;
+  api_version: string;
+  created: number;
+  data: { object: object };
+  livemode: false;
+  pending_webhooks: number;
+  request: { id: null; idempotency_key: null };
+  type: string;
+};
+
 /** What Stripe lists. */
-export type Listed = 'payment_intents' | 'refunds' | 'disputes';
+export type Listed = 'payment_intents' | 'refunds' | 'disputes' | 'events';
 
 export const errorReply = (status: number, error: Record<string, unknown>): Reply => ({
   status,
@@ -84,6 +97,10 @@ const invalid = (code: string | undefined, message = 'invalid request'): Reply =
   errorReply(400, { type: 'invalid_request_error', ...(code && { code }), message });
 const missing = (): Reply =>
   errorReply(404, { type: 'invalid_request_error', code: 'resource_missing', message: 'missing' });
+
+/** An event keeps the form of the version that its account is set to, whatever a request asks for. */
+const ACCOUNT_VERSION = '2020-08-27';
+const EVENTS_KEPT_SECONDS = 30 * 86_400;
 
 /** Stripe's seven days of an online card payment. */
 const CAPTURE_SECONDS = 7 * 86_400;
@@ -163,6 +180,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   const methods = new Map<string, Method>();
   const refunds: StripeRefund[] = [];
   const disputes: StripeDispute[] = [];
+  const events: StripeEvent[] = [];
   const seconds = () => Math.floor(nowMs() / 1_000);
   /** What search has not seen yet was opened after so many. */
   let searchedMax = Number.POSITIVE_INFINITY;
@@ -173,6 +191,19 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     status: 200,
     body: shownAs(intent, params),
   });
+
+  const tell = (change: string, intent: Intent): void =>
+    void events.push({
+      object: 'event',
+      id: newId('evt'),
+      api_version: ACCOUNT_VERSION,
+      created: seconds(),
+      data: { object: structuredClone(shownAs(intent, new Map())) },
+      livemode: false,
+      pending_webhooks: 0,
+      request: { id: null, idempotency_key: null },
+      type: `payment_intent.${change}`,
+    });
 
   const withIntent = (id: string, use: (intent: Intent) => Reply): Reply => {
     const intent = intents.get(id);
@@ -199,6 +230,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       metadata: metadataOf(params),
     };
     intents.set(intent.id, intent);
+    tell('created', intent);
     return shown(intent);
   };
 
@@ -225,6 +257,16 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     const id = newId(kind);
     methods.set(id, { card, name: null, customer });
     return id;
+  };
+
+  /** What stands in test mode for a ConfirmationToken that Stripe.js makes. */
+  const makeTestToken = (params: Params): Reply => {
+    const testToken = params.get('payment_method') ?? '';
+    if (cardOfToken(testToken) === undefined) return missing();
+    return {
+      status: 200,
+      body: { object: 'confirmation_token', id: makeToken('ctoken', testToken) },
+    };
   };
 
   const methodOf = (id: string): Method | undefined => {
@@ -307,6 +349,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       };
     intent.status = isManual ? 'requires_capture' : 'succeeded';
     intent.amount_received = isManual ? 0 : intent.amount;
+    tell(isManual ? 'amount_capturable_updated' : 'succeeded', intent);
     if (intent.card?.disputed && !isManual) dispute(intent.id);
     return shown(intent, params);
   };
@@ -329,6 +372,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       intent.status = 'succeeded';
       intent.amount_received = amount;
       Object.assign(intent.metadata, metadataOf(params));
+      tell('succeeded', intent);
       return shown(intent, params);
     });
 
@@ -338,6 +382,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       intent.status = 'canceled';
       intent.next_action = null;
       intent.cancellation_reason = params.get('cancellation_reason') ?? null;
+      tell('canceled', intent);
       return shown(intent, params);
     });
 
@@ -410,6 +455,14 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       return isExpanded && intent ? { ...made, payment_intent: shownAs(intent, params) } : made;
     };
     if (what === 'refunds') return page(refunds.filter(isOf), params, showMade);
+    if (what === 'events') {
+      const types = [...params].flatMap(([name, type]) => (/^types\[/.test(name) ? [type] : []));
+      const kept = events.filter(
+        ({ type, created }) =>
+          created > seconds() - EVENTS_KEPT_SECONDS && (types.length === 0 || types.includes(type)),
+      );
+      return page(kept, params, (event) => event);
+    }
     if (what === 'disputes') return page(disputes.filter(isOf), params, showMade);
     return page([...intents.values()], params, (intent) => shownAs(intent, params));
   };
@@ -456,6 +509,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     open,
     makeMethod,
     makeToken,
+    makeTestToken,
     readMethod,
     confirm,
     authenticate,

@@ -13,7 +13,7 @@
  * | whole objects, a charge only where it is expanded (whole.ts) | one billing address for all |
  * | one writer of a PaymentIntent at a time, 429 `lock_timeout` for another | it waits for no lock |
  * | one account sees nothing of another; 429 above `limitRates` (rate-limits.ts) | no limit by itself |
- * | 401 without a secret key, 400 without a version whose objects these are | every key may do everything |
+ * | 401 without a secret key, 400 without a version whose objects these are | a key may do all that is here, but what `withhold` names |
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -85,6 +85,10 @@ const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
   '401': errorReply(401, { type: 'invalid_request_error', code: 'api_key_expired' }),
   '403': errorReply(403, { type: 'invalid_request_error', code: 'secret_key_required' }),
 };
+const NOT_PERMITTED = errorReply(403, {
+  type: 'invalid_request_error',
+  message: 'the provided key does not have the required permissions for this endpoint',
+});
 const SERVER_ERROR = errorReply(500, { type: 'api_error', message: 'oops' });
 
 type Route = { step: Step; id: string };
@@ -92,8 +96,9 @@ const routeOf = (method: string, path: string): Route | undefined => {
   const [, v1, kind, id = '', verb] = path.split('/');
   if (v1 !== 'v1') return undefined;
   if (kind === 'payment_methods') return { step: method === 'POST' ? 'method' : 'read', id };
+  if (kind === 'test_helpers' && id === 'confirmation_tokens') return { step: 'method', id };
   if (kind === 'confirmation_tokens') return { step: 'read', id };
-  if (kind === 'disputes') return { step: 'list', id };
+  if (kind === 'disputes' || kind === 'events') return { step: 'list', id };
   if (kind === 'refunds') return { step: method === 'POST' ? 'refund' : 'list', id };
   if (kind !== 'payment_intents') return undefined;
   if (method === 'GET') return { step: id === '' || id === 'search' ? 'list' : 'read', id };
@@ -103,6 +108,7 @@ const routeOf = (method: string, path: string): Route | undefined => {
 
 const listOf = (path: string): Listed => {
   if (path.startsWith('/v1/disputes')) return 'disputes';
+  if (path.startsWith('/v1/events')) return 'events';
   return path.startsWith('/v1/refunds') ? 'refunds' : 'payment_intents';
 };
 
@@ -111,7 +117,7 @@ const act = (books: Books, { step, id }: Route, path: string, params: Params): R
     case 'open':
       return books.open(params);
     case 'method':
-      return books.makeMethod(params);
+      return id === 'confirmation_tokens' ? books.makeTestToken(params) : books.makeMethod(params);
     case 'confirm':
       return books.confirm(id, params);
     case 'capture':
@@ -184,8 +190,10 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
   const rejections = new Map<Step, object>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
+  let held: Promise<void> | undefined;
   let takesRawCards = true;
   let searches = true;
+  const withheld = new Set<string>();
   const limits = new Map<string, ReturnType<typeof createLimits>>();
 
   /** Undefined for the one that every other key is of. */
@@ -208,8 +216,10 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     if (lock === undefined) return act(own, route, path, params);
     if (locked.has(lock)) return LOCKED;
     locked.add(lock);
-    const ms = MOVES.includes(route.step) ? slowMs() : 0;
+    const moves = MOVES.includes(route.step);
+    const ms = moves ? slowMs() : 0;
     if (ms > 0) await new Promise<void>((resolve) => later(ms, resolve));
+    if (moves) await held;
     locked.delete(lock);
     return act(own, route, path, params);
   };
@@ -278,13 +288,16 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     received.push({ method, path, step: route?.step, params, headers });
     if (!/^Bearer (sk|rk)_(test|live)_/.test(headers.authorization ?? ''))
       return write(outgoing, errorReply(401, { type: 'invalid_request_error' }));
+    const account = accountOf(headers) ?? '';
+    const isBarred = withheld.has(`${account} ${path}`);
+    const isBeyond = route === undefined && headers.authorization?.startsWith('Bearer rk_');
+    if (isBarred || isBeyond) return write(outgoing, NOT_PERMITTED);
     if (route === undefined) return write(outgoing, errorReply(404, { message: 'no such route' }));
     if (String(headers['stripe-version'] ?? '') < VERSION_FIRST)
       return write(
         outgoing,
         errorReply(400, { type: 'invalid_request_error', message: 'version' }),
       );
-    const account = accountOf(headers) ?? '';
     if (limits.get(account)?.(method, path) === false) return write(outgoing, RATE_LIMITED);
     const own = accounts.get(account) ?? books;
     const given = headers['idempotency-key'];
@@ -332,6 +345,10 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     rejectRawCards: () => {
       takesRawCards = false;
     },
+    /** From now on the keys of the account lack the permission for a path: 403. */
+    withhold: (path: string, account = '') => void withheld.add(`${account} ${path}`),
+    /** Every account's keys have it again. */
+    permitAll: () => withheld.clear(),
     /** The account has no search, as in India: from now on it is a 400. */
     endSearch: () => {
       searches = false;
@@ -346,6 +363,12 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
     actsAfterMs: (ms: number | (() => number)) => {
       slowMs = typeof ms === 'number' ? () => ms : ms;
+    },
+    /** The same act only once what is returned was called. */
+    hold: (): (() => void) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
     },
     close: async () => {
       server.close();

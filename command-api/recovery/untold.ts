@@ -1,0 +1,72 @@
+/** What the provider knows and no notice told: looked for by the schedule of the comparison (gaps §15). */
+import type { CommandDeps } from '../deps.ts';
+import type { KnownDispute } from '../provider/port.ts';
+import type { Turn } from '../reconcile/checkpoint.ts';
+import { askAndLog } from './later-results.ts';
+
+/** What a comparison found and no notice told: true where it is recorded now. Never throws. */
+export const askAboutUntold = async (
+  deps: CommandDeps,
+  paymentIds: ReadonlySet<string>,
+): Promise<boolean> => {
+  let recorded = false;
+  for (const paymentId of paymentIds)
+    recorded = (await askAndLog(deps, paymentId)) === 'recorded' || recorded;
+  return recorded;
+};
+
+/** Disputes that the log has otherwise, or not at all. Throws Error where the provider does not list them. */
+export const untoldDisputes = async ({
+  provider,
+  paymentLog,
+}: CommandDeps): Promise<KnownDispute[]> => {
+  const untold: KnownDispute[] = [];
+  for (const dispute of await provider.disputes()) {
+    const payment = await paymentLog.load(dispute.paymentId, 'store');
+    const known = payment?.state.disputes?.find(({ id }) => id === dispute.disputeId);
+    if (payment !== undefined && known?.status !== dispute.status) untold.push(dispute);
+  }
+  return untold;
+};
+
+const DAY_MS = 86_400_000;
+const NOT_LOOKED =
+  'captures and cancels made elsewhere could not all be looked for; the next look begins where this one did';
+
+/** An account whose key may not list what ended there; `since` is RFC 3339. */
+export type BarredLook = { reason: 'events'; since: string; account: string | undefined };
+
+/** Authorizations that ended at the provider since the last look, and not in the log. */
+export const openEndedLook = (deps: CommandDeps) => {
+  let barred: BarredLook[] = [];
+
+  /** True where each is known now. Throws what the event store throws. */
+  const askSince = async (sinceMs: number): Promise<boolean> => {
+    const { outcome, paymentIds, reason, account } =
+      await deps.provider.endedAuthorizations(sinceMs);
+    const { since = new Date(deps.nowMs()).toISOString() } = barred[0] ?? {};
+    barred = reason === 'forbidden' ? [{ reason: 'events', since, account }] : [];
+    let isWhole = outcome === 'FOUND';
+    for (const paymentId of new Set(paymentIds)) {
+      const payment = await deps.paymentLog.load(paymentId, 'store');
+      if (payment?.state.status !== 'AUTHORIZED') continue;
+      const found = await askAndLog(deps, paymentId);
+      isWhole &&= found !== undefined && found !== 'unknown';
+    }
+    if (!isWhole) deps.logger.warn({ reason, account }, NOT_LOOKED);
+    return isWhole;
+  };
+
+  return {
+    /** None where the last look was let in. */
+    barred: (): BarredLook[] => barred,
+    /** What is older than a day is left to the comparison of everything. Throws what the event store throws. */
+    look: async (turn: Pick<Turn, 'kept' | 'keep'>): Promise<void> => {
+      const lookedMs = deps.nowMs();
+      const { lookedMs: last = 0 } = turn.kept();
+      // A clock that was ahead hides nothing.
+      const sinceMs = Math.max(last <= lookedMs ? last : 0, lookedMs - DAY_MS);
+      if (await askSince(sinceMs)) await turn.keep({ lookedMs });
+    },
+  };
+};

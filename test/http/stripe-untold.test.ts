@@ -1,0 +1,111 @@
+/** gaps §15: what is done in Stripe's Dashboard and told by no notice is recorded by the schedule's next look. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { lookAtEngines } from '../../cli/doctor-engines.ts';
+import { configOf, type InProcess, idOf, openInProcess, signToken } from '../support/in-process.ts';
+import type { Intent } from '../support/stripe-double/books.ts';
+import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { until } from '../support/until.ts';
+
+const WEEK_S = 7 * 86_400;
+let double: StripeDouble;
+let service: InProcess;
+let settings: Record<string, string>;
+beforeAll(async () => {
+  double = await stripeDouble();
+  settings = {
+    PROVIDER: 'stripe',
+    STRIPE_SECRET_KEY: 'rk_test_of_the_service',
+    STRIPE_API_URL: double.url,
+    STRIPE_CREATES_PER_SECOND: '0',
+    RECONCILE_INTERVAL_MS: '500',
+  };
+  service = await openInProcess(settings);
+  expect((await service.create()).status).toBe(200);
+  await until('the schedule compares what is new alone', async () => isNewAlone());
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await double.close();
+});
+
+const isNewAlone = (): boolean => {
+  const lists = double.received.filter(({ path }) => path === '/v1/refunds');
+  return Number(lists.at(-1)?.params.get('created[gte]')) > Date.now() / 1_000 - WEEK_S / 2;
+};
+
+/** Of a week ago at Stripe, so that no comparison of what is new lists it. */
+const authorizedLongAgo = async (): Promise<{ paymentId: string; intent: Intent }> => {
+  const paymentId = idOf(await service.create());
+  const intent = [...double.books.intents.values()].find(
+    ({ metadata }) => metadata.paymentId === paymentId,
+  );
+  if (intent === undefined) throw new Error(`${paymentId} is not at Stripe`);
+  intent.created -= WEEK_S;
+  return { paymentId, intent };
+};
+const shown = async (paymentId: string) => {
+  const { status, capturedAmount, refundedAmount } = (await service.get(paymentId)).json;
+  return [status, capturedAmount, refundedAmount];
+};
+const untilShown = async (paymentId: string, expected: unknown[]): Promise<void> => {
+  const isShown = async () => String(await shown(paymentId)) === String(expected);
+  await until(`${paymentId} shows ${expected}`, isShown, 20_000);
+};
+
+const attention = async (): Promise<{ reason: string; what: string }[]> => {
+  const token = await signToken({ merchant_id: '*', sub: 'operator', scope: 'ops:admin' });
+  const { json } = await service.ask('GET', '/ops/v1/attention', undefined, { token });
+  return (json as unknown as { items: { reason: string; what: string }[] }).items;
+};
+
+test('a capture, one of a part, and a cancel, each of a payment that was authorized a week ago', async () => {
+  const all = [await authorizedLongAgo(), await authorizedLongAgo(), await authorizedLongAgo()];
+  const [whole, part, canceled] = all as [Made, Made, Made];
+  double.books.dashboard.capture(whole.intent.id);
+  double.books.dashboard.capture(part.intent.id, 1000);
+  double.books.dashboard.cancel(canceled.intent.id, 'duplicate');
+  await untilShown(whole.paymentId, ['CAPTURED', 2500, 0]);
+  await untilShown(part.paymentId, ['CAPTURED', 1000, 0]);
+  await untilShown(canceled.paymentId, ['VOIDED', 0, 0]);
+});
+type Made = Awaited<ReturnType<typeof authorizedLongAgo>>;
+
+test('what Stripe did not say is asked about at the next look again', async () => {
+  const { paymentId, intent } = await authorizedLongAgo();
+  for (let times = 0; times < 2; times += 1) double.plan('read', '500 before acting');
+  double.books.dashboard.capture(intent.id);
+  await untilShown(paymentId, ['CAPTURED', 2500, 0]);
+});
+
+test('without the permission for events a person is told, the rest is looked at, and what was missed comes later', async () => {
+  const { paymentId, intent } = await authorizedLongAgo();
+  const { paymentId: sold, intent: sale } = await authorizedLongAgo();
+  expect((await service.change('capture', sold)).status).toBe(200);
+  double.withhold('/v1/events');
+  double.books.dashboard.capture(intent.id);
+  double.books.dashboard.refund(sale.id, 500);
+  await untilShown(sold, ['CAPTURED', 2500, 500]);
+  await until('a person is told', async () => (await attention()).length > 0);
+  expect(await shown(paymentId)).toEqual(['AUTHORIZED', 0, 0]);
+  expect(await attention()).toMatchObject([
+    {
+      reason: 'PROVIDER_MISCONFIGURED',
+      subject: 'provider',
+      what: 'The provider lets the key read no events: a capture or cancel made there without a notice is found late.',
+      next: 'payments doctor',
+    },
+  ]);
+  const provider = async () =>
+    (await lookAtEngines(configOf(settings))).find(({ engine }) => engine === 'provider');
+  expect(await provider()).toMatchObject({
+    fault: true,
+    cause: expect.stringContaining('events cannot be read: forbidden'),
+  });
+  // An operation that is carried out says nothing of that permission.
+  expect((await service.create()).status).toBe(200);
+  expect(await attention()).toHaveLength(1);
+  double.permitAll();
+  await untilShown(paymentId, ['CAPTURED', 2500, 0]);
+  expect(await provider()).toMatchObject({ fault: false });
+  await until('no person is told any more', async () => (await attention()).length === 0);
+});

@@ -1,0 +1,76 @@
+/** gaps §15: each look for captures and cancels made elsewhere begins where the last one that was told all began. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { EndedAuthorizations } from '../../command-api/provider/port.ts';
+import {
+  authorizedAt,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
+import { until } from '../support/until.ts';
+
+const HOUR_MS = 3_600_000;
+let processes: TwoCommandProcesses;
+let said: EndedAuthorizations = { outcome: 'FOUND', paymentIds: [] };
+const looks: { hoursAgo: number }[] = [];
+const nowMs = (): number => Date.now() + processes.a.clock.aheadMs;
+beforeAll(async () => {
+  processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '100' }, (own) => ({
+    ...own,
+    endedAuthorizations: async (sinceMs) => {
+      looks.push({ hoursAgo: Math.round((nowMs() - sinceMs) / HOUR_MS) });
+      return said;
+    },
+  }));
+});
+afterAll(() => processes[Symbol.asyncDispose]());
+
+/** The time that the next look but one begins at: the next one may have begun already. */
+const hoursAgo = async (): Promise<number | undefined> => {
+  const before = looks.length;
+  await until('it has looked twice', () => looks.length >= before + 2);
+  return looks.at(-1)?.hoursAgo;
+};
+
+test('it is a day back at first, and goes on once each account and each payment was told', async () => {
+  const { a } = processes;
+  const paymentId = await authorizedAt(a);
+  await a.side.start();
+  await until('it has looked', () => looks.length > 0);
+  expect(looks[0]).toEqual({ hoursAgo: 24 });
+  expect(await hoursAgo()).toBe(0);
+
+  said = { outcome: 'UNKNOWN', reason: 'status', paymentIds: [] };
+  await hoursAgo();
+  a.clock.aheadMs = 2 * HOUR_MS;
+  expect(await hoursAgo()).toBe(2);
+  expect(a.lines.map(({ message }) => message)).toContain(
+    'captures and cancels made elsewhere could not all be looked for; the next look begins where this one did',
+  );
+
+  said = { outcome: 'FOUND', paymentIds: [paymentId, paymentId, 'pay_of_others'] };
+  a.faults.respondsToLookUps = false;
+  expect(await hoursAgo()).toBe(2);
+  expect((await processes.state(paymentId)).status).toBe('AUTHORIZED');
+
+  const captured = { kind: 'CAPTURE_OBSERVED', reference: 'ref_1', amount: 700 } as const;
+  a.faults.later.set(paymentId, [captured]);
+  a.faults.respondsToLookUps = true;
+  expect(await hoursAgo()).toBe(0);
+  expect(await processes.body(paymentId)).toContain('"capturedAmount":700');
+  const questions = a.faults.questions;
+  expect(await hoursAgo()).toBe(0);
+  expect(a.faults.questions).toBe(questions);
+});
+
+test('it is never more than a day back, nor does a clock that was ahead hide anything', async () => {
+  const { a } = processes;
+  said = { outcome: 'UNKNOWN', reason: 'forbidden', paymentIds: [] };
+  await hoursAgo();
+  a.clock.aheadMs = 80 * HOUR_MS;
+  expect(await hoursAgo()).toBe(24);
+  said = { outcome: 'FOUND', paymentIds: [] };
+  expect(await hoursAgo()).toBe(0);
+  said = { outcome: 'UNKNOWN', reason: 'status', paymentIds: [] };
+  a.clock.aheadMs = 40 * HOUR_MS;
+  expect(await hoursAgo()).toBe(24);
+});
