@@ -99,6 +99,8 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
       enqueue(paymentId, schedule);
     },
     end,
+    /** Until the stop. */
+    goOn: (): boolean => !stopped,
     get: (paymentId: string): Schedule | undefined => schedules.get(paymentId),
     stop: (): void => {
       stopped = true;

@@ -92,10 +92,10 @@ const isDone = (state: PaymentState | undefined): boolean =>
 const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
   otherProvider !== undefined && state !== 'UNCONFIRMED';
 
-type Known = { operations: KnownOperation[]; fingerprint: string | undefined };
+type Unended = { operations: KnownOperation[]; fingerprint: string | undefined };
 
 const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
-  const byPayment = new Map<string, Known>();
+  const byPayment = new Map<string, Unended>();
   /** Ids of payments whose create is unresolved. */
   const creates = new Map<string, Set<string>>();
 
@@ -191,59 +191,68 @@ const isLive = ({ paymentLog, inFlight }: UnresolvedDeps, paymentId: string): bo
   );
 };
 
+/** What is known to be unresolved, and the schedules that ask for it. */
+type Recovery = UnresolvedDeps & {
+  index: ReturnType<typeof createIndex>;
+  schedules: ReturnType<typeof createRetrySchedules>;
+  /** Nothing says that they have something unresolved; their stream may be removed. */
+  onlyParked: Set<string>;
+};
+
+const drop = ({ schedules, onlyParked, inFlight, index }: Recovery, paymentId: string): void => {
+  schedules.end(paymentId);
+  onlyParked.delete(paymentId);
+  inFlight.forget(paymentId);
+  index.remove(paymentId);
+};
+
+const update = (recovery: Recovery, paymentId: string, payment?: LoadedPayment): void => {
+  if (payment === undefined || isDone(payment.state)) drop(recovery, paymentId);
+  else if (recovery.index.has(paymentId)) recovery.index.put(payment);
+};
+
+const resolve = async (
+  recovery: Recovery,
+  paymentId: string,
+  goOn = () => true,
+): Promise<LoadedPayment | undefined> => {
+  const payment = await resolveByAsking(recovery, paymentId, goOn);
+  update(recovery, paymentId, payment);
+  return payment;
+};
+
+const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
+  const { queues, onlyParked, index, inFlight, nowMs } = recovery;
+  const { goOn } = recovery.schedules;
+  const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
+  let payment = await resolving.catch((error: unknown) => {
+    if (error instanceof StreamNotWhole && onlyParked.has(paymentId)) return undefined;
+    throw error;
+  });
+  onlyParked.delete(paymentId);
+  if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
+  index.put(payment);
+  const { waitsUntil } = unresolvedOperations(payment.state).find(inFlight.isWaiting) ?? {};
+  if (waitsUntil !== undefined)
+    return { kind: 'too early', leftMs: Math.min(LOOK_MS, Date.parse(waitsUntil) - nowMs()) };
+  payment = await confirmByAsking(recovery, payment, goOn);
+  update(recovery, paymentId, payment);
+  if (isDone(payment.state)) return { kind: 'resolved' };
+  const leftMs = inFlight.leftMs(payment);
+  return leftMs > 0 && !index.has(paymentId)
+    ? { kind: 'too early', leftMs }
+    : { kind: 'unresolved' };
+};
+
 export const createUnresolved = (deps: UnresolvedDeps) => {
   const { paymentLog, queues, inFlight, nowMs } = deps;
   const index = createIndex(inFlight, deps.providers);
-  const onlyParked = new Set<string>();
-  let stopped = false;
-
-  const drop = (paymentId: string): void => {
-    schedules.end(paymentId);
-    onlyParked.delete(paymentId);
-    inFlight.forget(paymentId);
-    index.remove(paymentId);
-  };
-
-  const update = (paymentId: string, payment: LoadedPayment | undefined): void => {
-    if (payment === undefined || isDone(payment.state)) drop(paymentId);
-    else if (index.has(paymentId)) index.put(payment);
-  };
-
-  const resolve = async (
-    paymentId: string,
-    goOn: () => boolean = () => true,
-  ): Promise<LoadedPayment | undefined> => {
-    const payment = await resolveByAsking(deps, paymentId, goOn);
-    update(paymentId, payment);
-    return payment;
-  };
-
-  const attempt = async (paymentId: string): Promise<Attempted> => {
-    const goOn = () => !stopped;
-    const resolving = queues.run(paymentId, () => resolve(paymentId, goOn));
-    let payment = await resolving.catch((error: unknown) => {
-      if (error instanceof StreamNotWhole && onlyParked.has(paymentId)) return undefined;
-      throw error;
-    });
-    onlyParked.delete(paymentId);
-    if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
-    index.put(payment);
-    const { waitsUntil } = unresolvedOperations(payment.state).find(inFlight.isWaiting) ?? {};
-    if (waitsUntil !== undefined)
-      return { kind: 'too early', leftMs: Math.min(LOOK_MS, Date.parse(waitsUntil) - nowMs()) };
-    payment = await confirmByAsking(deps, payment, goOn);
-    update(paymentId, payment);
-    if (isDone(payment.state)) return { kind: 'resolved' };
-    const leftMs = inFlight.leftMs(payment);
-    return leftMs > 0 && !index.has(paymentId)
-      ? { kind: 'too early', leftMs }
-      : { kind: 'unresolved' };
-  };
-
-  const onFailed = (paymentId: string, failed: FailedAttempt): void =>
-    logFailed(deps, paymentId, index.of(paymentId), failed);
-
-  const schedules = createRetrySchedules({ ...deps, attempt, onFailed });
+  const schedules = createRetrySchedules({
+    ...deps,
+    attempt: (paymentId) => attempt(recovery, paymentId),
+    onFailed: (paymentId, failed) => logFailed(deps, paymentId, index.of(paymentId), failed),
+  });
+  const recovery: Recovery = { ...deps, index, schedules, onlyParked: new Set() };
 
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
@@ -253,27 +262,27 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
       inFlight.sawEnd(paymentId, operationId);
       if (payment !== undefined) index.put(payment);
     },
-    /** `isOnlyParked`: nothing says that it has something unresolved; its stream may be removed. */
     track: (paymentId: string, isOnlyParked = false): void => {
-      if (isOnlyParked) onlyParked.add(paymentId);
-      else onlyParked.delete(paymentId);
+      if (isOnlyParked) recovery.onlyParked.add(paymentId);
+      else recovery.onlyParked.delete(paymentId);
       // operate.ts adds it if its outcome stays unknown.
       if (!isLive(deps, paymentId)) schedules.begin(paymentId);
     },
-    update,
-    resolve,
+    update: (paymentId: string, payment?: LoadedPayment) => update(recovery, paymentId, payment),
+    resolve: (paymentId: string) => resolve(recovery, paymentId),
     /** The same once no call runs on it. Throws BudgetSpent. */
     resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>
       queues.run(paymentId, async () => {
         const payment = await waitForInFlight(deps, paymentId, 'store', budget);
-        return unresolvedOperations(payment?.state).length > 0 ? resolve(paymentId) : payment;
+        const isOpen = unresolvedOperations(payment?.state).length > 0;
+        return isOpen ? resolve(recovery, paymentId) : payment;
       }),
     dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
       for (const paymentId of index.paymentIds()) {
         if (stillUnresolved.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
           const payment = await paymentLog.load(paymentId, 'store');
-          if (isDone(payment?.state)) drop(paymentId);
+          if (isDone(payment?.state)) drop(recovery, paymentId);
         });
       }
     },
@@ -287,10 +296,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
         return { ...operation, attempts, nextAttemptAt };
       }),
     /** Only requests still ask. The next start finds what is unresolved. */
-    stopAsking: (): void => {
-      stopped = true;
-      schedules.stop();
-    },
+    stopAsking: schedules.stop,
   };
 };
 

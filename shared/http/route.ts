@@ -111,13 +111,21 @@ export const okJson = (schema: z.ZodType) => ({
 export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>
   reply.type(JSON_TYPE).send(JSON.stringify(value));
 
-const detailOf = ({ path, message }: z.core.$ZodIssue): string =>
-  path.length === 0 ? message : `${fieldName(path)} ${message}`;
+/** One for each field (gaps §3), the first; of no field, each. */
+const detailsOf = (issues: readonly z.core.$ZodIssue[]): string[] => {
+  const details = new Map<string, string>();
+  for (const { path, message } of issues) {
+    const field = fieldName(path);
+    const detail = field === '' ? message : `${field} ${message}`;
+    if (!details.has(field || message)) details.set(field || message, detail);
+  }
+  return [...details.values()];
+};
 
 export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
   const parsed = schema.safeParse(value);
   if (parsed.success) return { ok: true, value: parsed.data };
-  return { ok: false, details: [...new Set(parsed.error.issues.map(detailOf))] };
+  return { ok: false, details: detailsOf(parsed.error.issues) };
 };
 
 export const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';

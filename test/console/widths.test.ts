@@ -96,50 +96,59 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
       expect(await page.evaluate(BEYOND_THE_PAGE)).toBe(0);
     });
 
-    test('no row of a payment or of Live is cut off, and its columns stand under one another', async () => {
-      const page = await open(`/console/payments/${refunded}`, size);
-      await page.waitForSelector('text=provider agrees');
-      expect(await page.locator('.event').count()).toBe(6);
-      expect(await page.evaluate(CUT)).toEqual([]);
-      const edges = await page
-        .locator('.event .amount')
-        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right));
-      expect(new Set(edges).size).toBe(1);
-      await open('/console/live', size);
-      await page.waitForSelector('text=Connected.');
-      await world.service.create({ amount: 99_999_999 });
-      await page.waitForSelector('.row:nth-child(2)');
-      expect(await page.evaluate(CUT)).toEqual([]);
-    });
+    testOfLongRun(
+      'no row of a payment or of Live is cut off, and its columns stand under one another',
+      async () => {
+        const page = await open(`/console/payments/${refunded}`, size);
+        await page.waitForSelector('text=provider agrees');
+        expect(await page.locator('.event').count()).toBe(6);
+        expect(await page.evaluate(CUT)).toEqual([]);
+        const edges = await page
+          .locator('.event .amount')
+          .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right));
+        expect(new Set(edges).size).toBe(1);
+        await open('/console/live', size);
+        await page.waitForSelector('text=Connected.');
+        await world.service.create({ amount: 99_999_999 });
+        await page.waitForSelector('.row:nth-child(2)');
+        expect(await page.evaluate(CUT)).toEqual([]);
+      },
+    );
 
-    test('the search is one field on a phone, and fields with their labels in line on a laptop', async () => {
-      const page = await open('/console/find', size);
-      await page.waitForSelector('tbody tr');
-      const isPhone = size.width < 500;
-      expect(await page.locator('form.find label:visible').count()).toBe(isPhone ? 1 : 7);
-      if (isPhone) return;
-      const tops = await page
-        .locator('form.find .line label')
-        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
-      expect(new Set(tops).size).toBe(1);
-    });
+    testOfLongRun(
+      'the search is one field on a phone, and fields with their labels in line on a laptop',
+      async () => {
+        const page = await open('/console/find', size);
+        await page.waitForSelector('tbody tr');
+        const isPhone = size.width < 500;
+        expect(await page.locator('form.find label:visible').count()).toBe(isPhone ? 1 : 7);
+        if (isPhone) return;
+        const tops = await page
+          .locator('form.find .line label')
+          .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+        expect(new Set(tops).size).toBe(1);
+      },
+    );
   });
 
-  test('the page Verify says how many breaks there are in how many events, and no promise beside them', async () => {
-    const page = await open('/console/verify', phone);
-    await page.click('main button:has-text("Verify")');
-    const finding = page.locator('.finding.bad');
-    await finding.waitFor();
-    expect(await finding.innerText()).toMatch(/^✕ BROKEN: 1 break in \d+ events, up to #\d+$/);
-    const main = await page.locator('main').innerText();
-    expect(main).not.toContain('nothing can be taken out');
-    expect(main).toMatch(/Head: #\d+ [0-9a-f]{64}/);
-    expect(await page.evaluate(BEYOND_THE_PAGE)).toBe(0);
-    await page.click('.broken a');
-    await page.waitForURL(new RegExp(`${changed}.revision=3$`));
-    await page.waitForSelector('.event.is-broken');
-    expect(await page.locator('.broken a').count()).toBe(0);
-  });
+  testOfLongRun(
+    'the page Verify says how many breaks there are in how many events, and no promise beside them',
+    async () => {
+      const page = await open('/console/verify', phone);
+      await page.click('main button:has-text("Verify")');
+      const finding = page.locator('.finding.bad');
+      await finding.waitFor();
+      expect(await finding.innerText()).toMatch(/^✕ BROKEN: 1 break in \d+ events, up to #\d+$/);
+      const main = await page.locator('main').innerText();
+      expect(main).not.toContain('nothing can be taken out');
+      expect(main).toMatch(/Head: #\d+ [0-9a-f]{64}/);
+      expect(await page.evaluate(BEYOND_THE_PAGE)).toBe(0);
+      await page.click('.broken a');
+      await page.waitForURL(new RegExp(`${changed}.revision=3$`));
+      await page.waitForSelector('.event.is-broken');
+      expect(await page.locator('.broken a').count()).toBe(0);
+    },
+  );
 
   testOfLongRun(
     'names break between their parts, and no two words run into one another',

@@ -70,24 +70,11 @@ describe('ADR-0247: an intent names the provider that it is sent to', () => {
 
 describe("ADR-0247: another provider than the payment's is sent nothing", () => {
   scenarios([
-    {
-      title: 'no capture',
-      given: authorizedAtA,
-      when: capture({ providers: [B] }),
-      response: elsewhere,
-    },
-    {
-      title: 'no void',
-      given: authorizedAtA,
-      when: voidIt({ providers: [B] }),
-      response: elsewhere,
-    },
-    {
-      title: 'no refund',
-      given: capturedAtA,
-      when: refund({ providers: [B] }),
-      response: elsewhere,
-    },
+    ...[
+      { given: authorizedAtA, when: capture({ providers: [B] }) },
+      { given: authorizedAtA, when: voidIt({ providers: [B] }) },
+      { given: capturedAtA, when: refund({ providers: [B] }) },
+    ].map((of) => ({ title: `no ${of.when.kind}`, ...of, response: elsewhere })),
     {
       title: 'a decision that is only explained is about no provider',
       given: authorizedAtA,

@@ -8,13 +8,23 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
+import type { Provider } from '../../command-api/provider/port.ts';
 import { runCli } from '../support/cli.ts';
-import { type InProcess, signToken, token } from '../support/in-process.ts';
+import { type InProcess, openInProcess, signToken, token } from '../support/in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { withoutAdditions } from './differences.ts';
-import { EVERY_TYPE, keptHeaders, LOST, type Recorded, type Secrets, WAITS } from './story.ts';
-import { openOver, RECEIVER, SETTINGS, unpack } from './world.ts';
+import {
+  EVERY_TYPE,
+  keptHeaders,
+  LOST,
+  RECEIVER,
+  type Recorded,
+  SETTINGS,
+  type Secrets,
+  unpack,
+  WAITS,
+} from './world.ts';
 
 /** Texts by name; a name ends in the form of its text. */
 export type Captured = Map<string, string>;
@@ -30,12 +40,13 @@ const timeless = (text: string): string => text.replace(READING, '"$1$3":$2$4"â€
 
 /** Opens a copy whose provider answers nothing, so that what is open stays open. */
 export const openQuietly = async (folder: string): Promise<InProcess> => {
-  const service = await openOver(folder, {}, (own) => ({
+  const provider = (own: Provider): Provider => ({
     ...own,
     lookUp: async () => ({ outcome: 'UNKNOWN', reason: 'timeout' }),
     fence: async () => ({ outcome: 'UNKNOWN', reason: 'timeout' }),
     laterResults: async () => ({ outcome: 'UNKNOWN', reason: 'timeout' }),
-  }));
+  });
+  const service = await openInProcess(SETTINGS, undefined, { folder, provider });
   await until('the read models have caught up', async () => {
     const { json } = await service.ask('GET', '/health/ready', undefined, { token: null });
     const { readModels } = json.engines as { readModels?: { caughtUp?: boolean } };

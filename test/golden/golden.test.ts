@@ -6,13 +6,11 @@ import { describe, expect, test } from '@jest/globals';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { type Captured, captureAll, captureParked } from './captures.ts';
 import { comparableText } from './differences.ts';
-import { type Kept, makeKept, manyAsNow, readKept } from './kept.ts';
+import { type Kept, manyAsNow, readKept } from './kept.ts';
 
 const MINUTES_4 = 240_000;
 /** An endpoint of the folder has an address that only Linux lets a test listen at. */
 const onLinux = process.platform === 'linux' ? test : test.skip;
-
-if (process.env.MAKE_GOLDEN_FOLDER === '1') test('it is made, once', makeKept, MINUTES_4);
 
 /** The texts, without what differs on purpose. */
 const comparable = (texts: Captured): Captured =>

@@ -1,8 +1,10 @@
-/** How a golden folder is opened: with these settings, and a provider that says nothing of what is open. */
+/**
+ * How a golden folder is opened, and what it was made with: earlier code lived through every event type and
+ * every state of a payment, endpoint and operation, and kept each request with its response.
+ */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import type { Provider } from '../../command-api/provider/port.ts';
-import { type InProcess, openInProcess, SECRET } from '../support/in-process.ts';
+import { SECRET } from '../support/in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 export const goldenFile = (name: string): string => join(import.meta.dirname, name);
@@ -22,10 +24,6 @@ export const SETTINGS = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
 };
 
-export const pack = (folder: string, archive: string): void => {
-  execFileSync('tar', ['-czf', archive, '-C', folder, '.']);
-};
-
 /** A data folder as it was packed; gone at `remove`. */
 export const unpack = (archive: string): ReturnType<typeof temporaryFolder> => {
   const folder = temporaryFolder();
@@ -33,13 +31,44 @@ export const unpack = (archive: string): ReturnType<typeof temporaryFolder> => {
   return folder;
 };
 
-/** Opens a service over a copy of a folder. */
-export const openOver = async (
-  folder: string | undefined,
-  settings: Record<string, string> = {},
-  provider?: (own: Provider) => Provider,
-): Promise<InProcess> =>
-  openInProcess({ ...SETTINGS, ...settings }, undefined, {
-    ...(folder !== undefined && { folder }),
-    ...(provider !== undefined && { provider }),
-  });
+/** One request of a merchant's, with what it was answered. */
+export type Recorded = {
+  merchant: string;
+  path: string;
+  key: string | undefined;
+  body: unknown;
+  status: number;
+  headers: Record<string, unknown>;
+  text: string;
+};
+
+const KEPT_HEADERS = ['etag', 'location', 'retry-after', 'idempotent-replayed', 'content-type'];
+
+export const keptHeaders = (headers: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    KEPT_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+  );
+
+/** The endpoint that is disabled from its first moment on, so that all its messages wait. */
+export const WAITS = 'waits';
+export const EVERY_TYPE = [
+  'created',
+  'authorized',
+  'captured',
+  'voided',
+  'refunded',
+  'failed',
+  'capture_failed',
+  'void_failed',
+  'refund_failed',
+  'authorization_expired',
+  'refund_reversed',
+  'disputed',
+  'dispute_closed',
+].map((name) => `payment.${name}`);
+
+/** Secrets of the endpoints, by their id. */
+export type Secrets = Record<string, string>;
+
+/** The key of a sale that only the provider knows. */
+export const LOST = 'lost-by-the-restore';

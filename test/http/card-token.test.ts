@@ -1,6 +1,4 @@
 /** gaps §14: a token of the provider's in place of the card number. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import {
@@ -11,6 +9,7 @@ import {
   openInProcess,
   PAYMENTS,
   payment,
+  storedTexts,
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
@@ -159,10 +158,7 @@ test('brand rules are judged on what the provider says, whatever the request say
 
 test('the token is in no file of the data folder', async () => {
   await create({ token: 'tok_mastercard' });
-  const texts = readdirSync(service.dataDir, { recursive: true })
-    .map((name) => join(service.dataDir, String(name)))
-    .filter((file) => statSync(file).isFile())
-    .map((file) => readFileSync(file, 'latin1'));
+  const texts = storedTexts(service);
   expect(texts.some((text) => text.includes('PaymentCreated'))).toBe(true);
   expect(texts.filter((text) => text.includes('tok_mastercard'))).toEqual([]);
 });

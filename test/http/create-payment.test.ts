@@ -7,6 +7,7 @@ import {
   expectError,
   expectResponseHeaders,
   idOf,
+  locatedId,
   openInProcess,
   PAYMENTS,
   payment,
@@ -179,12 +180,9 @@ describe('interface, create: 402', () => {
 });
 
 describe('interface, create: 503, and gaps §13: cards whose outcome is not known at once', () => {
-  const paymentIn = (response: CommandResponse): string =>
-    String(response.headers.location).replace(`${PAYMENTS}/`, '');
-
   test('4210: never sent, FAILED, and the details say that nothing was charged', async () => {
     const response = await service.create({ number: '4000000000004210' });
-    const id = paymentIn(response);
+    const id = locatedId(response);
     expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       'the provider did not carry it out: nothing was charged',
@@ -202,7 +200,7 @@ describe('interface, create: 503, and gaps §13: cards whose outcome is not know
     ['4236', 'CAPTURED', 1, { result: 'SUCCEEDED' }],
   ])('%s: unknown, then found: %s with %i charges', async (last4, status, charges, transaction) => {
     const response = await service.create({ number: `400000000000${last4}`, captureNow: true });
-    const id = paymentIn(response);
+    const id = locatedId(response);
     expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       'the outcome at the provider is not known yet; it is looked up and recorded on the payment',

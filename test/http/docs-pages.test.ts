@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import manifest from '../../package.json' with { type: 'json' };
 import { registerDocs } from '../../query-api/docs/routes.ts';
@@ -19,10 +19,7 @@ import {
 const page = (file: string): string =>
   readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
 
-let service: InProcess;
-beforeAll(async () => {
-  service = await openInProcess();
-});
+const service = await openInProcess();
 afterAll(() => service[Symbol.asyncDispose]());
 
 const open = (path: string): Promise<CommandResponse> =>

@@ -6,6 +6,7 @@ import {
   expectError,
   idOf,
   leaveUnresolved,
+  locatedId,
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
@@ -217,7 +218,7 @@ describe('gaps §8: a key is free again where nothing was carried out', () => {
       const send = () => service.create({}, { key });
       const failed = await attempt(fault, send);
       expect(failed.status).toBe(503);
-      const earlier = String(failed.headers.location).replace(`${PAYMENTS}/`, '');
+      const earlier = locatedId(failed);
       const second = await send();
       expect(second.status).toBe(200);
       expect(idOf(second)).not.toBe(earlier);

@@ -1,32 +1,26 @@
 /** An outage of the issuer is not ours, and no token makes us ask the issuer too often (gaps §10). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { followIssuerKeys, type IssuerKeys } from '../../shared/http/auth/issuer-keys.ts';
 import { createAuthenticator } from '../../shared/http/auth/tokens.ts';
-import { type FaultyServer, httpServer } from '../support/faulty-server.ts';
+import { httpServer } from '../support/faulty-server.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-let issuer: FaultyServer;
-let pair: GenerateKeyPairResult;
-let url: string;
 /** The body that the issuer answers 200 with; undefined: 500. */
 let body: string | undefined;
 let fetches: number;
-let goodKeys: string;
 
-beforeAll(async () => {
-  pair = await generateKeyPair('ES256');
-  goodKeys = JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1' }] });
-  issuer = await httpServer((_request, response) => {
-    fetches += 1;
-    response.writeHead(body === undefined ? 500 : 200).end(body);
-  });
-  url = `${issuer.url}/keys`;
+const pair = await generateKeyPair('ES256');
+const goodKeys = JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1' }] });
+const issuer = await httpServer((_request, response) => {
+  fetches += 1;
+  response.writeHead(body === undefined ? 500 : 200).end(body);
 });
+const url = `${issuer.url}/keys`;
 afterAll(() => issuer.close());
 beforeEach(() => {
   fetches = 0;

@@ -1,16 +1,14 @@
 /** `GET /api/v1/payments`, the addition to the contract (docs/interface.md, "List payments"). */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import {
   type CommandResponse,
   expectError,
-  type InProcess,
   openInProcess,
   PAYMENTS,
   signToken,
   token,
 } from '../support/in-process.ts';
 
-let service: InProcess;
 /** Of m_test, oldest first. */
 const created: CommandResponse[] = [];
 
@@ -32,14 +30,12 @@ const newestFirst = (): string[] =>
     .sort((a, b) => (a.at === b.at ? (a.id < b.id ? 1 : -1) : a.at < b.at ? 1 : -1))
     .map(({ id }) => id);
 
-beforeAll(async () => {
-  service = await openInProcess();
-  await service.create({ merchantReference: '4242' }, { token: await token('m_other') });
-  for (let index = 0; index < 25; index += 1) {
-    const fields = { captureNow: index % 5 === 0, merchantReference: `order-${index % 3}` };
-    created.push(await service.create(fields));
-  }
-}, 240_000);
+const service = await openInProcess();
+await service.create({ merchantReference: '4242' }, { token: await token('m_other') });
+for (let index = 0; index < 25; index += 1) {
+  const fields = { captureNow: index % 5 === 0, merchantReference: `order-${index % 3}` };
+  created.push(await service.create(fields));
+}
 afterAll(() => service[Symbol.asyncDispose]());
 
 describe('interface, list: a page', () => {

@@ -40,52 +40,6 @@ const outcomeOf = ({ status, json }: CommandResponse) => {
   return { status, paymentId, state, amount, capturedAmount, refundedAmount, transactions };
 };
 
-describe('a repeat under a key after a restore is not carried out a second time', () => {
-  afterEach(() => service[Symbol.asyncDispose]());
-
-  test('of any command, also where the first attempt under the key was never sent', async () => {
-    service = await openInProcess();
-    const authorized = async (): Promise<string> => idOf(await service.create());
-    const sold = async (): Promise<string> => idOf(await service.create({ captureNow: true }));
-    const ids = { capture: await authorized(), void: await authorized(), refund: await sold() };
-    const again = { refund: await sold() };
-    backUp();
-    const sends = {
-      sale: () => service.create({ captureNow: true }, { key: 'sale' }),
-      capture: () => service.change('capture', ids.capture, undefined, { key: 'k' }),
-      void: () => service.change('void', ids.void, undefined, { key: 'k' }),
-      refund: () => service.change('refund', ids.refund, { refundAmount: 500 }, { key: 'k' }),
-    };
-    const secondAttempts = {
-      create: () => service.create({}, { key: 'create' }),
-      refund: () => service.change('refund', again.refund, { refundAmount: 500 }, { key: 'k' }),
-    };
-    const first: Record<string, CommandResponse> = {};
-    for (const [name, send] of Object.entries(sends)) first[name] = await send();
-    for (const [name, send] of Object.entries(secondAttempts)) {
-      service.faults.next('not sent');
-      expect((await send()).status).toBe(503);
-      first[`second ${name}`] = await send();
-    }
-    expect(Object.values(first).map(({ status }) => status)).toEqual(Array(6).fill(200));
-    const before = await service.ledger();
-    await restoreAndAcknowledge();
-    expect((await service.get(idOf(first.sale as CommandResponse))).status).toBe(404);
-
-    const repeated: Record<string, CommandResponse> = {};
-    for (const [name, send] of Object.entries(sends)) repeated[name] = await send();
-    // The first attempt has been fenced: the request goes on to the one that was carried out.
-    for (const [name, send] of Object.entries(secondAttempts))
-      repeated[`second ${name}`] = await send();
-    for (const [name, response] of Object.entries(first))
-      expect([name, outcomeOf(repeated[name] as CommandResponse)]).toEqual([
-        name,
-        outcomeOf(response),
-      ]);
-    expect(await service.ledger()).toEqual(before);
-  });
-});
-
 describe('a service whose log was not put back', () => {
   beforeAll(async () => {
     service = await openInProcess();

@@ -10,6 +10,7 @@ import {
   expectError,
   type InProcess,
   idOf,
+  locatedId,
   NO_RETRIES,
   openInProcess,
   signToken,
@@ -246,10 +247,7 @@ describe('what was recorded as never sent, and was carried out', () => {
   const wronglyRecorded = async (): Promise<string> => {
     service = await openInProcess(NO_RETRIES);
     service.faults.next('not sent');
-    const id =
-      String((await sale()).headers.location)
-        .split('/')
-        .at(-1) ?? '';
+    const id = locatedId(await sale());
     const [call] = service.faults.calls;
     if (call !== undefined) await service.faults.arriveLate(call);
     return id;

@@ -1,5 +1,5 @@
 /** gaps §21: Stripe's own 3-D Secure, over its double. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { createLogger } from '../../shared/runtime/log.ts';
@@ -10,6 +10,7 @@ import {
   openInProcess,
   PAYMENTS,
   payment,
+  storedTexts,
 } from '../support/in-process.ts';
 import type { Received } from '../support/stripe-double/server.ts';
 import { openOverStripe, reconcile } from '../support/stripe-service.ts';
@@ -196,9 +197,7 @@ test('the address and its secret are in no file and no log line', async () => {
   for (const id of other.double.books.intents.keys()) other.double.books.authenticate(id, true);
   expect((await create(own, {}, {}, 'secret')).json.status).toBe('AUTHORIZED');
   flush();
-  const files = readdirSync(own.dataDir, { recursive: true, withFileTypes: true })
-    .filter((one) => one.isFile())
-    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
+  const files = storedTexts(own);
   expect(files.join('')).toContain('PaymentAuthenticationRequested');
   const texts = [...files, readFileSync(file, 'utf8')];
   expect(texts.filter((text) => /_secret_|hooks\.stripe\.com/.test(text))).toEqual([]);

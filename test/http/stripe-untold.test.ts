@@ -1,45 +1,32 @@
 /** gaps §15: what is done in Stripe's Dashboard and told by no notice is recorded by the schedule's next look. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { lookAtEngines } from '../../cli/doctor-engines.ts';
-import { configOf, type InProcess, idOf, openInProcess, signToken } from '../support/in-process.ts';
+import { configOf, idOf, signToken } from '../support/in-process.ts';
 import type { Intent } from '../support/stripe-double/books.ts';
-import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { openOverStripe } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 
 const WEEK_S = 7 * 86_400;
-let double: StripeDouble;
-let service: InProcess;
-let settings: Record<string, string>;
-beforeAll(async () => {
-  double = await stripeDouble();
-  settings = {
-    PROVIDER: 'stripe',
-    STRIPE_SECRET_KEY: 'rk_test_of_the_service',
-    STRIPE_API_URL: double.url,
-    STRIPE_CREATES_PER_SECOND: '0',
-    RECONCILE_INTERVAL_MS: '500',
-  };
-  service = await openInProcess(settings);
-  expect((await service.create()).status).toBe(200);
-  await until('the schedule compares what is new alone', async () => isNewAlone());
+const over = await openOverStripe({
+  STRIPE_SECRET_KEY: 'rk_test_of_the_service',
+  STRIPE_WEBHOOK_SECRET: '',
+  RECOVERY_DELAYS_MS: '',
+  RECONCILE_INTERVAL_MS: '500',
 });
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await double.close();
-});
+const { double, service, settings, intentOf } = over;
+afterAll(() => over[Symbol.asyncDispose]());
 
 const isNewAlone = (): boolean => {
   const lists = double.received.filter(({ path }) => path === '/v1/refunds');
   return Number(lists.at(-1)?.params.get('created[gte]')) > Date.now() / 1_000 - WEEK_S / 2;
 };
+expect((await service.create()).status).toBe(200);
+await until('the schedule compares what is new alone', async () => isNewAlone());
 
 /** Of a week ago at Stripe, so that no comparison of what is new lists it. */
 const authorizedLongAgo = async (): Promise<{ paymentId: string; intent: Intent }> => {
   const paymentId = idOf(await service.create());
-  const intent = [...double.books.intents.values()].find(
-    ({ metadata }) => metadata.paymentId === paymentId,
-  );
-  if (intent === undefined) throw new Error(`${paymentId} is not at Stripe`);
+  const intent = intentOf(paymentId);
   intent.created -= WEEK_S;
   return { paymentId, intent };
 };

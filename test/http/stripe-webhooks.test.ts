@@ -3,7 +3,7 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { expectError, idOf, signToken } from '../support/in-process.ts';
+import { expectError, idOf, locatedId, signToken } from '../support/in-process.ts';
 import { type Books, createBooks, type Intent } from '../support/stripe-double/books.ts';
 import { openOverStripe, reconcile, STRIPE_SECRET } from '../support/stripe-service.ts';
 import { stripeSignature } from '../support/stripe-signature.ts';
@@ -64,7 +64,7 @@ const lostCreate = async (): Promise<string> => {
   double.plan('confirm', 'reset after acting');
   double.plan('read', '500 before acting');
   const response = await service.create();
-  const paymentId = String(response.headers.location).split('/').at(-1) ?? '';
+  const paymentId = locatedId(response);
   expect((await service.get(paymentId)).json.status).toBe('PENDING');
   return paymentId;
 };

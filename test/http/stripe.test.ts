@@ -1,8 +1,6 @@
 /** The service with PROVIDER=stripe over a double of Stripe: the README's story, and lost responses. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { PAYMENTS, payment, signToken } from '../support/in-process.ts';
+import { locatedId, PAYMENTS, payment, signToken, storedTexts } from '../support/in-process.ts';
 import { openOverStripe, reconcile, STRIPE_KEY } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 
@@ -55,9 +53,7 @@ describe('PROVIDER=stripe', () => {
         status: 'requires_capture',
         customer: `cus_Saved${kind}`,
       });
-      const kept = readdirSync(service.dataDir, { recursive: true, withFileTypes: true })
-        .filter((file) => file.isFile())
-        .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
+      const kept = storedTexts(service);
       expect(kept.some((one) => one.includes(json.paymentId))).toBe(true);
       expect([text, ...kept].filter((one) => /cus_Saved|(pm|ctoken)_/.test(one))).toEqual([]);
     },
@@ -170,7 +166,7 @@ describe('PROVIDER=stripe', () => {
     double.plan('confirm', fault);
     const response = await service.create();
     expect(response.status).toBe(503);
-    const paymentId = String(response.headers.location).split('/').at(-1) ?? '';
+    const paymentId = locatedId(response);
     await until('the outcome is recovered', async () => {
       const { json } = await service.get(paymentId);
       return json.status === status;

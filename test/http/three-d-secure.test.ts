@@ -1,5 +1,5 @@
 /** gaps §21: the results of 3-D Secure that a merchant brings along. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -7,11 +7,11 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import {
   expectError,
-  type InProcess,
   idOf,
   openInProcess,
   PAYMENTS,
   payment,
+  storedTexts,
 } from '../support/in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -122,13 +122,6 @@ const declining = async (providerFailureCode: string) => {
   return { ...server, cards };
 };
 
-/** Every byte of the data folder's files. */
-const storedBy = ({ dataDir }: InProcess): string[] =>
-  readdirSync(dataDir, { recursive: true })
-    .map((name) => join(dataDir, String(name)))
-    .filter((file) => statSync(file).isFile())
-    .map((file) => readFileSync(file, 'latin1'));
-
 test('the provider gets them in its one call; a cryptogram that it sends back is kept nowhere', async () => {
   const provider = await declining(CRYPTOGRAM);
   const folder = temporaryFolder();
@@ -143,7 +136,7 @@ test('the provider gets them in its one call; a cryptogram that it sends back is
     ]);
     expect(provider.cards.map(({ threeDSecure }) => threeDSecure)).toEqual([GIVEN]);
     flush();
-    const texts = [...storedBy(own), readFileSync(file, 'utf8'), response.text];
+    const texts = [...storedTexts(own), readFileSync(file, 'utf8'), response.text];
     expect(texts.some((text) => text.includes('the provider declined'))).toBe(true);
     expect(texts.some((text) => text.includes(KEPT.transactionId))).toBe(true);
     expect(texts.filter((text) => text.includes(CRYPTOGRAM.slice(0, 20)))).toEqual([]);

@@ -1,12 +1,11 @@
 /** gaps §21 over several processes: a payment waits for its shopper, and no process is its own. */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import type { Simulator } from '../../provider-simulator/simulator.ts';
 import { type CommandResponse, idOf, NO_RETRIES } from '../support/in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,
-  type TwoCommandProcesses,
   typesOf,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
@@ -14,19 +13,16 @@ import { until } from '../support/until.ts';
 const NEEDS_SHOPPER = '4000000000003220';
 const PAST_WAITING_MS = 16 * 60_000;
 const page = Fastify();
-let processes: TwoCommandProcesses;
 let simulator: Simulator | undefined;
 
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES, (provider) => {
-    simulator = provider as Simulator;
-    return provider;
-  });
-  // No process is told: each has to ask.
-  simulator?.onNotice(() => undefined);
-  simulator?.register(page);
-  await page.listen({ host: '127.0.0.1', port: 0 });
+const processes = await openTwoCommandProcesses(NO_RETRIES, (provider) => {
+  simulator = provider as Simulator;
+  return provider;
 });
+// No process is told: each has to ask.
+simulator?.onNotice(() => undefined);
+simulator?.register(page);
+await page.listen({ host: '127.0.0.1', port: 0 });
 afterEach(() => processes.calm());
 afterAll(async () => {
   await page.close();

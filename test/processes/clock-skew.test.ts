@@ -1,23 +1,18 @@
 /** A process whose clock is an hour behind keeps its calls in flight (gaps §7, ADR-0068). */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { NO_RETRIES } from '../support/in-process.ts';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { locatedId, NO_RETRIES } from '../support/in-process.ts';
 import {
   authorizedAt,
   kindsOf,
   openTwoCommandProcesses,
-  type TwoCommandProcesses,
   warmUp,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 
-let processes: TwoCommandProcesses;
-
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES);
-  await warmUp(processes.a, processes.b);
-});
+const processes = await openTwoCommandProcesses(NO_RETRIES);
+await warmUp(processes.a, processes.b);
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 
@@ -67,10 +62,7 @@ test('an intent from before the start counts by its time, so that no command wai
   const { a } = processes;
   a.faults.respondsToLookUps = false;
   a.faults.next('answer lost');
-  const id =
-    String((await a.create()).headers.location)
-      .split('/')
-      .at(-1) ?? '';
+  const id = locatedId(await a.create());
   const events = await processes.events(id);
   const later = await processes.open();
   await later.side.followTail()?.caughtUp;

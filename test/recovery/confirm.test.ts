@@ -3,7 +3,7 @@
  * the provider is definite, over restarts too; a contradiction is noted, listed, logged and counted,
  * and bars no command (M5, M6).
  */
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import {
   type Asking,
   type CommandResponse,
@@ -14,23 +14,16 @@ import {
 import {
   type CommandProcess,
   openTwoCommandProcesses,
-  type TwoCommandProcesses,
   typesOf,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-let processes: TwoCommandProcesses;
-let jane: Asking;
-let john: Asking;
-
-beforeAll(async () => {
-  const OFTEN = { RECOVERY_DELAYS_MS: Array(100).fill(20).join() };
-  processes = await openTwoCommandProcesses(OFTEN);
-  const tokenOf = (sub: string) =>
-    signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
-  jane = { token: await tokenOf('jane') };
-  john = { token: await tokenOf('john') };
-});
+const OFTEN = { RECOVERY_DELAYS_MS: Array(100).fill(20).join() };
+const processes = await openTwoCommandProcesses(OFTEN);
+const tokenOf = (sub: string) =>
+  signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
+const jane = { token: await tokenOf('jane') };
+const john = { token: await tokenOf('john') };
 beforeEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 

@@ -1,5 +1,5 @@
 /** gaps §24: 48 h before an authorization ends its merchant is told once, and nothing else happens. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { messageTypeOf } from '../../shared/webhooks/message.ts';
 import { idOf } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -7,7 +7,6 @@ import {
   type CommandProcess,
   kindsOf,
   openTwoCommandProcesses,
-  type TwoCommandProcesses,
   typesOf,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
@@ -17,10 +16,7 @@ const HOUR_MS = 3_600_000;
 const ROUND_MS = 75 * 60_000;
 const DAYS_MS = 24 * HOUR_MS;
 
-let processes: TwoCommandProcesses;
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses();
-});
+const processes = await openTwoCommandProcesses();
 afterAll(() => processes[Symbol.asyncDispose]());
 
 /** The webhook messages of a payment, oldest first. */

@@ -1,13 +1,10 @@
 /** gaps §15: where no notice comes, an old authorization is asked about: after the start, then hourly. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { idOf } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
-import {
-  openTwoCommandProcesses,
-  type TwoCommandProcesses,
-} from '../support/two-command-processes.ts';
+import { openTwoCommandProcesses } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const EIGHT_DAYS_MS = 8 * 86_400_000;
@@ -15,11 +12,8 @@ const EIGHT_DAYS_MS = 8 * 86_400_000;
 const HOUR_MS = 75 * 60_000;
 const MINUTE_MS = 75_000;
 
-let processes: TwoCommandProcesses;
-beforeAll(async () => {
-  const withoutNotices = { onNotice: () => undefined };
-  processes = await openTwoCommandProcesses({}, (own) => ({ ...own, ...withoutNotices }));
-});
+const withoutNotices = { onNotice: () => undefined };
+const processes = await openTwoCommandProcesses({}, (own) => ({ ...own, ...withoutNotices }));
 afterAll(() => processes[Symbol.asyncDispose]());
 
 test('it is asked about once it is old enough, and one that fails is asked about an hour later', async () => {

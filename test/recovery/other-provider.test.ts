@@ -4,9 +4,9 @@
  * process c to another one with a ledger of its own.
  */
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
-import { type Asking, expectError, idOf, locatedId, signToken } from '../support/in-process.ts';
+import { expectError, idOf, locatedId, signToken } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
@@ -15,7 +15,6 @@ import {
   kindsOf,
   openTwoCommandProcesses,
   PAST_FLIGHT_MS,
-  type TwoCommandProcesses,
   typesOf,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
@@ -24,12 +23,7 @@ const OTHER = { PROVIDER_URL: 'https://pay.example/v1/' };
 const EARLIER = 'simulator';
 const EIGHT_DAYS_MS = 8 * 86_400_000;
 
-let processes: TwoCommandProcesses;
-let elsewhere: Awaited<ReturnType<typeof openSimulator>>;
-let c: CommandProcess;
 const folder = temporaryFolder();
-let john: Asking;
-let jane: Asking;
 
 /** A process that is set to the other provider, in which no earlier call can run any more. */
 const atOther = async (settings: Record<string, string> = {}): Promise<CommandProcess> => {
@@ -38,14 +32,15 @@ const atOther = async (settings: Record<string, string> = {}): Promise<CommandPr
   return at;
 };
 
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
-  elsewhere = await openSimulator({ file: join(folder.path, 'ledger.sqlite'), timeoutMs: 5_000 });
-  c = await atOther();
-  const scope = 'ops:admin ops:resolve';
-  john = { token: await signToken({ merchant_id: '*', sub: 'john', scope }) };
-  jane = { token: await signToken({ merchant_id: '*', sub: 'jane', scope }) };
+const processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
+const elsewhere = await openSimulator({
+  file: join(folder.path, 'ledger.sqlite'),
+  timeoutMs: 5_000,
 });
+const c = await atOther();
+const scope = 'ops:admin ops:resolve';
+const john = { token: await signToken({ merchant_id: '*', sub: 'john', scope }) };
+const jane = { token: await signToken({ merchant_id: '*', sub: 'jane', scope }) };
 beforeEach(() => {
   processes.calm();
   c.faults.questions = 0;

@@ -1,27 +1,20 @@
 /** gaps §15: each look for captures and cancels made elsewhere begins where the last one that was told all began. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import type { EndedAuthorizations } from '../../command-api/provider/port.ts';
-import {
-  authorizedAt,
-  openTwoCommandProcesses,
-  type TwoCommandProcesses,
-} from '../support/two-command-processes.ts';
+import { authorizedAt, openTwoCommandProcesses } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
-let processes: TwoCommandProcesses;
 let said: EndedAuthorizations = { outcome: 'FOUND', paymentIds: [] };
 const looks: { hoursAgo: number }[] = [];
 const nowMs = (): number => Date.now() + processes.a.clock.aheadMs;
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '100' }, (own) => ({
-    ...own,
-    endedAuthorizations: async (sinceMs) => {
-      looks.push({ hoursAgo: Math.round((nowMs() - sinceMs) / HOUR_MS) });
-      return said;
-    },
-  }));
-});
+const processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '100' }, (own) => ({
+  ...own,
+  endedAuthorizations: async (sinceMs) => {
+    looks.push({ hoursAgo: Math.round((nowMs() - sinceMs) / HOUR_MS) });
+    return said;
+  },
+}));
 afterAll(() => processes[Symbol.asyncDispose]());
 
 /** The time that the next look but one begins at: the next one may have begun already. */

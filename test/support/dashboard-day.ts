@@ -239,8 +239,12 @@ export const saidHere = async ({ service, paymentIds }: Day): Promise<Map<string
 
 /** The refunds that merchants were told of, and those that Stripe has under our operations. */
 export const refundsOf = ({ sent, double: { books } }: Day) => {
+  // One that bounced before its response came is told as a decline, by the reason of the bounce.
+  const hasBounced = ({ json }: CommandResponse) =>
+    json.details?.includes('providerFailureCode declined') ?? false;
   const acknowledged = sent.filter(
-    ({ path, response }) => path.endsWith('/refund') && response.status === 200,
+    ({ path, response }) =>
+      path.endsWith('/refund') && (response.status === 200 || hasBounced(response)),
   );
   return {
     acknowledged: acknowledged.length,

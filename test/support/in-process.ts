@@ -2,7 +2,7 @@
  * The whole embedded service without a socket: a real event store, real read models and the real
  * simulator over a temporary folder, asked through `app.inject`.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
@@ -244,6 +244,12 @@ export const timeless = ({ status, headers, text }: CommandResponse): object => 
 /** The payment that a response without a body of one names in its `Location`. */
 export const locatedId = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
+
+/** Each file of a service's data folder, as text. */
+export const storedTexts = ({ dataDir }: { dataDir: string }): string[] =>
+  readdirSync(dataDir, { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile())
+    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
 
 export const idOf = ({ json }: CommandResponse): string => json.paymentId;
 

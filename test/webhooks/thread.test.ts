@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, expect, jest, test } from '@jest/globals';
 import { createDelivererWorker } from '../../projector/deliverer/thread.ts';
 import {
   AppendOutcomeUnknown,
@@ -34,10 +34,7 @@ const count = (received: readonly Received[]): number => new Set(received.map(({
 const INTERRUPTED = 'webhook deliveries interrupted';
 
 /** One world for all tests, each with a merchant of its own: a thread takes a third of a second to start. */
-let world: Awaited<ReturnType<typeof threadedDeliverer>>;
-beforeAll(async () => {
-  world = await threadedDeliverer();
-});
+const world = await threadedDeliverer();
 afterAll(() => world[Symbol.asyncDispose]());
 
 test('there is no thread before the first endpoint, and then one', async () => {

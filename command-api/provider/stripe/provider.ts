@@ -85,11 +85,12 @@ type About = { merchantId: string; paymentId?: string; kind?: ProviderOperationK
 const NO_SUCCESS: readonly string[] = ['DECLINED', 'NOT_SENT', 'UNKNOWN'];
 const LINE = 'Stripe did not say that it succeeded';
 
-export const stripeProvider = (options: StripeProviderOptions): Provider => {
+/** Requests to Stripe at the pace of their account, each call of the port within one deadline. */
+const openCalls = (options: StripeProviderOptions) => {
   const { timeoutMs, accounts, logger, nowMs = Date.now } = options;
   const client = stripeClient(options);
   const pace = createPace(options.perSecondMax);
-  const memory: LedgerMemory = {};
+  const closing = new AbortController();
 
   const sendNow = (request: StripeRequest, account: StripeAccount, deadline: Deadline) => {
     pace.sent(nameOf(account));
@@ -116,11 +117,9 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     };
     try {
       const result = named(await work({ leftMs: deadline.leftMs, send }), account);
-      if (NO_SUCCESS.includes(result.outcome ?? ''))
-        logger?.info(
-          { ...about, outcome: result.outcome, reason: result.reason, ...traceOf(heard) },
-          LINE,
-        );
+      const { outcome = '', reason } = result;
+      if (NO_SUCCESS.includes(outcome))
+        logger?.info({ ...about, outcome, reason, ...traceOf(heard) }, LINE);
       return result;
     } finally {
       deadline.end();
@@ -134,30 +133,6 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
 
   const timesNow = (): Times => ({ nowMs: nowMs(), timeoutMs, aheadMs: client.aheadMs() ?? 0 });
 
-  const executeInTurn: Provider['execute'] = (operation: ProviderOperation, opened) =>
-    withinOf(operation, async (call) => {
-      const account = accountOf(accounts, operation.merchantId);
-      const kind = 'card' in operation ? 'CREATE' : operation.kind;
-      if (!(await pace.operation(nameOf(account), kind)))
-        return { ...NOT_SENT, reason: 'rate_limited' };
-      const { testTokens } = options;
-      const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
-      const leave = (reference: string) =>
-        void within(account, {}, (later) => cancelUnused(later, reference), sendInTurn);
-      const execution = { call, ...timesNow(), testTokens, confirmMsMin, leave };
-      return execute(execution, operation, opened);
-    });
-
-  const lookUp = (question: OperationQuestion) =>
-    withinOf(question, async (call) => {
-      const found = await find(call, question);
-      const isConfirmable = found.outcome === 'DECLINED' && question.waitsUntil !== undefined;
-      const said = isConfirmable ? await fence(call, question, timesNow()) : found;
-      // Only the fence may say that it cannot happen any more.
-      return said.outcome === 'IMPOSSIBLE' || said.outcome === 'FENCED' ? NOT_FOUND : said;
-    });
-
-  const closing = new AbortController();
   /** Reads alone, so they may be repeated: a long comparison meets the rate limit of others' reads. */
   const read = async (account: StripeAccount, request: StripeRequest): Promise<StripeResponse> => {
     for (let failures = 0; ; failures += 1) {
@@ -183,6 +158,43 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
   };
 
   return {
+    ...{ pace, within, withinOf, sendInTurn, timesNow, books, stripeNowMs },
+    close: () => {
+      closing.abort();
+      return client.close();
+    },
+  };
+};
+
+export const stripeProvider = (options: StripeProviderOptions): Provider => {
+  const { timeoutMs, accounts, testTokens } = options;
+  const calls = openCalls(options);
+  const { pace, within, withinOf, sendInTurn, timesNow, books, stripeNowMs } = calls;
+  const memory: LedgerMemory = {};
+
+  const executeInTurn: Provider['execute'] = (operation: ProviderOperation, opened) =>
+    withinOf(operation, async (call) => {
+      const account = accountOf(accounts, operation.merchantId);
+      const kind = 'card' in operation ? 'CREATE' : operation.kind;
+      if (!(await pace.operation(nameOf(account), kind)))
+        return { ...NOT_SENT, reason: 'rate_limited' };
+      const confirmMsMin = timeoutMs * CONFIRM_PART_MIN;
+      const leave = (reference: string) =>
+        void within(account, {}, (later) => cancelUnused(later, reference), sendInTurn);
+      const execution = { call, ...timesNow(), testTokens, confirmMsMin, leave };
+      return execute(execution, operation, opened);
+    });
+
+  const lookUp = (question: OperationQuestion) =>
+    withinOf(question, async (call) => {
+      const found = await find(call, question);
+      const isConfirmable = found.outcome === 'DECLINED' && question.waitsUntil !== undefined;
+      const said = isConfirmable ? await fence(call, question, timesNow()) : found;
+      // Only the fence may say that it cannot happen any more.
+      return said.outcome === 'IMPOSSIBLE' || said.outcome === 'FENCED' ? NOT_FOUND : said;
+    });
+
+  return {
     describeToken: (token, merchantId) =>
       withinOf({ merchantId }, (call) => describeToken(call, token)),
     execute: executeInTurn,
@@ -205,9 +217,6 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     },
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
-    close: () => {
-      closing.abort();
-      return client.close();
-    },
+    close: calls.close,
   };
 };
