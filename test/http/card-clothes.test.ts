@@ -38,7 +38,7 @@ const PLACES: [name: string, finds: (text: string) => boolean][] = [
 ];
 
 describe.each(PLACES)('%s', (_place, finds) => {
-  test.each(CLOTHES)('finds a card number %s', (_name, dress) => {
+  test.each(CLOTHES)('S6: finds a card number %s', (_name, dress) => {
     expect(finds(dress(NUMBER))).toBe(true);
     expect(finds(`order 7: ${dress(NUMBER)}!`)).toBe(true);
   });

@@ -22,7 +22,7 @@ const detailsOf = async (text: string, key?: string) => {
 const HOLDS = 'must not hold the card number';
 
 describe('a create', () => {
-  test('with its own number as a number below zero is 400', async () => {
+  test('S6: with its own number as a number below zero is 400', async () => {
     const text = JSON.stringify({
       ...body,
       previousFailures: [{ attemptNumber: -Number(APPROVED) }],

@@ -32,7 +32,7 @@ const anyRequest = fc.letrec<{ value: unknown; object: object }>((tie) => ({
 })).object;
 
 describe('gaps §8: what a repeat is recognised by', () => {
-  test('a fingerprint is over the canonical JSON of the request (RFC 8785)', () => {
+  test('S5: a fingerprint is a keyed hash over the canonical JSON of the request (RFC 8785)', () => {
     fc.assert(
       fc.property(anyRequest, (request) => {
         expect(identities.fingerprintOf(request)).toBe(keyed('request', canonicalize(request)));
