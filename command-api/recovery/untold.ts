@@ -1,4 +1,5 @@
 /** What the provider knows and no notice told: looked for by the schedule of the comparison (gaps §15). */
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { KnownDispute } from '../provider/port.ts';
 import type { Turn } from '../reconcile/checkpoint.ts';
@@ -49,8 +50,10 @@ export const openEndedLook = (deps: CommandDeps) => {
     let isWhole = outcome === 'FOUND';
     for (const paymentId of new Set(paymentIds)) {
       const payment = await deps.paymentLog.load(paymentId, 'store');
-      if (payment?.state.status !== 'AUTHORIZED') continue;
-      const found = await askAndLog(deps, paymentId);
+      // Recovery asks first, and this look again once it has an outcome.
+      const isOpen = unresolvedOperations(payment?.state).length > 0;
+      if (!isOpen && payment?.state.status !== 'AUTHORIZED') continue;
+      const found = isOpen ? undefined : await askAndLog(deps, paymentId);
       isWhole &&= found !== undefined && found !== 'unknown';
     }
     if (!isWhole) deps.logger.warn({ reason, account }, NOT_LOOKED);

@@ -32,7 +32,7 @@ const anyRequest = fc.letrec<{ value: unknown; object: object }>((tie) => ({
 })).object;
 
 describe('gaps §8: what a repeat is recognised by', () => {
-  test('S5: a fingerprint is a keyed hash over the canonical JSON of the request (RFC 8785)', () => {
+  test('a fingerprint is over the canonical JSON of the request (RFC 8785)', () => {
     fc.assert(
       fc.property(anyRequest, (request) => {
         expect(identities.fingerprintOf(request)).toBe(keyed('request', canonicalize(request)));
@@ -66,6 +66,16 @@ describe('gaps §8: what a repeat is recognised by', () => {
     expect(fingerprintOf(details)).toBe(expected);
     const { billing, ...rest } = details;
     expect(fingerprintOf({ billing, ...rest })).toBe(expected);
+  });
+
+  test('S5: requests that differ only in the order of fields have one fingerprint, all others differ', () => {
+    const request = { amount: 2500, details: { a: 'x', b: [1, 2] }, card: { last4: '4242' } };
+    const reordered = { card: { last4: '4242' }, details: { b: [1, 2], a: 'x' }, amount: 2500 };
+    expect(identities.fingerprintOf(reordered)).toBe(identities.fingerprintOf(request));
+    const other = { ...request, details: { ...request.details, b: [2, 1] } };
+    expect(identities.fingerprintOf(other)).not.toBe(identities.fingerprintOf(request));
+    const otherSecret = createIdentities([`${SECRET}!`]);
+    expect(otherSecret.fingerprintOf(request)).not.toBe(identities.fingerprintOf(request));
   });
 
   test('ids and hashes of a known request never change', () => {

@@ -11,7 +11,7 @@ const over = await openOverStripe({
   STRIPE_SECRET_KEY: 'rk_test_of_the_service',
   STRIPE_WEBHOOK_SECRET: '',
   RECOVERY_DELAYS_MS: '',
-  RECONCILE_INTERVAL_MS: '500',
+  RECONCILE_INTERVAL_MS: '2000',
 });
 const { double, service, settings, intentOf } = over;
 afterAll(() => over[Symbol.asyncDispose]());

@@ -1,14 +1,15 @@
 /** gaps §15: each look for captures and cancels made elsewhere begins where the last one that was told all began. */
 import { afterAll, expect, test } from '@jest/globals';
 import type { EndedAuthorizations } from '../../command-api/provider/port.ts';
-import { authorizedAt, openTwoCommandProcesses } from '../support/two-command-processes.ts';
+import { locatedId } from '../support/in-process.ts';
+import { authorizedAt, openTwoCommandProcesses, warmUp } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 let said: EndedAuthorizations = { outcome: 'FOUND', paymentIds: [] };
 const looks: { hoursAgo: number }[] = [];
 const nowMs = (): number => Date.now() + processes.a.clock.aheadMs;
-const processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '100' }, (own) => ({
+const processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '250' }, (own) => ({
   ...own,
   endedAuthorizations: async (sinceMs) => {
     looks.push({ hoursAgo: Math.round((nowMs() - sinceMs) / HOUR_MS) });
@@ -26,6 +27,7 @@ const hoursAgo = async (): Promise<number | undefined> => {
 
 test('it is a day back at first, and goes on once each account and each payment was told', async () => {
   const { a } = processes;
+  await warmUp(a);
   const paymentId = await authorizedAt(a);
   await a.side.start();
   await until('it has looked', () => looks.length > 0);
@@ -53,6 +55,25 @@ test('it is a day back at first, and goes on once each account and each payment 
   const questions = a.faults.questions;
   expect(await hoursAgo()).toBe(0);
   expect(a.faults.questions).toBe(questions);
+});
+
+test('a payment that recovery still asks about is asked about by a later look', async () => {
+  const { a } = processes;
+  a.faults.respondsToLookUps = false;
+  a.faults.next('answer lost');
+  const paymentId = locatedId(await a.create());
+  said = { outcome: 'FOUND', paymentIds: [paymentId] };
+  await hoursAgo();
+  a.clock.aheadMs += 2 * HOUR_MS;
+  expect(await hoursAgo()).toBe(2);
+
+  const captured = { kind: 'CAPTURE_OBSERVED', reference: 'ref_2', amount: 800 } as const;
+  a.faults.later.set(paymentId, [captured]);
+  a.faults.respondsToLookUps = true;
+  const isKnown = async () => (await processes.state(paymentId)).status !== 'PENDING';
+  await until('recovery has the outcome', isKnown);
+  expect(await hoursAgo()).toBe(0);
+  expect(await processes.body(paymentId)).toContain('"capturedAmount":800');
 });
 
 test('it is never more than a day back, nor does a clock that was ahead hide anything', async () => {

@@ -16,6 +16,7 @@ import {
   refundDeclinedBy,
   wasCharged,
 } from '../../../command-api/provider/stripe/read.ts';
+import { listEnds } from '../../../command-api/provider/stripe/requests.ts';
 import { paymentIntent, refund } from '../../../command-api/provider/stripe/shapes.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings/table.ts';
 
@@ -48,6 +49,15 @@ const intentWith = (parts: object) =>
 
 test('the requested version of the API is the one that its types describe', () => {
   expect(STRIPE_API_VERSION_DEFAULT).toBe(Stripe.API_VERSION);
+});
+
+test('the events that end an authorization are events of its types', () => {
+  const types = [
+    'payment_intent.succeeded',
+    'payment_intent.canceled',
+  ] satisfies Stripe.Event.Type[];
+  const { params } = listEnds(0, undefined);
+  expect([params['types[0]'], params['types[1]']]).toEqual(types);
 });
 
 /** What a PaymentIntent without an error says of its sale or authorization, its capture and its void. */
