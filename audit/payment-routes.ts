@@ -53,7 +53,7 @@ const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound =>
 };
 
 /** Newest first: payments created later do not shift a page. `only` is the merchant of the actor. Throws ReadModelsUnavailable and StoreUnavailable. */
-export const searchPage = async (
+const searchPage = async (
   { store, readModels }: Pick<AuditDeps, 'store' | 'readModels'>,
   requested: z.output<typeof SearchParameters>,
   only: string | undefined,

@@ -56,7 +56,7 @@ export const unchangedAddress = (file: string): string =>
  * Of the file as it is, or of a copy: SQLite itself would write beside a write-ahead log that is not empty.
  * Throws errors of the file system.
  */
-export const readablePath = (file: string): string =>
+const readablePath = (file: string): string =>
   hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
 
 const EVENTS = 'events.sqlite';

@@ -69,7 +69,7 @@ export const knows = (payment: LoadedPayment | undefined, operationId: string): 
  * True where one of these appends stored the intent. Under a key the operation id is derived (gaps
  * §17), so another process may have begun the very same operation, with a call of its own.
  */
-export const isIntentOf = (
+const isIntentOf = (
   { events, state }: LoadedPayment,
   operationId: string,
   tried: ReadonlySet<string>,

@@ -21,7 +21,7 @@ import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './subscription.ts';
 
 /** `readModel` is the last good one; `poison` is the event that stopped the payment. */
-export type Folded = {
+type Folded = {
   readModel: PaymentReadModel | undefined;
   poison?: { revision: number; reason: string };
 };
@@ -55,7 +55,7 @@ const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
 };
 
 /** A stream that ends before `atLeast`, or cannot be read, gives a poison event. Throws StoreUnavailable. */
-export const foldPayment = async (
+const foldPayment = async (
   { store }: Pick<Folding, 'store'>,
   paymentId: string,
   atLeast: number,
@@ -96,10 +96,7 @@ const foldNext = async (
   return foldPayment(folding, paymentId, revision);
 };
 
-export const foldBatch = async (
-  folding: Folding,
-  events: LogEvent[],
-): Promise<Map<string, Folded>> => {
+const foldBatch = async (folding: Folding, events: LogEvent[]): Promise<Map<string, Folded>> => {
   const payments = new Map<string, Folded>();
   for (const event of events) {
     const paymentId = paymentOf(event.stream);

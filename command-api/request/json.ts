@@ -65,7 +65,7 @@ const entriesOf = (
   );
 
 /** In the sender's order. A loop, for a body may be nested deeper than the stack. */
-export const eachText = (
+const eachText = (
   body: unknown,
   bodyPath: string | undefined,
   knownKeys: ReadonlySet<string>,

@@ -210,7 +210,7 @@ const faultOf = ([name, value]: [string, unknown]): string[] => {
   return error === undefined ? [] : [`metadata.${name} ${error.issues[0]?.message}`];
 };
 
-export const metadataFaults = (metadata: unknown): string[] => {
+const metadataFaults = (metadata: unknown): string[] => {
   if (metadata === undefined || metadata === null) return [];
   if (!isObject(metadata)) return ['metadata must be an object'];
   const entries = Object.entries(metadata);
@@ -221,7 +221,7 @@ export const metadataFaults = (metadata: unknown): string[] => {
 };
 
 /** Without faults. In the order of stored events, so that bodies are equal to the byte. */
-export const metadataKept = (metadata: unknown): { metadata?: Record<string, string> } => {
+const metadataKept = (metadata: unknown): { metadata?: Record<string, string> } => {
   const entries = Object.entries(metadata ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
 };

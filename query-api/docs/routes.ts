@@ -40,7 +40,7 @@ const entry = (
 
 const FAILURES = FAILURE_CODES.map((code) => `<code>${code}</code>`).join(', ');
 
-export const errorsHtml = (): string => `<!doctype html>
+const errorsHtml = (): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

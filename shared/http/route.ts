@@ -128,7 +128,7 @@ export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
   return { ok: false, details: detailsOf(parsed.error.issues) };
 };
 
-export const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
+const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
 
 const NO_PAYMENT_ID =
   'paymentId is empty; the list is at /api/v1/payments, without a slash at its end';

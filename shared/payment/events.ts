@@ -6,7 +6,7 @@ import { type SealEvent, sealSchemas } from './seal-events.ts';
 import { type WebhookEvent, webhookSchemas } from './webhook-events.ts';
 
 /** Which payment a merchant's reference names (gaps §8). Names of types and fields are stored forms. */
-export const claimSchemas = {
+const claimSchemas = {
   MerchantReferenceClaimed: z.strictObject({ ...operation, paymentId, merchantId: text }),
 } as const;
 

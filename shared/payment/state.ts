@@ -192,7 +192,7 @@ export type ResolutionRequest = Pick<
 > & { requestedAt: string };
 
 /** Made elsewhere; `refundId` is the provider's. */
-export type ObservedRefund = {
+type ObservedRefund = {
   operationId: string;
   refundId: string;
   amountMinor: number;

@@ -13,7 +13,7 @@ import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../payment/card-forms.ts';
 /**
  * A run of digits of any script, and of compatibility forms (full-width, circled) as NFKC reads them. Only
  * a letter ends a run; anything else is a gap. In ASCII; the n-th came from `text.slice(starts[n], ends[n])`. */
-export type DigitRun = { digits: string; starts: number[]; ends: number[] };
+type DigitRun = { digits: string; starts: number[]; ends: number[] };
 
 const LETTER = 'letter';
 const BACKSLASH = 92;

@@ -28,7 +28,7 @@ import {
   responseHeaders,
   watchConnections,
 } from './raw-responses.ts';
-import { recordAtEnd } from './records.ts';
+import { recordAtEnd, traceRequests } from './records.ts';
 import {
   addPlaces,
   boundUnread,
@@ -36,7 +36,6 @@ import {
   type Lifecycle,
   UNREAD_BYTES_MAX,
 } from './shares.ts';
-import { traceRequests } from './traced-requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -58,7 +58,7 @@ const STALLED_MS = 30_000;
 /** A client has to read so much in STALLED_MS, on average. */
 const READ_BYTES_MIN = PAGE_BYTES_MAX;
 
-export const isOneText = (payload: unknown): payload is string | Buffer =>
+const isOneText = (payload: unknown): payload is string | Buffer =>
   typeof payload === 'string' || Buffer.isBuffer(payload);
 
 /** Also where the client left long ago. */

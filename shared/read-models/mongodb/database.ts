@@ -29,7 +29,7 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
  * Cockatiel's breaker would try the server with the call of a request; here a probe tries it, so that no
  * request waits for a dead server.
  */
-export const createCircuitBreaker = ({
+const createCircuitBreaker = ({
   probe,
   probeMsMax,
   onProbeFailed,

@@ -23,7 +23,7 @@ export const providerNameAt = (address: string): string => {
 };
 
 /** To the letter: with a final slash or a host in upper case it would silently be the name of none. */
-export const isProviderName = (text: string): boolean => {
+const isProviderName = (text: string): boolean => {
   if (text === 'simulator' || text === 'stripe') return true;
   // The port that one of the schemes leaves out stands in the name of the other.
   const addresses = ['http', 'https'].map((scheme) => text.replace(/^http:/, `${scheme}://`));
