@@ -93,9 +93,9 @@ describe('payments trigger', () => {
       expect(code).toBe(0);
       const steps: { status: number; events: { type: string }[] }[] = JSON.parse(stdout);
       const types = steps.flatMap(({ events }) => events.map(({ type }) => type));
-      const [told, statuses] = LATER[scenario] ?? [[], steps.map(({ status }) => status)];
+      const [later, statuses] = LATER[scenario] ?? [[], steps.map(({ status }) => status)];
       expect(steps.map(({ status }) => status)).toEqual(statuses);
-      expect(types).toEqual(expect.arrayContaining(told));
+      expect(types).toEqual(expect.arrayContaining(later));
     },
   );
 
