@@ -1,7 +1,6 @@
 /**
  * What a restart promises: every payment is served again byte for byte, and the read models are only a
- * copy. What was unresolved when the process died is in test/crash; the other restarts are in
- * test/long/restart.test.ts.
+ * copy. What was unresolved when the process died is in test/crash.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -7,20 +7,18 @@ import sale from '../../examples/sale.json' with { type: 'json' };
 import type { SimulatedEntry } from '../../provider-simulator/ledger.ts';
 import { simulatorServer } from '../../provider-simulator/server.ts';
 import { openSimulation } from '../../provider-simulator/simulator.ts';
-import { openPaymentsIn } from './ledger-and-log.ts';
 import type { Client, Service } from './service.ts';
-import { until } from './until.ts';
 
 export const PAYMENTS = '/api/v1/payments';
 
 /** The example of the README with another card. */
-export const withCard = (number: string) => ({
+const withCard = (number: string) => ({
   ...payment,
   paymentMethod: { type: 'CARD', card: { ...payment.paymentMethod.card, number } },
 });
 
 /** Creates a payment and gives its id. */
-export const create = async (service: Client, body: unknown, key?: string): Promise<string> => {
+const create = async (service: Client, body: unknown, key?: string): Promise<string> => {
   const response = await service.post(PAYMENTS, body, key ? { 'idempotency-key': key } : {});
   return response.json.paymentId;
 };
@@ -51,18 +49,6 @@ export const bodiesOf = (service: Client, ids: readonly string[]): Promise<strin
 export const end = async (service: Service, signal: NodeJS.Signals): Promise<void> => {
   service.kill(signal);
   await service.exited;
-};
-
-/** The status of a payment once nothing is unresolved. */
-export const resolved = async (service: Service, paymentId: string): Promise<string> => {
-  await until('it is resolved', () => openPaymentsIn(service.dataDir).length === 0);
-  return (await service.get(`${PAYMENTS}/${paymentId}`)).json.status;
-};
-
-/** The payment of the only POST in flight, as the read models name it. */
-export const paymentInFlight = async (service: Service): Promise<string> => {
-  await until('an intent is durable', () => openPaymentsIn(service.dataDir).length === 1);
-  return openPaymentsIn(service.dataDir)[0] ?? '';
 };
 
 /** A provider over HTTP that carries out every operation and, while `silent`, sends no response. */
