@@ -86,7 +86,8 @@ export const createPayment = (
     merchantReference: details.merchantReference,
     metadata: details.metadata,
     authentication,
-    billing: { email: details.consumer?.email, address: details.billing?.address },
+    billing: details.billing,
+    consumer: details.consumer,
     initiatedBy: details.source?.initiatedBy,
   };
   const attempt: Attempt = { sender, command, shown, call, budget };

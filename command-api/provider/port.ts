@@ -8,11 +8,6 @@ import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 
-export type Billing = {
-  email?: string | undefined;
-  address?: NonNullable<PaymentDetails['billing']>['address'] | undefined;
-};
-
 export type CallDetails =
   | {
       kind: 'AUTHORIZE' | 'SALE';
@@ -25,8 +20,9 @@ export type CallDetails =
       metadata?: Record<string, string> | undefined;
       /** The merchant asks for the shopper's authentication where the card needs it (gaps §21). */
       authentication?: { returnUrl: string } | undefined;
-      /** As the shopper gave it, for the bank to compare. */
-      billing?: Billing | undefined;
+      /** As the shopper gave them, for the bank to compare. */
+      billing?: PaymentDetails['billing'];
+      consumer?: PaymentDetails['consumer'];
       /** MERCHANT: no shopper is there. */
       initiatedBy?: 'CONSUMER' | 'MERCHANT' | undefined;
     }

@@ -60,8 +60,9 @@ const putBody = (operation: ProviderOperation): string | undefined => {
   const { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure } = revealed;
   const card = { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure };
   const { descriptor, merchantReference, metadata, authentication, initiatedBy } = operation;
+  const { billing, consumer } = operation;
   const given = { descriptor, merchantReference, metadata, authentication, initiatedBy };
-  return JSON.stringify({ ...common, card, ...given });
+  return JSON.stringify({ ...common, card, ...given, billing, consumer });
 };
 
 export const httpProvider = (options: HttpProviderOptions): Provider => {

@@ -95,13 +95,13 @@ const open = async (execution: Execution, operation: Create): Promise<Step<strin
 
 const paymentMethodFor = async (
   execution: Execution,
-  { card: secret, billing }: Create,
+  { card: secret, ...shopper }: Create,
 ): Promise<Step<string>> => {
   const card = secret.reveal();
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
-  const response = await execution.call.send(makePaymentMethod(card, billing));
+  const response = await execution.call.send(makePaymentMethod(card, shopper));
   const made = paymentMethod.safeParse(bodyOf(response)).data;
   return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };

@@ -1,7 +1,7 @@
 /** A key works at one endpoint only, hence the suffixes; the money request has the bare id. */
 import type { CardInput } from '../../../shared/payment/card.ts';
 import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
-import type { Billing, OperationQuestion, ProviderOperation } from '../port.ts';
+import type { OperationQuestion, ProviderOperation } from '../port.ts';
 
 export type StripeRequest = {
   method: 'GET' | 'POST';
@@ -76,9 +76,11 @@ const EMAIL = /^[\w.%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/;
 /** Only Stripe stores it; no key, so that no hash of it is kept. */
 export const makePaymentMethod = (
   card: CardInput,
-  { email = '', address }: Billing = {},
-): StripeRequest =>
-  post('/v1/payment_methods', undefined, {
+  { billing, consumer }: Pick<Create, 'billing' | 'consumer'> = {},
+): StripeRequest => {
+  const { address } = billing ?? {};
+  const { email = '' } = consumer ?? {};
+  return post('/v1/payment_methods', undefined, {
     type: 'card',
     'card[number]': card.number,
     'card[exp_month]': String(Number(card.expiryMonth)),
@@ -92,6 +94,7 @@ export const makePaymentMethod = (
     'billing_details[address][postal_code]': address?.zip,
     'billing_details[address][country]': address?.country?.toUpperCase(),
   });
+};
 
 export const isConfirmationToken = (token: string): boolean => token.startsWith('ctoken_');
 

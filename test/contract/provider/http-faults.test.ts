@@ -434,7 +434,14 @@ describe('provider.md: what the driver sends', () => {
   };
 
   test('an authorization with its card, and the bearer token', async () => {
-    const ofMerchant = { merchantReference: 'order-7', metadata: { order: '7' } };
+    const address = { street: '1 High St', city: 'Berlin', zip: '10115', country: 'DE' };
+    const ofMerchant = {
+      merchantReference: 'order-7',
+      metadata: { order: '7' },
+      initiatedBy: 'CONSUMER' as const,
+      billing: { address },
+      consumer: { firstName: 'Jane', email: 'jane@example.com' },
+    };
     const sent = authorize(undefined, { descriptor: 'SHOP', ...ofMerchant });
     const { url, headers, body } = await received(sent, '/v1/');
     expect(url).toBe(`/v1/operations/${sent.operationId}`);

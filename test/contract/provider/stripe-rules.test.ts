@@ -316,7 +316,10 @@ describe('a create', () => {
   test('an address that Stripe would reject does not end the payment: it is left out', async () => {
     const email = 'jane@doe@example.com';
     const address = { street: '', country: 'us' };
-    const operation = authorize('4000000000000077', { billing: { email, address } });
+    const operation = authorize('4000000000000077', {
+      billing: { address },
+      consumer: { firstName: 'Jane', email },
+    });
     expect(await provider.execute(operation, keepIt)).toMatchObject({ outcome: 'APPROVED' });
     const [made] = double.received.filter(({ step }) => step === 'method');
     const sent = [...(made?.params ?? [])].filter(([name]) => name.startsWith('billing_details'));

@@ -50,9 +50,11 @@ const CARD = {
   expiryYear: '2030',
   cvv: CVV,
 };
-const BILLING = {
-  email: 'jane.doe@example.com',
-  address: { street: '1 Main St', city: 'Boise', state: 'ID', zip: '83702', country: 'US' },
+const SHOPPER = {
+  consumer: { firstName: 'Jane', email: 'jane.doe@example.com' },
+  billing: {
+    address: { street: '1 Main St', city: 'Boise', state: 'ID', zip: '83702', country: 'US' },
+  },
 };
 const THREE_D_SECURE: ThreeDSecure = {
   version: '2.2.0',
@@ -83,7 +85,7 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     },
   ],
   makePaymentMethod: [
-    { request: requests.makePaymentMethod(CARD, BILLING), readAs: paymentMethod },
+    { request: requests.makePaymentMethod(CARD, SHOPPER), readAs: paymentMethod },
   ],
   confirmIntent: [
     {
