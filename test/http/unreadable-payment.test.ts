@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { listUnresolved } from '../../command-api/operator/list-unresolved.ts';
-import { createPaymentLog } from '../../command-api/payment-log.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/behind.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
@@ -13,6 +12,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { openApp, SECRET, token } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
+import { paymentLogOver } from '../support/payment-log.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -100,14 +100,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
   });
 
   test('is left out of the list of unresolved payments, which holds the others', async () => {
-    const paymentLog = createPaymentLog({
-      store,
-      nowMs: Date.now,
-      onAppended: () => undefined,
-      onConflict: () => undefined,
-      cachedPaymentsMax: 10,
-      cachedBytesMax: 1_000_000,
-    });
+    const paymentLog = paymentLogOver(store);
     const inFlight = { mayRun: () => false, isWaiting: () => false };
     const unresolved = { list: () => [] };
     const deps = { paymentLog, inFlight, unresolved, providers: ['simulator'] };

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { logLines, logPage } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
-import { createPaymentLog } from '../../command-api/payment-log.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
@@ -19,6 +18,7 @@ import { refundsOfOneCent } from '../support/largest-payment.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent, wholeLife } from '../support/payment-events.ts';
+import { paymentLogOver } from '../support/payment-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** Events of a whole life. */
@@ -35,14 +35,7 @@ const appendRefunds = async (store: EventStore, paymentId: string, operations: n
   );
 };
 const logOver = (store: EventStore, cachedBytesMax: number) =>
-  createPaymentLog({
-    store,
-    nowMs: Date.now,
-    onAppended: () => undefined,
-    onConflict: () => undefined,
-    cachedPaymentsMax: 100,
-    cachedBytesMax,
-  });
+  paymentLogOver(store, { cachedPaymentsMax: 100, cachedBytesMax });
 
 /** A document as it is kept. */
 const documentOf = (paymentId: string, body: string) => ({

@@ -1,6 +1,6 @@
 /** What a process remembers of a payment, and what it makes of an append whose outcome is unknown. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { createPaymentLog, type PaymentLog } from '../../command-api/payment-log.ts';
+import type { PaymentLog } from '../../command-api/payment-log.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
 import {
   AppendOutcomeUnknown,
@@ -12,6 +12,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { capture, NEW_OPERATION, record } from '../support/commands.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
+import { paymentLogOver } from '../support/payment-log.ts';
 
 const context = { actor: 'm_1', causationId: 'c', correlationId: 'c', requestId: 'r' };
 const ID = 'pay_1';
@@ -23,14 +24,7 @@ beforeEach(async () => {
 });
 
 const logOver = (changes: Partial<EventStore>, cachedPaymentsMax = 10): PaymentLog =>
-  createPaymentLog({
-    store: { ...store, ...changes },
-    nowMs: Date.now,
-    onAppended: () => undefined,
-    onConflict: () => undefined,
-    cachedPaymentsMax,
-    cachedBytesMax: 1_000_000,
-  });
+  paymentLogOver({ ...store, ...changes }, { cachedPaymentsMax });
 const types = async () => (await store.readStream(streamOf(ID))).map(({ event }) => event.type);
 const begin = (log: PaymentLog, budgetMs = 1000) =>
   log.execute(ID, capture({ operationId: NEW_OPERATION }), context, startBudget(budgetMs));

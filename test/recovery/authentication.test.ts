@@ -1,7 +1,6 @@
 /** gaps §21: while the shopper is waited for, the provider is asked every minute, and fenced at the end. */
 import { expect, test } from '@jest/globals';
 import { createInFlight } from '../../command-api/in-flight.ts';
-import { createPaymentLog } from '../../command-api/payment-log.ts';
 import type { ActionRequired, Approved, Provider } from '../../command-api/provider/port.ts';
 import { createUnresolved } from '../../command-api/recovery/unresolved.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
@@ -9,6 +8,7 @@ import { createQueues } from '../../shared/runtime/scheduling.ts';
 import { create } from '../support/commands.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
+import { paymentLogOver } from '../support/payment-log.ts';
 
 const MINUTE_MS = 60_000;
 const WAITS_MS = 15 * MINUTE_MS;
@@ -31,14 +31,7 @@ const waiting = async (said: () => ActionRequired | Approved) => {
     },
   };
   const { nowMs } = clock;
-  const paymentLog = createPaymentLog({
-    store: memoryEventStore(),
-    nowMs,
-    onAppended: () => undefined,
-    onConflict: () => undefined,
-    cachedPaymentsMax: 10,
-    cachedBytesMax: 1_000_000,
-  });
+  const paymentLog = paymentLogOver(memoryEventStore(), { nowMs });
   const times = { providerTimeoutMs: 5_000, authenticationTimeoutMs: WAITS_MS };
   const inFlight = createInFlight({ sharedStore: false, ...times, nowMs });
   const unresolved = createUnresolved({
