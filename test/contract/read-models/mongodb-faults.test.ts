@@ -128,6 +128,9 @@ const mongo = await mongoServer();
 const reason = 'skip' in mongo ? ` (skipped: ${mongo.skip})` : '';
 const suite = 'skip' in mongo ? describe.skip : describe;
 
+/** For so long the client looks for its server. */
+const SELECTION_MS = 2000;
+
 /** How long a rebuild of these tests keeps others out without renewing its lease. */
 const REBUILD_MS = 600;
 const open = (url: string): Promise<MongoReadModels> =>
@@ -163,6 +166,17 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
         () => false,
       ),
     );
+  /** Once more where a busy machine did not find the server again within the client's time for that. */
+  const withRoom = async (call: () => Promise<unknown>): Promise<void> => {
+    const begun = performance.now();
+    try {
+      await call();
+    } catch (error) {
+      if (performance.now() - begun < SELECTION_MS) throw error;
+      await back();
+      await call();
+    }
+  };
   const expectBack = async (): Promise<void> => {
     await back();
     expect(await readModels.checkpoint()).toBe('p1');
@@ -199,7 +213,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
       proxy.shut();
       proxy.open();
     });
-    await readModels.apply([change('pay_2', 0)], 'p1', 'p2');
+    await withRoom(() => readModels.apply([change('pay_2', 0)], 'p1', 'p2'));
     expect(await readModels.get('pay_2', 'm_1')).toMatchObject({ revision: 0 });
   });
 
@@ -298,7 +312,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
         proxy.shut();
         proxy.open();
       });
-      await next.serve();
+      await withRoom(next.serve);
       await next.end();
       await expectServed(3, 'p9');
     });
