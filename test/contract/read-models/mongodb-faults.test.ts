@@ -167,7 +167,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
       ),
     );
   /** Once more where a busy machine did not find the server again within the client's time for that. */
-  const withRoom = async (call: () => Promise<unknown>): Promise<void> => {
+  const withPatience = async (call: () => Promise<unknown>): Promise<void> => {
     const begun = performance.now();
     try {
       await call();
@@ -213,7 +213,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
       proxy.shut();
       proxy.open();
     });
-    await withRoom(() => readModels.apply([change('pay_2', 0)], 'p1', 'p2'));
+    await withPatience(() => readModels.apply([change('pay_2', 0)], 'p1', 'p2'));
     expect(await readModels.get('pay_2', 'm_1')).toMatchObject({ revision: 0 });
   });
 
@@ -312,7 +312,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
         proxy.shut();
         proxy.open();
       });
-      await withRoom(next.serve);
+      await withPatience(next.serve);
       await next.end();
       await expectServed(3, 'p9');
     });
