@@ -1,6 +1,6 @@
 /**
  * What a restart promises: every payment is served again byte for byte, and the read models are only a
- * copy. What was unresolved when the process died is in test/crash.
+ * copy. Operations that were unresolved when the process died are in test/crash.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
