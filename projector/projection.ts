@@ -13,7 +13,7 @@ import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
-import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
+import type { Parking, ReadModelChange, ReadModels, Repair } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { oneAfterAnother, pauseAt } from '../shared/runtime/scheduling.ts';
@@ -116,9 +116,6 @@ type ProjectionOptions = {
   freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
   logger: Logger;
 };
-
-type Parking = ReadModelChange & { kind: 'park' };
-type Repair = ReadModelChange & { kind: 'repair' };
 
 const CANNOT_TAKE = 'payment parked: the read models cannot take its event';
 const NOT_WHOLE = 'payment parked: the event store no longer holds its stream whole';

@@ -86,6 +86,8 @@ export type ReadModelChange =
    * undefined; the payment is parked no more. A document that has its check and a higher revision stays.
    */
   | { kind: 'repair'; paymentId: string; readModel: PaymentReadModel | undefined };
+export type Parking = Extract<ReadModelChange, { kind: 'park' }>;
+export type Repair = Extract<ReadModelChange, { kind: 'repair' }>;
 
 /** For the query API. Each call but `waitForRevision` and `onDamage` throws ReadModelsUnavailable. */
 export type ReadModelsReader = {

@@ -1,8 +1,9 @@
 /** The calls that write one batch of read models, each with its own timeout. */
 import type { Collection } from 'mongodb';
 import type { RowCheck } from '../document-row.ts';
+import type { Repair } from '../port.ts';
 import { type Database, type Generation, quick } from './database.ts';
-import { type Batch, isWhole, type Repair, type StoredPayment, storedOf } from './documents.ts';
+import { type Batch, isWhole, type StoredPayment, storedOf } from './documents.ts';
 
 /** Documents in one call. */
 export const PIECE_MAX = 500;

@@ -5,7 +5,7 @@ import { READ_MODEL_VERSION } from '../../payment/response.ts';
 import { type DocumentRow, type RowCheck, rowOf } from '../document-row.ts';
 import { DocumentTooLarge } from '../errors.ts';
 import type { Found } from '../pages.ts';
-import type { PaymentSearch, ReadModelChange } from '../port.ts';
+import type { Parking, PaymentSearch, ReadModelChange, Repair } from '../port.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 4;
@@ -89,9 +89,6 @@ export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
   const found = { paymentId: _id, merchantId, revision, body, parked, createdAt };
   return isWhole(stored, rowCheck) ? found : { ...found, damaged: true };
 };
-
-export type Parking = ReadModelChange & { kind: 'park' };
-export type Repair = ReadModelChange & { kind: 'repair' };
 
 /** One document of each payment at most, its highest revision. */
 export type Batch = {

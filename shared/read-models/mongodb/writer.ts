@@ -8,7 +8,7 @@ import { bytesOfReadModel, type PaymentReadModel } from '../../payment/payment-r
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type DamageReports, type RowCheck, readModelOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable } from '../errors.ts';
-import type { ReadModelsWriter } from '../port.ts';
+import type { ReadModelsWriter, Repair } from '../port.ts';
 import {
   byId,
   makeIndexes,
@@ -20,15 +20,7 @@ import {
 } from './batch-writes.ts';
 import { isDuplicate } from './client.ts';
 import { type Database, type Generation, quick, SERVED } from './database.ts';
-import {
-  type Batch,
-  batchOf,
-  isWhole,
-  type Repair,
-  rowIn,
-  type StoredControl,
-  text,
-} from './documents.ts';
+import { type Batch, batchOf, isWhole, rowIn, type StoredControl, text } from './documents.ts';
 
 /** Each round of a write that another writer got ahead of finds newer documents. */
 const ROUNDS_MAX = 5;

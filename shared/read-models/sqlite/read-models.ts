@@ -20,9 +20,10 @@ import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../error
 import type {
   NextGeneration,
   OpenGeneration,
-  ReadModelChange,
+  Parking,
   ReadModels,
   ReadModelsWriter,
+  Repair,
 } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import {
@@ -42,8 +43,6 @@ import {
   type ReplaceableFile,
 } from './replaceable-file.ts';
 import type { CheckedRow } from './schema.ts';
-
-type Repair = ReadModelChange & { kind: 'repair' };
 
 const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): CheckedRow => {
   const row = rowOf(readModel);
@@ -66,7 +65,7 @@ const makeWay = (at: Connection, { paymentId, readModel }: Repair): void => {
   at.unpark.run(paymentId, Number.MAX_SAFE_INTEGER);
 };
 
-const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void => {
+const park = (at: Connection, change: Parking): void => {
   const { paymentId, revision, reason, time } = change;
   at.park.run(paymentId, revision, reason, time, paymentId, revision);
   at.anyParked = true;
