@@ -31,9 +31,9 @@ export type History = {
 export const streamBreak = (
   forms: readonly StoredForm[],
   events: readonly LogEvent[],
-  verify: typeof verifyStream<string> = verifyStream,
+  isPart = false,
 ): AuditBreak | undefined => {
-  const broken = verify(forms);
+  const broken = verifyStream(forms, isPart);
   if (broken !== undefined || events[0]?.revision !== 0) return broken;
   const found = sumsBreak(events) ?? unreadableIn(events);
   return found && breakAt(found.event, found.reason);
