@@ -14,8 +14,8 @@ import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
-import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
-import { readPage } from '../../../shared/event-store/scan-log.ts';
+import type { NewEvent, Position, RecordedEvent } from '../../../shared/event-store/port.ts';
+import { logPages } from '../../../shared/event-store/scan-log.ts';
 import type { AppendFault, Drop, Fault } from '../../support/eventstoredb-stand-in/faults.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { refusedUrl } from '../../support/faulty-server.ts';
@@ -234,30 +234,33 @@ describe('a read', () => {
 });
 
 describe('a page of a scan of the whole log', () => {
-  const goesOn = new AbortController().signal;
+  const readPage = (from: EventStoreDb, end: Position | null, { signal } = new AbortController()) =>
+    logPages(from.stored, null, end, signal).next();
 
   test('is read again where the server does not respond', async () => {
     const stored = await placed(store, store.append('payment-1', 'none', batch()));
     const end = await brisk.end();
     standIn.fail('read', 'silent', 1);
-    const { page } = await readPage(brisk.stored, goesOn, null, 10, end);
-    expect(page.map(({ position }) => position)).toEqual(stored.map(({ position }) => position));
+    expect((await readPage(brisk, end)).value).toMatchObject({
+      page: stored.map(({ position }) => ({ position })),
+    });
   });
 
   test('is not there where the server responds at no time', async () => {
     await store.append('payment-1', 'none', batch());
     const end = await store.end();
     standIn.fail('read', 'unavailable');
-    await expect(readPage(store.stored, goesOn, null, 10, end)).rejects.toThrow(StoreUnavailable);
+    await expect(readPage(store, end)).rejects.toThrow(StoreUnavailable);
   });
 
   test('is not read again for a scan that was stopped, so that no stop waits for it', async () => {
     await store.append('payment-1', 'none', batch());
     const end = await brisk.end();
     standIn.fail('read', 'silent', 1);
-    await expect(readPage(brisk.stored, AbortSignal.abort(), null, 10, end)).rejects.toThrow(
-      StoreUnavailable,
-    );
+    const stopping = new AbortController();
+    const page = readPage(brisk, end, stopping);
+    stopping.abort();
+    await expect(page).rejects.toThrow(StoreUnavailable);
   });
 });
 
