@@ -91,7 +91,7 @@ type Sent = Stored | { conflict: number };
 
 /** Always the same ids at the same revision: at a newer one the server would store it twice. */
 export function createSender(connection: Connection) {
-  const { once, isClosed, credentials, callTimeoutMs, stats } = connection;
+  const { once, isClosed, credentials, callTimeoutMs } = connection;
   const call = createAppendCall(credentials);
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
     once(ms, (client) => call(client, { stream, after, batch }, ms));
@@ -114,7 +114,6 @@ export function createSender(connection: Connection) {
         const isFinal = outcome === 'refused' || outcome === 'deleted' || isClosed();
         if (attempts >= APPEND_TRIES_MAX || late || isFinal)
           throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
-        stats.retries += 1;
         await pause(waitMs);
       }
     }
@@ -129,7 +128,6 @@ const actualRevision = (error: unknown): number => {
 export type Sender = ReturnType<typeof createSender>;
 
 export function createAppender(
-  { stats }: Connection,
   send: Sender,
   streams: StreamReader,
   ends: KnownEnds,
@@ -191,8 +189,6 @@ export function createAppender(
         ? await afterConflict(stream, after + 1, encoded, sent.conflict)
         : placed(encoded, sent.position);
     ends.learn(events.at(-1));
-    stats.appends += 1;
-    stats.events += events.length;
     return events;
   };
 }

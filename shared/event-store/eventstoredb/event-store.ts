@@ -10,7 +10,6 @@ import {
   type Connection,
   connect,
   type EventStoreDbOptions,
-  type EventStoreDbStats,
   overdueAfter,
   swallow,
 } from './connection.ts';
@@ -37,7 +36,6 @@ const CLOSE_MS_MAX = 500;
 export type EventStoreDb = EventStore & {
   /** Shared by calls within a second. Throws StoreUnavailable, also while the log is refused. */
   ping(): Promise<void>;
-  stats(): EventStoreDbStats;
 };
 
 /** Calls until `close`, which waits for those under way, but not for a server that stands still (V2). */
@@ -76,7 +74,7 @@ const isBehind = async (
 /** Does not wait for the server. Throws as `addressOf`. */
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
   const connection = connect(options);
-  const { callTimeoutMs, stats } = connection;
+  const { callTimeoutMs } = connection;
   const ends = knownEnds();
   const removals = createRemovals();
   const streams = createStreamReader(connection, ends, removals);
@@ -86,7 +84,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const pingMs = Math.min(callTimeoutMs, PING_TIMEOUT_MS);
   const askServer = shareCall(() => streams.ping(pingMs), PING_GOOD_FOR_MS);
   const send = createSender(connection);
-  const appendBatch = createAppender(connection, send, streams, ends, removals);
+  const appendBatch = createAppender(send, streams, ends, removals);
   const claim = createMetaClaims(send, streams);
   const { closing, whileOpen, close } = createLifetime(connection);
 
@@ -117,7 +115,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     head: (after) => whileOpen(() => headOf(log, after)),
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
     ping: () => whileOpen(() => askServer().then(refusals.rejectRefused)),
-    stats: () => ({ ...stats }),
     subscribe: (after, signal, types, whose = 'all') => {
       const until = AbortSignal.any([signal, closing]);
       const isLeftOut = whose === 'all' ? () => false : own.follow(types, until);
@@ -132,9 +129,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           backOff: options.backOff,
           logger: options.logger,
           onRemoval: removals.note,
-          onResubscribe: () => {
-            stats.resubscriptions += 1;
-          },
         },
         after,
         until,

@@ -97,7 +97,6 @@ describe('each answer reaches its own append', () => {
     standIn.fail('append', 'answer lost', 2);
     await storedOnce(appendMany(20, brisk));
     expect(standIn.calls.append).toBe(22);
-    expect(brisk.stats()).toMatchObject({ retries: 2, appends: 20 });
   });
 
   test('a wrong revision among good neighbours is the only one that fails', async () => {
@@ -117,10 +116,11 @@ describe('a stream that breaks', () => {
     `by %s with ${PENDING} appends under way: all are sent again and stored once`,
     async (fault) => {
       const appends = await underWay(PENDING);
+      const sent = standIn.calls.append;
       standIn.fail('append', fault, PENDING);
       standIn.freeze(false);
       await storedOnce(appends);
-      expect(store.stats()).toMatchObject({ appends: PENDING, retries: PENDING });
+      expect(standIn.calls.append - sent).toBe(PENDING);
     },
   );
 
