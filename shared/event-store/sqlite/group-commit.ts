@@ -148,7 +148,7 @@ export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger 
   async function commit(group: Waiting[]): Promise<void> {
     const outcomes = await callRaw('append', group.map(jobOf)).catch((error: Failed) => error);
     if (outcomes instanceof Failed) return rejectGroup(group, outcomes.failure);
-    for (const [index, one] of group.entries()) settle(one, outcomes[index] as AppendOutcome);
+    for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
     if (!outcomes.some((outcome) => 'first' in outcome)) return;
     commits += 1;
     tail.announce();
@@ -168,7 +168,7 @@ export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger 
     rejecting = false;
   }
 
-  function settle({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
+  function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
     try {
       if ('first' in outcome) resolve(placed(encoded, outcome));
       else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeForm)));

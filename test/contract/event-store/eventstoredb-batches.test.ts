@@ -201,30 +201,12 @@ describe('two drivers on one server', () => {
     await storedOnce(appends);
     expect(standIn.calls).toMatchObject({ append: 21, appendStream: 2 });
   });
-
-  test('race for 20 streams: one winner each', async () => {
-    const other = await open();
-    const results = await Promise.allSettled([...appendMany(20), ...appendMany(20, other)]);
-    const lost = results.filter((result) => result.status === 'rejected');
-    expect(lost).toHaveLength(20);
-    for (const { reason } of lost) expect(reason).toBeInstanceOf(RevisionConflict);
-    expect(await store.readAll(null, 100)).toHaveLength(20);
-  });
 });
 
 test('docs/eventstoredb.md: an intent and a batch of outcomes are two calls: nothing is read', async () => {
   const [intent] = (await store.append('payment-1', 'none', one())) as [RecordedEvent];
   await store.append('payment-1', end(intent), [newEvent(authorized()), newEvent(captured())]);
   expect(standIn.calls).toMatchObject({ append: 2, read: 0 });
-});
-
-test('a stop waits for the appends under way', async () => {
-  standIn.fail('append', 'slow');
-  const stopping = await open();
-  const appends = appendMany(20, stopping);
-  await stopping.close();
-  await storedOnce(appends);
-  await expect(stopping.append('payment-late', 'none', one())).rejects.toThrow(StoreUnavailable);
 });
 
 test.each([

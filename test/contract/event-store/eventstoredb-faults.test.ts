@@ -4,7 +4,6 @@
  * doubled, and no rejection is left unhandled. The server is a stand-in on a real socket.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { hashOf, verifyStream } from '../../../shared/event-store/chain.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -142,17 +141,6 @@ describe('an append', () => {
     expect(await patient.append('payment-1', 'none', batch())).toHaveLength(2);
     expect(details).toEqual([expect.stringMatching('two event store calls in a row timed out')]);
     await patient.close();
-  });
-
-  test('a frozen server: nothing waits for it, and what it stores when thawed is there once', async () => {
-    standIn.freeze(true);
-    const events = batch();
-    const result = await resolved(() => hasty.append('payment-1', 'none', events));
-    expect(result).toBeInstanceOf(AppendOutcomeUnknown);
-    standIn.freeze(false);
-    expect(await store.append('payment-1', 'none', events)).toHaveLength(2);
-    expect(await store.readStream('payment-1')).toHaveLength(2);
-    expect(storedTwice()).toEqual([]);
   });
 
   test('V2: a frozen server does not hold up the close: what is under way is unknown, and stored once', async () => {
@@ -306,15 +294,6 @@ describe('a subscription', () => {
     expect(seen).toEqual(await whole());
   });
 
-  test('dropped again and again while 40 events are written gives each once, in order', async () => {
-    const seen = await follow(40, async (n) => {
-      if (n % 10 === 5) standIn.drop(n % 20 === 5 ? 'too slow' : 'clean end');
-    });
-    expect(seen).toHaveLength(40);
-    expect(new Set(seen).size).toBe(40);
-    expect(seen).toEqual((await store.readAll(null, 400)).map(({ position }) => position));
-  });
-
   test('ADR-0036: to some types is not made anew while others alone are written, and is when it misses one', async () => {
     const stop = new AbortController();
     const seen: string[] = [];
@@ -405,18 +384,4 @@ test('an event that was changed at the server is not read, in no process', async
   );
   standIn.rewrite('payment-1', 1, (data) => data.replace('9500', '2500'));
   expect(await store.readStream('payment-1')).toEqual(stored);
-});
-
-test('gaps §6: what is stored is what was hashed, and a stream verifies by itself', async () => {
-  const descriptor = '\u0000 e\u0301 \u2028 עברית 🏦';
-  const [first] = await store.append('payment-1', 'none', [
-    newEvent(created({ amount: Number.MAX_SAFE_INTEGER, details: { descriptor } })),
-  ]);
-  await store.append('payment-1', at(first), [newEvent(authorized())]);
-  const forms = await store.stored.readStream('payment-1');
-  expect(forms.map(({ hash, text }) => hashOf(text) === hash)).toEqual([true, true]);
-  expect(verifyStream(forms)).toBeUndefined();
-  expect(verifyStream(forms.slice(1))).toMatchObject({ reason: 'revision 0 is missing' });
-  expect(await store.stored.readAll(null, 10)).toEqual(forms);
-  expect(store.stored.guarantee).toBe('stream');
 });
