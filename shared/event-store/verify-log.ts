@@ -22,7 +22,7 @@ import type {
   StoredForms,
   UnreadableEvent,
 } from './port.ts';
-import { type EventTotal, type LogScan, logPages, scanLog, totalUpTo } from './scan-log.ts';
+import { type LogScan, logPages, scanLog, totalUpTo } from './scan-log.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 
 const PROGRESS_PAGES = 16;
@@ -57,7 +57,8 @@ const endIsGone = (end: Position | null): LogBreak => {
   return breakAt(place, 'the log ended here when this began, and its last events are gone');
 };
 
-export type LogProgress = EventTotal & { read: number };
+/** `of` is estimated where the store does not number its events. */
+export type LogProgress = { verified: number; of: number; estimated: boolean };
 
 /** `events` and `last` are those without a break. */
 export type LogWalked = {
@@ -84,9 +85,10 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   const reasonFor = async (form: StoredForm): Promise<string | undefined> => {
     const named = jsonFieldsOf(form.text);
     const inChain = await chain(form, named);
-    // A broken chain makes the sums worthless.
+    // A broken chain makes the sums worthless, of this event and of those after it.
     const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
-    let reason = inChain ?? (await sums(event));
+    const inSums = await sums(event);
+    let reason = inChain ?? inSums;
     // Seals and kept heads need every event's place, also of one that does not fit.
     for (const check of checks) {
       const other = check.reasonFor(form);
@@ -113,7 +115,10 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
     }
     read += page.length;
     const at = page.at(-1)?.position ?? null;
-    if (at === end || pages % PROGRESS_PAGES === 0) yield { read, ...totalUpTo(end, { read, at }) };
+    if (at === end || pages % PROGRESS_PAGES === 0) {
+      const { total, isExact } = totalUpTo(end, { read, at });
+      yield { verified: read, of: total, estimated: !isExact };
+    }
     pages += 1;
   }
   if (signal.aborted) return undefined;

@@ -25,7 +25,7 @@ import {
   storedFormOf,
 } from './records.ts';
 import { createOwnEvents, createRefusals, sourceOf } from './source.ts';
-import { createRemovals, createStreamReader, knownEnds } from './stream-reader.ts';
+import { createSeen, createStreamReader } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
 
 const PING_TIMEOUT_MS = 2000;
@@ -75,16 +75,15 @@ const isBehind = async (
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
   const connection = connect(options);
   const { callTimeoutMs } = connection;
-  const ends = knownEnds();
-  const removals = createRemovals();
-  const streams = createStreamReader(connection, ends, removals);
+  const seen = createSeen();
+  const streams = createStreamReader(connection, seen);
   const log = createLogReader(connection, options);
   const own = createOwnEvents();
   const refusals = createRefusals();
   const pingMs = Math.min(callTimeoutMs, PING_TIMEOUT_MS);
   const askServer = shareCall(() => streams.ping(pingMs), PING_GOOD_FOR_MS);
   const send = createSender(connection);
-  const appendBatch = createAppender(send, streams, ends, removals);
+  const appendBatch = createAppender(send, streams, seen);
   const claim = createMetaClaims(send, streams);
   const { closing, whileOpen, close } = createLifetime(connection);
 
@@ -128,7 +127,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           backOff: options.backOff,
           logger: options.logger,
-          onRemoval: removals.note,
+          onRemoval: (stream) => void seen.removals.set(stream, true),
         },
         after,
         until,
