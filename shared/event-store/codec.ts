@@ -13,6 +13,7 @@ import {
   isEventType,
 } from '../payment/events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
+import { compiledParse, type SafeParse } from '../runtime/compiled-schema.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
@@ -86,31 +87,32 @@ function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$Zod
   return strict ? z.strictObject(shape) : z.object(shape);
 }
 
-type SchemaOfType = (type: EventType) => z.core.$ZodType;
+type ParseOfType = (type: EventType) => SafeParse<unknown>;
 
-/** Made at first use: a process meets few of all types of event. */
-function schemasOf(strict: boolean): SchemaOfType {
-  const made: Partial<Record<EventType, z.core.$ZodType>> = {};
+function parsersOf(strict: boolean): ParseOfType {
+  const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
   return (type) => {
-    made[type] ??= inCanonicalOrder(EVENT_SCHEMAS[type], strict);
+    made[type] ??= compiledParse(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
     return made[type];
   };
 }
-const strictSchema = schemasOf(true);
-const looseSchema = schemasOf(false);
+const strictParse = parsersOf(true);
+const looseParse = parsersOf(false);
+const parseNewEnvelope = compiledParse(newEnvelope);
+const parseStoredEnvelope = compiledParse(storedEnvelope);
 
 class Misfit extends Error {}
 
 /** Throws Misfit, which names the fields that do not fit, never their values. */
-function conform<T>(schema: z.core.$ZodType<T>, value: unknown): T {
-  const result = z.safeParse(schema, value);
+function conform<T>(parse: SafeParse<T>, value: unknown): T {
+  const result = parse(value);
   if (result.success) return result.data;
   const places = result.error.issues.map(({ path }) => path.join('.') || 'the object itself');
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
 }
 
-function eventOf(schemaOfType: SchemaOfType, type: EventType, data: unknown): DomainEvent {
-  return { type, data: conform(schemaOfType(type), data) } as DomainEvent;
+function eventOf(parseOfType: ParseOfType, type: EventType, data: unknown): DomainEvent {
+  return { type, data: conform(parseOfType(type), data) } as DomainEvent;
 }
 
 /** Throws TypeError for the caller's bug, and Error for text with half a surrogate pair. */
@@ -142,8 +144,8 @@ function encodeOne(
 function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>) {
   if (!isEventType(type)) throw new TypeError('an event of an unknown type');
   try {
-    const event = eventOf(strictSchema, type, data);
-    return { event, envelope: conform(newEnvelope, envelope) };
+    const event = eventOf(strictParse, type, data);
+    return { event, envelope: conform(parseNewEnvelope, envelope) };
   } catch (error) {
     throw error instanceof Misfit ? new TypeError(`${type} ${error.message}`) : error;
   }
@@ -189,12 +191,12 @@ export function unreadableAt(
 
 function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): RecordedEvent {
   const { position, hash, logHash } = stored;
-  const { type, data, ...envelope } = conform(storedEnvelope, hashed);
+  const { type, data, ...envelope } = conform(parseStoredEnvelope, hashed);
   if (envelope.stream !== stored.stream || envelope.revision !== stored.revision)
     throw new Misfit('belongs to another place');
   if (!isEventType(type))
     throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
-  const event = eventOf(looseSchema, type, toCurrent(type, envelope.schemaVersion, data));
+  const event = eventOf(looseParse, type, toCurrent(type, envelope.schemaVersion, data));
   const recorded: RecordedEvent = { ...envelope, position, hash, event };
   if (logHash !== undefined) recorded.logHash = logHash;
   return recorded;
