@@ -10,7 +10,7 @@ import type { LogReader, Position } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { pauseAt } from '../../shared/runtime/scheduling.ts';
+import { inSlices } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
@@ -105,11 +105,7 @@ const logReader = async (options: ReconcileOptions, books: Books) => {
     signal?.throwIfAborted();
     if (after === end) end = await store.end();
     const page = await store.readAll(after, PAGE, end);
-    for (const [index, event] of page.entries()) {
-      const pause = pauseAt(index);
-      if (pause !== undefined) await pause;
-      await books.takeEvent(event);
-    }
+    for await (const event of inSlices(page)) await books.takeEvent(event);
     after = page.at(-1)?.position ?? after;
     await turn();
     return page.length > 0;
