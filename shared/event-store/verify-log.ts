@@ -89,14 +89,12 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   const reasonFor = async (form: StoredForm): Promise<string | undefined> => {
     const named = jsonFieldsOf(form.text);
     const inChain = await chain(form, named);
-    // A broken chain makes the sums worthless.
+    // A broken chain makes the sums worthless, those after it as well.
     const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
-    let reason = inChain ?? (await sums(event));
+    const inSums = await sums(event);
     // Seals and kept heads need every event's place, also of one that does not fit.
-    for (const check of checks) {
-      const other = check.reasonFor(form);
-      reason ??= other;
-    }
+    const others = checks.map((check) => check.reasonFor(form));
+    const reason = [inChain, inSums, ...others].find((one) => one !== undefined);
     return reason ?? ('unreadable' in event ? unreadableReason(event.unreadable) : undefined);
   };
 
