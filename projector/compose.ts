@@ -1,4 +1,3 @@
-/** Puts the parts of the projector together. */
 import type { EventStore } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
@@ -45,7 +44,6 @@ const stateOf = (state: SubscriptionState, caughtUp: boolean, standingBy: boolea
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
-/** `start` throws LogMisfit, and what the engines throw. */
 const subscriberOf = (
   { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'>,
   lease: Lease,
@@ -83,15 +81,11 @@ export const startProjector = async (options: ProjectorOptions) => {
   const { isCaughtUp } = freshness;
   const plain = createProjection({ store, readModels, logger, freshness });
   const projection = isTracing() ? tracedProjection(plain) : plain;
-  const lease = keepLease({
-    readModels,
-    logger,
-    ttlMs: leaseMs,
-    onLost: () => {
-      freshness.lost();
-      subscription.restart();
-    },
-  });
+  const onLost = (): void => {
+    freshness.lost();
+    subscription.restart();
+  };
+  const lease = keepLease(readModels, logger, onLost, leaseMs);
   const subscription = runSubscription({
     store,
     logger,
@@ -131,7 +125,6 @@ export const startProjector = async (options: ProjectorOptions) => {
         caughtUp: isCaughtUp(),
         stuck: watch.stuck(),
         parked: watch.parked(),
-        /** Since the start (ADR-0121). */
         compared: sampler.counts(),
         ...(error === undefined ? {} : { error }),
         /** Since the start. `parkings` counts each time that a payment was parked. */
@@ -147,14 +140,12 @@ export const startProjector = async (options: ProjectorOptions) => {
       rejectStandingBy();
       return projection.retryParked(paymentId);
     },
-    /** Throws StandingBy, and what `rebuild` throws. */
     rebuild: async (request?: RebuildRequest): Promise<RebuildResult> => {
       rejectStandingBy();
       const result = await rebuilds.run(request);
       if (result.served) sampler.forget();
       return result;
     },
-    /** Throws StandingBy, and what the sampler's throws. */
     compareAll: async (onProgress?: CompareAllOptions['onProgress']): Promise<Comparison> => {
       rejectStandingBy();
       return sampler.compareAll(onProgress);

@@ -266,12 +266,7 @@ describe('the projector', () => {
   test('lag: standing still is known by the head of the store, moving is never stuck', async () => {
     let now = Date.parse(timeOf(100));
     let checkpoint: string | null = null;
-    const lag = createLag({
-      store,
-      checkpoint: () => checkpoint,
-      now: () => now,
-      stillMsMax: 60_000,
-    });
+    const lag = createLag(store, () => checkpoint, { now: () => now, stillMsMax: 60_000 });
     expect(await lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
     now += 3_600_000;
     expect(await lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
