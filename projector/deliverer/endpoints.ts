@@ -1,16 +1,12 @@
 /** The endpoints that the deliverer serves, with a loop for each. */
-import type {
-  EventStore,
-  LogEvent,
-  Position,
-  RecordedEvent,
-} from '../../shared/event-store/port.ts';
+import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
 import { startTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import { readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../subscription.ts';
+import type { Delivering } from './deliverer.ts';
 import {
   type EndpointLoop,
   type LoopDeps,
@@ -21,14 +17,16 @@ import {
 } from './endpoint-loop.ts';
 import { addToFeed, createLogFeed, portionOf } from './log-feed.ts';
 import { createPlaces } from './permits.ts';
+import type { Sender } from './send.ts';
 import { endpointsStatus } from './status.ts';
 
 type ServingDeps = LoopDeps & {
-  store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt'>;
+  store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
+  sender: Sender;
 };
 type Clock = 'nowMs' | 'startTimer' | 'random';
 
-export type EndpointsOptions = Omit<ServingDeps, Clock | 'feed' | 'places' | 'secret'> &
+export type EndpointsOptions = Omit<ServingDeps, Clock | 'feed' | 'places'> &
   Partial<Pick<ServingDeps, Clock>>;
 
 type Merchant = {
@@ -39,12 +37,12 @@ type Merchant = {
   isHalted: boolean;
 };
 
-export type Serving = {
+type Serving = {
   deps: ServingDeps;
   /** By the stream of their endpoints. */
   merchants: Map<string, Merchant>;
   isOver: boolean;
-  restart(): void;
+  fail(error: unknown): void;
 };
 
 /** Nothing is sent from a log that does not fit what was sent. */
@@ -69,7 +67,7 @@ const startLoop = async (
   endpoint: Endpoint,
   events: readonly RecordedEvent[],
 ): Promise<void> => {
-  const { deps, restart } = serving;
+  const { deps, fail } = serving;
   const { endpointId } = endpoint;
   const loop = await openLoop(endpoint, events, deps);
   if (!(await fitsLog(loop, deps))) {
@@ -83,7 +81,7 @@ const startLoop = async (
     if (endpoints.get(endpointId) !== loop) return;
     const reason = reasonOf(error);
     deps.logger.warn({ endpointId, reason }, 'webhook delivery interrupted: it starts again');
-    restart();
+    fail(error);
   });
 };
 
@@ -99,7 +97,7 @@ const endLoops = (merchant: Merchant): Promise<unknown> =>
   Promise.all([...merchant.endpoints.keys()].map((id) => endLoop(merchant, id)));
 
 /** Throws what the engines throw. */
-export const follow = async (serving: Serving, merchantId: string): Promise<void> => {
+const follow = async (serving: Serving, merchantId: string): Promise<void> => {
   if (serving.isOver) return;
   const { deps, merchants } = serving;
   const stream = endpointStreamOf(merchantId);
@@ -138,7 +136,7 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
-export const statusOf = ({ merchants }: Serving) => {
+const statusOf = ({ merchants }: Serving) => {
   const all = [...merchants.values()];
   const loops = all.flatMap(loopsOf);
   const count = all.reduce((sum, { endpoints }) => sum + endpoints.size, 0);
@@ -146,27 +144,11 @@ export const statusOf = ({ merchants }: Serving) => {
   return endpointsStatus(loops, halted);
 };
 
-/** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
-export const openServing = (
-  { store, deliveries, sender, disable, logger, onAttempt, ...clock }: EndpointsOptions,
-  { secret, from }: { secret: string; from: Position | null },
-  restart: () => void,
-): Serving => {
-  const { nowMs = Date.now, startTimer: timer = startTimer, random = Math.random } = clock;
-  const deps = {
-    ...{ store, deliveries, sender, secret, logger, disable, onAttempt, nowMs, random },
-    feed: createLogFeed(store, from),
-    places: createPlaces(),
-    startTimer: timer,
-  };
-  return { deps, merchants: new Map(), isOver: false, restart };
-};
-
 const loopsOf = ({ endpoints }: Merchant): EndpointLoop[] =>
   [...endpoints.values()].filter((one) => one !== 'halted');
 
 /** Throws what the engines throw. */
-export const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
+const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
   const { merchants, deps } = serving;
   const portion = await portionOf(deps.feed, events);
   if (portion === undefined) return;
@@ -179,8 +161,43 @@ export const followLog = async (serving: Serving, events: readonly LogEvent[]): 
   for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
 };
 
-export const endServing = async (serving: Serving | undefined): Promise<void> => {
-  if (serving === undefined) return;
-  serving.isOver = true;
-  await Promise.all([...serving.merchants.values()].map(endLoops));
+/**
+ * From where the endpoints are to a failure or a stop. It follows the log, and not the read models: their
+ * rebuild sends nothing.
+ */
+export const deliver = (options: EndpointsOptions): Delivering => {
+  const { store } = options;
+  const leaving = new AbortController();
+  const failed = Promise.withResolvers<never>();
+  const deps: ServingDeps = {
+    ...{ nowMs: Date.now, startTimer, random: Math.random },
+    ...options,
+    feed: createLogFeed(store),
+    places: createPlaces(),
+  };
+  const serving: Serving = { deps, merchants: new Map(), isOver: false, fail: failed.reject };
+
+  const run = async (): Promise<void> => {
+    const from = await store.end();
+    deps.feed.head = { position: from, hash: null };
+    const { merchantIds } = await merchantsWithEndpoints(store);
+    for (const merchantId of merchantIds) await follow(serving, merchantId);
+    for await (const item of store.subscribe(from, leaving.signal))
+      if (item.kind === 'events') await followLog(serving, item.events);
+    if (!leaving.signal.aborted) throw new Error('the subscription ended');
+  };
+  const running = run();
+
+  return {
+    status: () => statusOf(serving),
+    ended: Promise.race([running, failed.promise]),
+    stop: async () => {
+      leaving.abort();
+      serving.isOver = true;
+      const ending = [...serving.merchants.values()].map(endLoops);
+      await Promise.all(ending);
+      await running.catch(() => undefined);
+      await options.sender.close();
+    },
+  };
 };

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 /** `HALTED`: the log does not fit what was sent, or the endpoint's events cannot be read. */
 type EndpointState = ReturnType<typeof statusOf> | 'HALTED';
 
-type EndpointsStatus = {
+export type EndpointsStatus = {
   /** A merchant whose events cannot be read counts as one that is halted. */
   endpoints: Record<EndpointState, number>;
   /** Of the oldest event that an enabled endpoint has not accepted. */
