@@ -1,4 +1,5 @@
 /** The endpoints that the deliverer serves, with a loop for each. */
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
 import { startTimer } from '../../shared/runtime/back-off.ts';
@@ -103,14 +104,13 @@ const follow = async (serving: Serving, merchantId: string): Promise<void> => {
   const stream = endpointStreamOf(merchantId);
   const merchant = merchants.get(stream) ?? { merchantId, endpoints: new Map(), isHalted: false };
   merchants.set(stream, merchant);
-  const found = await readableEndpoints(deps.store, merchantId, (reason) =>
+  const found = await readableEndpoints(deps.store, merchantId);
+  merchant.isHalted = found instanceof UnreadableStream;
+  if (found instanceof UnreadableStream) {
     deps.logger.error(
-      { stream, merchant: merchantId, reason },
+      { stream, merchant: merchantId, reason: reasonOf(found) },
       'webhook endpoints of a merchant halted: their events cannot be read; put the right log back',
-    ),
-  );
-  merchant.isHalted = found === undefined;
-  if (found === undefined) {
+    );
     await endLoops(merchant);
     return;
   }
@@ -180,8 +180,7 @@ export const deliver = (options: EndpointsOptions): Delivering => {
   const run = async (): Promise<void> => {
     const from = await store.end();
     deps.feed.head = { position: from, hash: null };
-    const { merchantIds } = await merchantsWithEndpoints(store);
-    for (const merchantId of merchantIds) await follow(serving, merchantId);
+    for (const merchantId of await merchantsWithEndpoints(store)) await follow(serving, merchantId);
     for await (const item of store.subscribe(from, leaving.signal))
       if (item.kind === 'events') await followLog(serving, item.events);
     if (!leaving.signal.aborted) throw new Error('the subscription ended');
