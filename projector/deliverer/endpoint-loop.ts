@@ -11,7 +11,7 @@ import {
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message.ts';
-import { deliveryOf, failed, type Item, isTest, nextStep, readOn, started } from './delivery.ts';
+import { deliveryOf, failed, type Item, nextStep, readOn, started } from './delivery.ts';
 import { followEndpointEvents } from './endpoint-events.ts';
 import { type LogFeed, type Portion, pageOf } from './log-feed.ts';
 import { type SendDeps, type SendState, sendItem } from './send-item.ts';
@@ -228,7 +228,7 @@ const turn = async (loop: EndpointLoop, deps: LoopDeps): Promise<number> => {
   }
   const step = nextStep(loop.delivery, nowMs);
   const isEnabled = loop.endpoint.disabled === undefined;
-  if (step.send !== undefined && (isEnabled || isTest(step.send))) {
+  if (step.send !== undefined && (isEnabled || step.send.kind === 'test')) {
     begin(loop, step.send, deps);
     return nowMs;
   }

@@ -6,15 +6,7 @@ import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoint
 import type { Message } from '../../shared/webhooks/message.ts';
 import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
-import {
-  accepted,
-  type Delivery,
-  failed,
-  failuresOf,
-  type Item,
-  isTest,
-  passed,
-} from './delivery.ts';
+import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
 import { messageFor } from './messages.ts';
 import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './permits.ts';
 import type { Sender, SendOutcome } from './send.ts';
@@ -43,10 +35,8 @@ const GONE = 410;
 
 type Sent = SendOutcome & { id: string; type: string; startedMs: number; latencyMs: number };
 
-const paymentOfItem = (item: Item) => {
-  const { paymentId, revision } = item.kind === 'single' ? item.single : item;
-  return { paymentId: paymentId ?? null, revision: paymentId === undefined ? null : revision };
-};
+const paymentOfItem = ({ paymentId, revision }: Item) =>
+  paymentId === undefined ? { paymentId: null, revision: null } : { paymentId, revision };
 
 const record = (
   state: SendState,
@@ -60,7 +50,7 @@ const record = (
     eventId: id,
     type,
     ...paymentOfItem(item),
-    attempt: failuresOf(item) + 1,
+    attempt: item.n + 1,
     at: new Date(startedMs).toISOString(),
     status,
     error,
@@ -88,7 +78,7 @@ const noteFailure = async (
   const isGivenUp = after.nextAt === undefined;
   record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', after.nextAt, deps);
   // A test is tried once, and its merchant sees the outcome: an operator has nothing to do.
-  const level = isTest(item) ? 'info' : 'error';
+  const level = item.kind === 'test' ? 'info' : 'error';
   if (isGivenUp)
     deps.logger[level](
       { endpointId, eventId: sent.id, ...paymentOfItem(item) },
@@ -137,8 +127,8 @@ const requestFor = async (
     const startedMs = nowMs();
     const began = performance.now();
     // A resend by hand is no part of the request long ago.
-    const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.atMs;
-    const traced = { type, attempt: failuresOf(item) + 1, traceparent, ageMs };
+    const ageMs = turnOf(item) === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.since;
+    const traced = { type, attempt: item.n + 1, traceparent, ageMs };
     const headers = headersOf(state, message, startedMs, secret);
     const { url } = state.endpoint;
     const sent = await tracedDelivery(traced, () =>
