@@ -48,7 +48,7 @@ const WAITS_MS = {
 };
 const WELL_AFTER_MS = 60_000;
 
-const none = (): EndpointsStatus => endpointsStatus([], 0);
+const none = (): EndpointsStatus => endpointsStatus([]);
 
 export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const { store, turn, backOff = { minMs: 100, maxMs: 5_000 } } = options;

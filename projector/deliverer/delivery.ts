@@ -106,7 +106,7 @@ const sendable = (
   return isHeld ? undefined : inTurn(delivery, waiting, nowMs);
 };
 
-/** What to send now, whether the log may be read on, and the next time at which something is due. */
+/** What to send now, whether the log may be read on, and when something is due next, if ever. */
 export const nextStep = (delivery: Delivery, nowMs: number) => {
   const { row, ahead, holdUntil } = delivery;
   const waiting = waitingIn(delivery);
@@ -116,7 +116,7 @@ export const nextStep = (delivery: Delivery, nowMs: number) => {
   return {
     send: sendable(delivery, waiting, nowMs),
     read: !isFull,
-    untilMs: times.length === 0 ? undefined : Math.min(...times),
+    untilMs: Math.min(...times),
   };
 };
 

@@ -1,7 +1,9 @@
 /** One attempt at one item, whose outcome is noted in the loop's state. */
 import type { EventStore } from '../../shared/event-store/port.ts';
+import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
+import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
 import type { Message } from '../../shared/webhooks/message.ts';
 import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
@@ -12,14 +14,16 @@ import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './pe
 import type { Sender, SendOutcome } from './send.ts';
 
 export type SendDeps = {
-  store: Pick<EventStore, 'readStream'>;
-  sender: Pick<Sender, 'send'>;
+  store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
+  deliveries: DeliveryStore;
+  sender: Sender;
   places: Places;
   secret: string;
   logger: Logger;
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
   onAttempt(attempt: Attempt): void;
   nowMs(): number;
+  startTimer: StartTimer;
   random(): number;
 };
 
@@ -33,7 +37,13 @@ export type SendState = {
 
 const GONE = 410;
 
-type Sent = SendOutcome & { id: string; type: string; startedMs: number; latencyMs: number };
+type Sent = SendOutcome & {
+  id: string;
+  type: string;
+  startedMs: number;
+  latencyMs: number;
+  ours?: 'unreadable';
+};
 
 const paymentOfItem = ({ paymentId, revision }: Item) =>
   paymentId === undefined ? { paymentId: null, revision: null } : { paymentId, revision };
@@ -67,9 +77,8 @@ const noteFailure = async (
   item: Item,
   sent: Sent,
   deps: SendDeps,
-  ours?: 'unreadable',
 ): Promise<void> => {
-  const { retryAfterMs, status, error } = sent;
+  const { retryAfterMs, status, error, ours } = sent;
   const { endpoint, delivery } = state;
   const { endpointId } = endpoint;
   const failure = { retryAfterMs, random: deps.random(), ours };
@@ -141,6 +150,16 @@ const requestFor = async (
   return sent;
 };
 
+const UNSENT: Omit<Sent, 'startedMs'> = {
+  id: '',
+  type: 'unreadable',
+  ours: 'unreadable',
+  latencyMs: 0,
+  status: null,
+  error: 'EVENT_UNREADABLE',
+  retryAfterMs: undefined,
+};
+
 /** Throws what the log and an aborted signal throw; then nothing is noted. */
 export const sendItem = async (
   state: SendState,
@@ -153,12 +172,10 @@ export const sendItem = async (
     state.delivery = passed(state.delivery, item, deps.nowMs());
     return;
   }
-  if (message === 'unreadable') {
-    const response = { status: null, error: 'EVENT_UNREADABLE', retryAfterMs: undefined };
-    const unsent = { id: '', type: message, startedMs: deps.nowMs(), latencyMs: 0 };
-    return noteFailure(state, item, { ...response, ...unsent }, deps, message);
-  }
-  const sent = await requestFor(state, item, message, deps, signal);
+  const sent =
+    message === 'unreadable'
+      ? { ...UNSENT, startedMs: deps.nowMs() }
+      : await requestFor(state, item, message, deps, signal);
   const { status, latencyMs } = sent;
   if (status === null || status < 200 || status >= 300) return noteFailure(state, item, sent, deps);
   state.delivery = accepted(state.delivery, item, deps.nowMs(), latencyMs);

@@ -22,11 +22,12 @@ export type ThreadData = {
   priorityLoweredBy: number;
 };
 
-/** The thread waits for no reply. `note` has the news since the note before. */
+/** The thread waits for no reply. `spans`: since the note before. */
 export type Reports = {
   log(level: keyof Logger, fields: object, message: string): void;
   disable(...request: Parameters<EndpointsOptions['disable']>): void;
-  note(status: EndpointsStatus, attempts: readonly CountedAttempt[], spans: SpanCounts): void;
+  attempt(attempt: CountedAttempt): void;
+  note(status: EndpointsStatus, spans: SpanCounts): void;
 };
 
 /** A new end of the log, or to stop. */
@@ -65,7 +66,7 @@ export const deliverInThread = async (
   const priorityLoweredBy = PRIORITY_LOWERED_BY;
   const thread = newWorker({ config, allowedNetworks, secret, end, priorityLoweredBy });
   const order = (message: Order): void => thread.postMessage(message);
-  let status = endpointsStatus([], 0);
+  let status = endpointsStatus([]);
   let disabling = Promise.resolve();
 
   const reports: Reports = {
@@ -73,9 +74,9 @@ export const deliverInThread = async (
     disable: (...request) => {
       disabling = disabling.then(() => options.disable(...request));
     },
-    note: (last, attempts, spans) => {
+    attempt: options.onAttempt,
+    note: (last, spans) => {
       status = last;
-      for (const attempt of attempts) options.onAttempt(attempt);
       countSpans(spans);
     },
   };

@@ -10,7 +10,7 @@ import { spanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import { deliver } from './endpoints.ts';
 import { createSender } from './send.ts';
-import type { CountedAttempt, Order, Reports, ThreadData } from './thread.ts';
+import type { Order, Reports, ThreadData } from './thread.ts';
 
 const NOTE_MS = 250;
 
@@ -32,7 +32,6 @@ const log = openFollowedLog(fileOf('events.sqlite'), end);
 const traces =
   config.traces && (await openTraces({ ...config.traces, mode: config.mode, log: logger }));
 const deliveries = await openDeliveries({ config, fileOf });
-let attempts: CountedAttempt[] = [];
 const delivering = deliver({
   store: log,
   deliveries,
@@ -40,17 +39,16 @@ const delivering = deliver({
   disable: async (...request) => report('disable', ...request),
   secret,
   logger,
-  onAttempt: ({ outcome, latencyMs }) => void attempts.push({ outcome, latencyMs }),
+  onAttempt: ({ outcome, latencyMs }) => report('attempt', { outcome, latencyMs }),
 });
 
 let counted = spanCounts();
 const note = (): void => {
   const spans = spanCounts();
-  report('note', delivering.status(), attempts, {
+  report('note', delivering.status(), {
     exported: spans.exported - counted.exported,
     dropped: spans.dropped - counted.dropped,
   });
-  attempts = [];
   counted = spans;
 };
 const noting = setInterval(note, NOTE_MS);

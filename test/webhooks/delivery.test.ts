@@ -134,7 +134,10 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
       end(item);
       if (random.chance(crashRate)) crash();
       else saved = delivery.row;
-    } else nowMs = Math.max(nowMs + 1, step.untilMs ?? nowMs + 1_000);
+    } else {
+      const dueMs = Number.isFinite(step.untilMs) ? step.untilMs : nowMs + 1_000;
+      nowMs = Math.max(nowMs + 1, dueMs);
+    }
   }
   return { delivery, givenUp, requests, nowMs };
 };
