@@ -10,7 +10,6 @@ import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
 import type { Mode } from './settings/defaults.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
-import { currentPlace } from './tracing.ts';
 
 const kept: object[] = [];
 
@@ -86,17 +85,6 @@ const waitsForOf = async ({ app }: Opened): Promise<string[]> => {
   return down.map(([name, { reason = 'down' }]) => `${name} (${reason})`);
 };
 
-const tracesOf = async (config: Config, log: Log): Promise<Traces | undefined> => {
-  const { mode, traces } = config;
-  if (traces === undefined) return undefined;
-  return openTraces({ ...traces, mode, log });
-};
-
-const traceOfLine = (): object => {
-  const place = currentPlace();
-  return place === undefined ? {} : { trace_id: place.traceId };
-};
-
 /** Until a signal ends it. Throws any error that is not an operator error. */
 export const runProcess = async <P, O extends Opened>(
   options: ProcessOptions<P, O>,
@@ -126,7 +114,6 @@ export const runProcess = async <P, O extends Opened>(
   const { log, flush } = createLogger({
     level: config.logLevel,
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
-    also: config.traces && traceOfLine,
   });
   process.prependListener('exit', flush);
 
@@ -167,7 +154,8 @@ export const runProcess = async <P, O extends Opened>(
   // SIGHUP: the terminal is gone.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop);
 
-  traces = await orExit(() => tracesOf(config, log));
+  const { mode, traces: sent } = config;
+  traces = sent && (await orExit(() => openTraces({ ...sent, mode, log })));
   opened = await orExit(() => options.open({ config, log, prepared, onFatal }));
   if (stopping) return;
   const port = await listen(opened, config);
