@@ -13,6 +13,7 @@ import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { holdsManyDigits } from '../../shared/runtime/card-numbers.ts';
+import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import {
   BODY_NOT_OBJECT,
   DETAILS_MAX,
@@ -49,10 +50,13 @@ export type CreateRequest = {
 type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
 
 /** Nearly no request has a `null`: only a body that does not fit is read without them. */
-const readBy = <T>(schema: z.ZodType<T>, body: JsonObject) => {
-  const read = schema.safeParse(body);
-  return read.success ? read : schema.safeParse(withoutNulls(body));
+const readBy = <T>(parse: SafeParse<T>, body: JsonObject) => {
+  const read = parse(body);
+  return read.success ? read : parse(withoutNulls(body));
 };
+
+const parseRequestByNumber = compiledParse(RequestByNumber);
+const parseRequestByToken = compiledParse(RequestByToken);
 
 const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
   const card = isObject(paymentMethod) ? paymentMethod.card : undefined;
@@ -167,7 +171,7 @@ const parseBody = (
   if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
   if (given && isGiven(given, 'threeDSecure') && isGiven(given, 'authentication'))
     return invalid(BOTH_WAYS);
-  const read = isByToken ? readBy(RequestByToken, body) : readBy(RequestByNumber, body);
+  const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
   const faults = [...detailsOf(read.error?.issues ?? []), ...metadataFaults(body.metadata)];
   if (!read.success || faults.length > 0) return invalid(...faults.slice(0, DETAILS_MAX));
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
