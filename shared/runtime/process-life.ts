@@ -25,6 +25,8 @@ export const keepTickObject = (): Promise<object> =>
 
 export type Opened = {
   app: FastifyInstance;
+  /** For the banner, beside those of the settings. */
+  warnings?: readonly string[];
   stop(): Promise<void>;
   /** Abandons calls to an engine that does not respond, so that `stop` ends in time. */
   giveUp?(): Promise<void>;
@@ -37,10 +39,10 @@ type ProcessOptions<P, O extends Opened> = {
     ...args: never[]
   ) => Error)[];
   /** Before the log is opened, whose file may be in the data folder. */
-  prepare(config: Config): P;
+  prepare?(config: Config): P;
   open(deps: { config: Config; log: Log; prepared: P; onFatal(error: Error): void }): Promise<O>;
-  /** For stderr; `waitsFor` is empty where the process is ready. */
-  banner(opened: O, baseUrl: string, config: Config, waitsFor: readonly string[]): string;
+  /** For stderr. */
+  banner(opened: O, baseUrl: string, config: Config): string | BannerFacts;
   /** Such as `all events are on disk`. */
   farewell: string;
 };
@@ -110,7 +112,7 @@ export const runProcess = async <P, O extends Opened>(
   // Also for files that libraries make.
   process.umask(0o077);
   const config = readSettings(options.mode);
-  const prepared = await orExit(() => options.prepare(config));
+  const prepared = await orExit(() => options.prepare?.(config) as P);
   const { log, flush } = createLogger({
     level: config.logLevel,
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
@@ -160,7 +162,11 @@ export const runProcess = async <P, O extends Opened>(
   if (stopping) return;
   const port = await listen(opened, config);
   const waitsFor = await waitsForOf(opened);
-  process.stderr.write(options.banner(opened, baseUrlOf(config, port), config, waitsFor));
+  const facts = options.banner(opened, baseUrlOf(config, port), config);
+  const warnings = [...config.warnings, ...(opened.warnings ?? [])];
+  process.stderr.write(
+    typeof facts === 'string' ? facts : bannerOf(facts, waitsFor, warnings, process.stderr),
+  );
 };
 
 /** `fileOf` of a process that keeps no files: always throws. */
@@ -171,10 +177,7 @@ export const noFiles = (name?: string): never => {
 type BannerFacts = {
   what: string;
   addresses: readonly (readonly [name: string, address: string])[];
-  /** Engines out of reach, with reasons; empty where the process is ready. */
-  waitsFor: readonly string[];
-  notForProduction: readonly string[];
-  warnings: readonly string[];
+  notForProduction?: readonly string[];
   next?: string;
 };
 
@@ -187,9 +190,16 @@ const pairs = <T>(items: readonly T[]): T[][] =>
 const addressLine = (pair: readonly (readonly [string, string])[]): string =>
   `  ${pair.map(([name, address]) => `${name.padEnd(NAME_WIDTH)} ${address}`.padEnd(ADDRESS_WIDTH)).join('  ')}`.trimEnd();
 
-/** Without colour where `NO_COLOR` is set or the output is no terminal. */
-export const bannerOf = (facts: BannerFacts, stream: NodeJS.WritableStream): string => {
-  const { what, addresses, waitsFor, notForProduction, warnings, next } = facts;
+/**
+ * Without colour where `NO_COLOR` is set or the output is no terminal. `waitsFor` are engines out of reach,
+ * with reasons: none where the process is ready.
+ */
+export const bannerOf = (
+  { what, addresses, notForProduction = [], next }: BannerFacts,
+  waitsFor: readonly string[],
+  warnings: readonly string[],
+  stream: NodeJS.WritableStream,
+): string => {
   const bold = (text: string) => styleText('bold', text, { stream });
   const yellow = (text: string) => styleText('yellow', text, { stream });
   const ready =

@@ -6,20 +6,16 @@ import { expect, test } from '@jest/globals';
 import { bannerOf } from '../../shared/runtime/process-life.ts';
 
 test('a process that waits for an engine names it, and is not ready', () => {
-  const facts = {
-    what: 'query-api',
-    addresses: [['API', 'http://127.0.0.1:8082']],
-    waitsFor: ['eventStore (event store: access denied)'],
-    notForProduction: [],
-    warnings: ['JWT_AUDIENCE is not set, so it is not checked'],
-  } as const;
-  expect(stripVTControlCharacters(bannerOf(facts, new PassThrough())).split('\n')).toEqual([
+  const addresses = [['API', 'http://127.0.0.1:8082']] as const;
+  const banner = (waitsFor: string[]) =>
+    bannerOf({ what: 'query-api', addresses }, waitsFor, ['HOST is odd'], new PassThrough());
+  const waiting = banner(['eventStore (event store: access denied)']);
+  expect(stripVTControlCharacters(waiting).split('\n')).toEqual([
     expect.stringMatching(/^payments \S+ {2}query-api {3}listens, not ready yet$/),
     '  API      http://127.0.0.1:8082',
     '  Waits for: eventStore (event store: access denied)',
-    '  Warning: JWT_AUDIENCE is not set, so it is not checked',
+    '  Warning: HOST is odd',
     '',
   ]);
-  const ready = bannerOf({ ...facts, waitsFor: [] }, new PassThrough());
-  expect(ready).toMatch(/query-api {3}ready in \d+\.\d s\n/);
+  expect(banner([])).toMatch(/query-api {3}ready in \d+\.\d s\n/);
 });
