@@ -85,12 +85,15 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   const reasonFor = async (form: StoredForm): Promise<string | undefined> => {
     const named = jsonFieldsOf(form.text);
     const inChain = await chain(form, named);
-    // A broken chain makes the sums worthless, those after it as well.
+    // A broken chain makes the sums worthless, of this event and of those after it.
     const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
     const inSums = await sums(event);
+    let reason = inChain ?? inSums;
     // Seals and kept heads need every event's place, also of one that does not fit.
-    const others = checks.map((check) => check.reasonFor(form));
-    const reason = [inChain, inSums, ...others].find((one) => one !== undefined);
+    for (const check of checks) {
+      const other = check.reasonFor(form);
+      reason ??= other;
+    }
     return reason ?? ('unreadable' in event ? unreadableReason(event.unreadable) : undefined);
   };
 
