@@ -139,26 +139,12 @@ describe('the projector', () => {
     const elsewhere = readModelsIn(folder.path, 'empty.db');
     const first = readModels;
     let current = first;
-    const switched: ReadModels = {
-      get: (id, merchantId) => current.get(id, merchantId),
-      getAny: (id) => current.getAny(id),
-      search: (search, limit) => current.search(search, limit),
-      waitForRevision: (id, revision, ms) => current.waitForRevision(id, revision, ms),
-      unresolved: (limit) => current.unresolved(limit),
-      parked: (limit, after) => current.parked(limit, after),
-      inspect: (id) => current.inspect(id),
-      idsAfter: (id, limit) => current.idsAfter(id, limit),
-      onDamage: (listener) => current.onDamage(listener),
-      lease: (holder, ttlMs) => current.lease(holder, ttlMs),
-      release: (holder) => current.release(holder),
-      checkpoint: () => current.checkpoint(),
-      checkpointHash: (at) => current.checkpointHash(at),
-      load: (id) => current.load(id),
-      apply: (...batch) => current.apply(...batch),
-      checksum: () => current.checksum(),
-      openGeneration: () => current.openGeneration(),
-      close: () => current.close(),
-    };
+    const switched = Object.fromEntries(
+      Object.keys(first).map((name) => [
+        name,
+        (...args: unknown[]) => Object(current)[name](...args),
+      ]),
+    ) as ReadModels;
     const started = await start({ readModels: switched, watchMs: 5 });
     await started.caughtUp;
     store.hold(true);
