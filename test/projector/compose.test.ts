@@ -1,6 +1,6 @@
 /** The projector as a whole: start, restart, rebuild, faults of either engine, lag, refusal. */
 
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
@@ -119,19 +119,6 @@ describe('the projector', () => {
     await again.caughtUp;
     expect(again.status().counts.events).toBe(0);
     expect(await bodies(3)).toEqual(await folds(3));
-  });
-
-  test('P1: read models wiped while stopped are filled again to the byte', async () => {
-    await given(20);
-    await (await start()).caughtUp;
-    const before = await bodies(20);
-    await projector?.stop();
-    await readModels.close();
-    rmSync(file);
-    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
-    await (await start()).caughtUp;
-    expect(await bodies(20)).toEqual(before);
-    expect(before.every((body) => body !== undefined)).toBe(true);
   });
 
   test('read models that went back while nothing happened are noticed, behind, and filled again', async () => {
