@@ -88,7 +88,7 @@ const rulesOf =
     const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
     return {
       maxAmountMinor: maxAmount,
-      ...(acceptedBrands && { acceptedBrands }),
+      acceptedBrands,
       uniqueReferences: merchantReference === 'unique',
     };
   };

@@ -34,7 +34,7 @@ type KnownOperation = {
   currency: string;
   since: string;
   /** Another provider was sent it than the one that is set: it is not asked. */
-  otherProvider?: string;
+  otherProvider?: string | undefined;
   request?: ResolutionRequest | undefined;
 };
 
@@ -66,8 +66,8 @@ const knownOf = (
   currency: payment.state.currency,
   state: operation.confirmation ?? 'UNRESOLVED',
   since: intentTimeOf(payment, operation),
-  ...(isOtherProvider(operation.provider, providers) && { otherProvider: operation.provider }),
-  ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
+  otherProvider: isOtherProvider(operation.provider, providers) ? operation.provider : undefined,
+  request: operation.resolutionRequest,
 });
 
 /**

@@ -10,7 +10,7 @@ export type RequestedAmount = number | 'too large';
 /** What a merchant may do (gaps §3); `acceptedBrands` absent means all, unknown ones too. */
 export type MerchantRules = {
   maxAmountMinor: number;
-  acceptedBrands?: readonly CardBrand[];
+  acceptedBrands?: readonly CardBrand[] | undefined;
   /** A merchantReference names one payment that is not FAILED (gaps §8). */
   uniqueReferences?: boolean;
 };
