@@ -47,8 +47,6 @@ type Options = {
 
 type Comparing = Options & {
   stopping: AbortController;
-  /** Ended by a comparison for a request. */
-  resting: AbortController;
   ahead: (Ahead & { since: string }) | undefined;
   hasCompared: boolean;
   isLevel: boolean;
@@ -119,8 +117,9 @@ const operationsOf = async (
   }
 };
 
-const inTime = (ms: number, work: Promise<void>): Promise<void> =>
-  within(ms, work, () => new Error('late')).catch(() => undefined);
+const inTime = async (ms: number, work: Promise<unknown>): Promise<void> => {
+  await within(ms, work, () => new Error('late')).catch(() => undefined);
+};
 
 const readEnd = (provider: Options['provider'], after: string | null) =>
   provider.ledgerEnd(after).catch((error: unknown) => {
@@ -179,9 +178,10 @@ const tryToCompare = async (comparing: Comparing, failures: number): Promise<boo
   }
 };
 
-const untilAcknowledged = async (comparing: Comparing, over: AbortSignal): Promise<void> => {
-  for (let looks = 0; looks < LOOKS_MAX && !over.aborted; looks += 1) {
-    await pause(AHEAD_MS, over);
+const untilAcknowledged = async (comparing: Comparing): Promise<void> => {
+  const { signal } = comparing.stopping;
+  for (let looks = 0; looks < LOOKS_MAX && !signal.aborted; looks += 1) {
+    await pause(AHEAD_MS, signal);
     const found = await readAcknowledgements(comparing).catch(() => undefined);
     if (found !== undefined && found.cursor !== comparing.since) return;
   }
@@ -196,24 +196,19 @@ const compareUntilLevel = async (
     const compared = await compareOnce(failures);
     if (compared && comparing.ahead === undefined) return;
     failures = compared ? 0 : failures + 1;
-    comparing.resting = new AbortController();
-    const over = AbortSignal.any([signal, comparing.resting.signal]);
-    if (compared) await untilAcknowledged(comparing, over);
-    else await pause(backOffMs(AGAIN, failures), over);
+    if (compared) await untilAcknowledged(comparing);
+    else await pause(backOffMs(AGAIN, failures), signal);
   }
 };
 
 export const createProviderAhead = (options: Options) => {
   const comparing: Comparing = {
     ...options,
-    ...{ stopping: new AbortController(), resting: new AbortController() },
+    stopping: new AbortController(),
     ...{ ahead: undefined, hasCompared: false, isLevel: false, since: null, passed: 0 },
   };
   let first: Promise<void> | undefined;
   const compareOnce = oneRunAtATime((failures: number) => tryToCompare(comparing, failures));
-  const compareForRequest = async (): Promise<void> => {
-    if (await compareOnce(1)) comparing.resting.abort();
-  };
 
   return {
     now: () => comparing.ahead,
@@ -225,7 +220,7 @@ export const createProviderAhead = (options: Options) => {
     readOnly: async (): Promise<ReadOnly | undefined> => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';
-      if (!comparing.hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
+      if (!comparing.hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareOnce(1));
       if (!comparing.hasCompared) comparing.passed += 1;
       return comparing.ahead === undefined ? undefined : 'ahead';
     },
