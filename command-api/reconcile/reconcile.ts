@@ -10,7 +10,7 @@ import type { LogReader, Position } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { pauseAt } from '../../shared/runtime/scheduling.ts';
+import { inSlices } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
@@ -112,11 +112,7 @@ const readBoth = async (options: ReconcileOptions, books: Books): Promise<Readin
     signal?.throwIfAborted();
     if (position === logEnd) logEnd = await store.end();
     const page = await store.readAll(position, PAGE, logEnd);
-    for (const [index, event] of page.entries()) {
-      const pause = pauseAt(index);
-      if (pause !== undefined) await pause;
-      await books.takeEvent(event);
-    }
+    for await (const event of inSlices(page)) await books.takeEvent(event);
     position = page.at(-1)?.position ?? position;
     await turn();
     if (books.agreeSoFar()) agreed = { position, cursor };
