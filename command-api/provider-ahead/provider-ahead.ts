@@ -86,35 +86,31 @@ const recordAcknowledgement = async (
   await store.append(STREAM, expectedAfter(last), [next]);
 };
 
-const missingInLog = async (
-  store: Options['store'],
-  entries: readonly LedgerEntry[],
-): Promise<LedgerEntry[]> => {
-  const payments = [...Map.groupBy(entries, ({ paymentId }) => paymentId)];
-  const missing = await Promise.all(
-    payments.map(async ([paymentId, ofPayment]) => {
-      const logged = await operationsOf(store, paymentId);
-      return ofPayment.filter(({ operationId }) => logged?.has(operationId) === false);
-    }),
-  );
-  return missing.flat();
-};
-
-/** Undefined for an unreadable or deleted stream: other alarms say so. */
-const operationsOf = async (
+/** None for an unreadable or deleted stream: other alarms say so. */
+const missingOf = async (
   store: Options['store'],
   paymentId: string,
-): Promise<Set<string> | undefined> => {
+  entries: readonly LedgerEntry[],
+): Promise<LedgerEntry[]> => {
   try {
     const stream = streamOf(paymentId);
     const events = (await store.readStream(stream)).filter(isOfPayment);
     // Throws for a deleted stream, which reads like one that never was.
     if (events.length === 0) await store.lastRevision(stream);
-    return new Set(events.map(({ event }) => ledgerIdOf(event)));
+    const logged = new Set(events.map(({ event }) => ledgerIdOf(event)));
+    return entries.filter(({ operationId }) => !logged.has(operationId));
   } catch (error) {
-    if (error instanceof UnreadableStream) return undefined;
+    if (error instanceof UnreadableStream) return [];
     throw error;
   }
+};
+
+const missingInLog = async (
+  store: Options['store'],
+  entries: readonly LedgerEntry[],
+): Promise<LedgerEntry[]> => {
+  const payments = [...Map.groupBy(entries, ({ paymentId }) => paymentId)];
+  return (await Promise.all(payments.map(([id, own]) => missingOf(store, id, own)))).flat();
 };
 
 const inTime = async (ms: number, work: Promise<unknown>): Promise<void> => {

@@ -331,8 +331,7 @@ describe('a create', () => {
   });
 
   const FAULTS = [
-    ...['parameter_unknown', 'parameter_missing', 'testmode_charges_only', 'account_invalid'],
-    ...['payment_method_unactivated', 'capability_not_active', 'country_unsupported', undefined],
+    ...['parameter_unknown', 'testmode_charges_only', 'capability_not_active', undefined],
   ];
   test.each(FAULTS)(
     'a 400 that is a fault of the account or of ours (%s) declines no card',
