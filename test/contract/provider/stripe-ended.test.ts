@@ -4,7 +4,7 @@ import type { Provider } from '../../../command-api/provider/port.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { createBooks } from '../../support/stripe-double/books.ts';
 import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
-import { driverOver, TEST_ACCOUNT } from '../../support/stripe-fault-rounds.ts';
+import { approvedBy, driverOver, keepIt, TEST_ACCOUNT } from '../../support/stripe-fault-rounds.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 const MINUTE_MS = 60_000;
@@ -23,12 +23,8 @@ afterEach(async () => {
   await double.close();
 });
 
-const made = async (paymentId: string, parts: Parameters<typeof authorize>[1] = {}) => {
-  const operation = authorize(undefined, { paymentId, ...parts });
-  const outcome = await provider.execute(operation, async () => undefined);
-  if (outcome.outcome !== 'APPROVED') throw new Error(JSON.stringify(outcome));
-  return { operation, reference: outcome.providerReference ?? '' };
-};
+const made = (paymentId: string, parts: Parameters<typeof authorize>[1] = {}) =>
+  approvedBy(provider, authorize(undefined, { paymentId, ...parts }));
 const ended = async (sinceMs = nowMs() - MINUTE_MS) => {
   const { paymentIds, ...said } = await provider.endedAuthorizations(sinceMs);
   return [said, paymentIds.toSorted()];
@@ -55,7 +51,7 @@ test('neither a sale, nor what was captured here, nor what others made', async (
   await made('pay_sale', { kind: 'SALE' });
   const { operation, reference } = await made('pay_ours');
   const capture = followUp('CAPTURE', operation, { authorizationReference: reference });
-  expect((await provider.execute(capture, async () => undefined)).outcome).toBe('APPROVED');
+  expect((await provider.execute(capture, keepIt)).outcome).toBe('APPROVED');
   const { id } = double.books.dashboard.open();
   double.books.cancel(id, new Map());
   expect(await ended()).toEqual([FOUND, []]);
