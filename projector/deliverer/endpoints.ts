@@ -10,8 +10,8 @@ import { misfitOf } from '../subscription.ts';
 import type { Delivering } from './deliverer.ts';
 import {
   type EndpointLoop,
+  endWait,
   type LoopDeps,
-  leaveHead,
   openLoop,
   runLoop,
   updateLoop,
@@ -121,18 +121,21 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
-/** Throws what the engines throw. */
+/**
+ * The endpoints of the events first: what follows in a batch may be no longer for one of them. Throws what the
+ * engines throw.
+ */
 const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
   const { merchants, deps } = serving;
+  const changed = new Set(events.map((event) => merchantOf(serving, event)));
+  for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
   const portion = await portionOf(deps.feed, events);
   if (portion === undefined) return;
   for (const merchantId of new Set(portion.facts.map((fact) => fact.merchantId))) {
     const loops = merchants.get(endpointStreamOf(merchantId))?.loops.values() ?? [];
-    for (const loop of loops) leaveHead(loop, deps.feed);
+    for (const loop of loops) endWait(loop, deps.feed);
   }
   addToFeed(deps.feed, portion, events.length);
-  const changed = new Set(events.map((event) => merchantOf(serving, event)));
-  for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
 };
 
 /**
