@@ -11,7 +11,6 @@ import {
   type RemovedStreams,
   removedStreams,
 } from '../shared/read-models/removed-streams.ts';
-import { mapSteps } from '../shared/runtime/scan.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
@@ -82,7 +81,7 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
   let isMet = false;
   return {
     /** Undefined where the event fits, and for any event but the one at the kept position. */
-    compare: (form: StoredForm): string | undefined => {
+    reasonFor: (form: StoredForm): string | undefined => {
       if (kept === undefined || form.position !== kept.position) return undefined;
       isMet = true;
       const { hash, stream, revision } = kept.whole?.head ?? form;
@@ -113,8 +112,6 @@ export type LogVerification = {
   signal: AbortSignal;
 };
 
-type Progress = { verified: number; of: number; estimated: boolean };
-
 type AuditVerifyArgs = {
   end: Position | null;
   only: string | undefined;
@@ -130,19 +127,9 @@ export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefin
   async function* ({ stored }, { end, only, logId, known, seals }, { signal, call }) {
     const kept = keptHeadCheck(known, { logId, only });
     const merchants = createMerchantLookup({ stored }, readModelsOver(call));
-    const walk = {
-      stored,
-      guarantee: only === undefined ? stored.guarantee : ('stream' as const),
-      ...(only !== undefined && {
-        includes: async (form: StoredForm) => (await merchants.ofForm(form)) === only,
-      }),
-      also: kept.compare,
-      atEnd: kept.missing,
-      seals,
-      end,
-      signal,
-    };
-    const walked = yield* walkLog(walk);
+    const isOwn = async (form: StoredForm) => (await merchants.ofForm(form)) === only;
+    const includes = only === undefined ? {} : { includes: isOwn };
+    const walked = yield* walkLog({ stored, seals, ...includes, beside: kept, end, signal });
     return walked && { ...walked, keptHead: kept.result() };
   };
 
@@ -174,7 +161,7 @@ export const removedFor = async (
 export async function* verifyLogForms(
   deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
   { only, known, signal }: LogVerification,
-): AsyncGenerator<Progress, AuditVerification | undefined> {
+): AsyncGenerator<LogProgress, AuditVerification | undefined> {
   const { store, sealingKey: publicKey } = deps;
   const guarantee = only === undefined ? store.stored.guarantee : 'stream';
   const logId = await logIdOf(store);
@@ -182,13 +169,10 @@ export async function* verifyLogForms(
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
   const order = { module: import.meta.url, job: 'verify', args, calls: scanCalls(deps), signal };
-  const walked = yield* mapSteps(
-    scanLog<LogProgress, AuditWalked | undefined>(store, order),
-    ({ read, total, isExact }) => ({ verified: read, of: total, estimated: !isExact }),
-  );
+  const walked = yield* scanLog<LogProgress, AuditWalked | undefined>(store, order);
   if (walked === undefined) return undefined;
-  const { events, last, broken, breaks: met, keptHead: found, seals: sealed } = walked;
-  const removed = await removedFor(deps, only, broken !== undefined, signal);
+  const { events, last, breaks: met, keptHead: found, seals: sealed } = walked;
+  const removed = await removedFor(deps, only, judgeBreaks(met).count > 0, signal);
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
   const breaks = judgeBreaks(met, removed.breaks);

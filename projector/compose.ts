@@ -1,5 +1,4 @@
-/** Puts the parts of the projector together. */
-import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
@@ -7,7 +6,7 @@ import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import type { CompareAllOptions, Comparison } from './compare.ts';
 import { StandingBy } from './errors.ts';
-import { type Freshness, trackCatchUp, trackFreshness } from './freshness.ts';
+import { type Freshness, trackFreshness } from './freshness.ts';
 import { watchCheckpoint } from './lag.ts';
 import { keepLease, type Lease } from './lease.ts';
 import { createProjection, type Projection } from './projection.ts';
@@ -40,30 +39,11 @@ export type ProjectorOptions = {
   sampleMs?: number;
 };
 
-export type ProjectorStatus = {
-  state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'standing-by' | 'stopped';
-  /** This projector's, or the stored one while it stands by. */
-  checkpoint: Position | null;
-  caughtUp: boolean;
-  stuck: boolean;
-  parked: number;
-  /** Since the start (ADR-0121). */
-  compared: { samples: number; differences: number };
-  error?: string;
-  /** Since the start. `parkings` counts each time that a payment was parked. */
-  counts: { events: number; healed: number; parkings: number; restarts: number };
-};
-
-const stateOf = (
-  state: SubscriptionState,
-  caughtUp: boolean,
-  standingBy: boolean,
-): ProjectorStatus['state'] => {
+const stateOf = (state: SubscriptionState, caughtUp: boolean, standingBy: boolean) => {
   if (standingBy) return 'standing-by';
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
-/** `start` throws LogMisfit, and what the engines throw. */
 const subscriberOf = (
   { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'>,
   lease: Lease,
@@ -97,24 +77,20 @@ export const startProjector = async (options: ProjectorOptions) => {
   const { sampleMs = 1000 } = options;
   await checkBeforeStart(options);
 
-  const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
-  const { freshness } = catchUp;
+  const { freshness = trackFreshness(store) } = options;
+  const { isCaughtUp } = freshness;
   const plain = createProjection({ store, readModels, logger, freshness });
   const projection = isTracing() ? tracedProjection(plain) : plain;
-  const lease = keepLease({
-    readModels,
-    logger,
-    ttlMs: leaseMs,
-    onLost: () => {
-      catchUp.lost();
-      subscription.restart();
-    },
-  });
+  const onLost = (): void => {
+    freshness.lost();
+    subscription.restart();
+  };
+  const lease = keepLease(readModels, logger, onLost, leaseMs);
   const subscription = runSubscription({
     store,
     logger,
     backOff,
-    subscriber: subscriberOf(options, lease, projection, catchUp.reached),
+    subscriber: subscriberOf(options, lease, projection, freshness.caughtUp),
   });
   const parts = { store, readModels, lease, projection, subscription, logger };
   const watch = watchCheckpoint({ ...parts, everyMs: watchMs, stillMsMax });
@@ -122,9 +98,13 @@ export const startProjector = async (options: ProjectorOptions) => {
   const sampler = startSampler({
     ...parts,
     rebuild: async () => (await rebuilds.run()).served,
-    isReady: () => catchUp.now() && !lease.standingBy(),
+    isReady: () => isCaughtUp() && !lease.standingBy(),
     everyMs: sampleMs,
   });
+
+  /** False at once before they have caught up: GET folds streams then. */
+  const waitForRevision: ReadModels['waitForRevision'] = async (...request) =>
+    isCaughtUp() && readModels.waitForRevision(...request);
 
   let stopping = false;
   const rejectStandingBy = (): void => {
@@ -134,38 +114,38 @@ export const startProjector = async (options: ProjectorOptions) => {
 
   return {
     /** Resolves at the first catch-up; pending while an engine is out of reach. */
-    caughtUp: catchUp.first,
-    status: (): ProjectorStatus => {
+    caughtUp: freshness.firstCaughtUp,
+    status: () => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
       return {
-        state: stateOf(state, catchUp.now(), lease.standingBy()),
+        state: stateOf(state, isCaughtUp(), lease.standingBy()),
+        /** This projector's, or the stored one while it stands by. */
         checkpoint: watch.checkpoint(),
-        caughtUp: catchUp.now(),
+        caughtUp: isCaughtUp(),
         stuck: watch.stuck(),
         parked: watch.parked(),
         compared: sampler.counts(),
         ...(error === undefined ? {} : { error }),
+        /** Since the start. `parkings` counts each time that a payment was parked. */
         counts: { events, healed, parkings, restarts },
       };
     },
     handedOver: lease.handedOver,
-    waitForRevision: catchUp.waitForRevision,
+    waitForRevision,
     lag: watch.lag,
-    isBehind: catchUp.freshness.isBehind,
+    isBehind: freshness.isBehind,
     /** True when the document is whole now. Throws StandingBy. */
     retryParked: async (paymentId: string): Promise<boolean> => {
       rejectStandingBy();
       return projection.retryParked(paymentId);
     },
-    /** Throws StandingBy, and what `rebuild` throws. */
     rebuild: async (request?: RebuildRequest): Promise<RebuildResult> => {
       rejectStandingBy();
       const result = await rebuilds.run(request);
       if (result.served) sampler.forget();
       return result;
     },
-    /** Throws StandingBy, and what the sampler's throws. */
     compareAll: async (onProgress?: CompareAllOptions['onProgress']): Promise<Comparison> => {
       rejectStandingBy();
       return sampler.compareAll(onProgress);
@@ -185,3 +165,4 @@ export const startProjector = async (options: ProjectorOptions) => {
   };
 };
 export type Projector = Awaited<ReturnType<typeof startProjector>>;
+export type ProjectorStatus = ReturnType<Projector['status']>;

@@ -15,7 +15,7 @@ const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
 const spanOf = (system: string, operation: string, name: string) => ({
   name,
-  kind: 'client' as const,
+  kind: 'CLIENT' as const,
   attributes: { 'db.system.name': system, 'db.operation.name': operation },
 });
 
@@ -96,7 +96,7 @@ export const openEventStore = async (
     store: withFailuresCounted(withSpans(tracedStore, store, 'sqlite'), metrics),
     shared: false,
     lastPosition: () => store.lastPosition(),
-    commits: () => store.stats().commits,
+    commits: () => store.commits(),
     ping: () => store.ping(),
   };
 };

@@ -6,7 +6,7 @@ import { openDeliveries } from '../../shared/open-drivers.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { takeLowPriority } from '../../shared/runtime/scheduling.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
-import { spanCounts } from '../../shared/runtime/tracing.ts';
+import { takeSpanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import { deliver } from './endpoints.ts';
 import { createSender } from './send.ts';
@@ -42,14 +42,8 @@ const delivering = deliver({
   onAttempt: ({ outcome, latencyMs }) => report('attempt', { outcome, latencyMs }),
 });
 
-let counted = spanCounts();
 const note = (): void => {
-  const spans = spanCounts();
-  report('note', delivering.status(), {
-    exported: spans.exported - counted.exported,
-    dropped: spans.dropped - counted.dropped,
-  });
-  counted = spans;
+  report('note', delivering.status(), takeSpanCounts());
 };
 const noting = setInterval(note, NOTE_MS);
 

@@ -1,23 +1,20 @@
 /** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
-import { setImmediate as turn } from 'node:timers/promises';
 import { isPaymentEvent } from '../payment/events.ts';
 import { paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import type { Logger } from '../runtime/log.ts';
-import { pauseAt } from '../runtime/scheduling.ts';
+import { inSlices } from '../runtime/scheduling.ts';
 import {
   type BreaksMet,
   breakOfForm,
-  judgeBreaks,
   type LogBreak,
   meetBreaks,
   unreadableReason,
 } from './breaks.ts';
-import { createGenerationsMap, formsLeft, logHashes, storedCheck } from './chain.ts';
+import { breakAt, createGenerationsMap, formsLeft, logHashes, storedCheck } from './chain.ts';
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import type {
-  LogEvent,
   LogReader,
   Position,
   RecordedEvent,
@@ -25,10 +22,9 @@ import type {
   StoredForms,
   UnreadableEvent,
 } from './port.ts';
-import { type EventTotal, type LogScan, readPage, scanLog, totalUpTo } from './scan-log.ts';
+import { type LogScan, logPages, scanLog, totalUpTo } from './scan-log.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 
-const PAGE = 250;
 const PROGRESS_PAGES = 16;
 
 export const logBreak = (
@@ -40,109 +36,94 @@ export const logBreak = (
     'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
   );
 
+/** Takes every event in order; `missing` is asked for at the end. */
+type LogCheck = {
+  reasonFor(form: StoredForm): string | undefined;
+  missing(): LogBreak | undefined;
+};
+
 type LogWalk = {
   stored: StoredForms;
-  guarantee: StoredForms['guarantee'];
   seals?: SealsAgainst;
+  /** Left out: every event, by the chain that the store keeps over them. */
   includes?: (form: StoredForm) => Promise<boolean>;
-  also?: (form: StoredForm) => string | undefined;
-  atEnd?: () => LogBreak | undefined;
+  beside?: LogCheck;
   end: Position | null;
   signal: AbortSignal;
 };
 
-const endIsGone = (position: Position): LogBreak => ({
-  position,
-  stream: '',
-  revision: 0,
-  reason: 'the log ended here when this began, and its last events are gone',
-});
+const endIsGone = (end: Position | null): LogBreak => {
+  const place = { position: end ?? '', stream: '', revision: 0 };
+  return breakAt(place, 'the log ended here when this began, and its last events are gone');
+};
 
-export type LogProgress = EventTotal & { read: number };
+/** `of` is estimated where the store does not number its events. */
+export type LogProgress = { verified: number; of: number; estimated: boolean };
 
-/** `broken`: the first break that is not acknowledged. */
+/** `events` and `last` are those without a break. */
 export type LogWalked = {
   events: number;
-  last?: StoredForm;
-  broken?: LogBreak;
+  last: StoredForm | undefined;
   breaks: BreaksMet;
   seals: SealsFound;
 };
 
-type Fit = { reason?: string | undefined; unreadable?: string | undefined };
-
-/** Checks the chain first, because a broken chain makes the sums worthless. */
-const formCheck = ({ stored, guarantee }: LogWalk) => {
-  const chain = storedCheck(stored, guarantee);
-  const sums = sumsCheck(stored);
-  return async (form: StoredForm): Promise<Fit> => {
-    const named = jsonFieldsOf(form.text);
-    const inChain = await chain(form, named);
-    const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
-    const inSums = await sums(event);
-    return {
-      reason: inChain ?? inSums,
-      ...('unreadable' in event && { unreadable: event.unreadable }),
-    };
-  };
-};
-
 /** Goes on past every break; undefined when `signal` is aborted. Throws StoreUnavailable. */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
-  const { stored, includes, also, atEnd, end, signal } = walk;
-  const check = formCheck(walk);
+  const { stored, includes, beside, end, signal } = walk;
+  const chain = storedCheck(stored, includes === undefined ? stored.guarantee : 'stream');
+  const sums = sumsCheck(stored);
   const seals = sealsCheck(walk.seals ?? {});
+  const checks: LogCheck[] = beside === undefined ? [seals] : [seals, beside];
   const linked = logHashes();
   const { met: breaks, note, pass } = meetBreaks();
-  let [events, read] = [0, 0];
+  let [events, read, pages] = [0, 0, 0];
   let last: StoredForm | undefined;
-  let after: Position | null = null;
 
-  const walked = (): LogWalked => {
-    const [broken] = judgeBreaks(breaks).named;
-    return {
-      events,
-      breaks,
-      seals: seals.found(),
-      ...(last && { last }),
-      ...(broken && { broken }),
-    };
+  const walked = (): LogWalked => ({ events, last, breaks, seals: seals.found() });
+
+  const reasonFor = async (form: StoredForm): Promise<string | undefined> => {
+    const named = jsonFieldsOf(form.text);
+    const inChain = await chain(form, named);
+    // A broken chain makes the sums worthless, of this event and of those after it.
+    const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
+    const inSums = await sums(event);
+    let reason = inChain ?? inSums;
+    // Seals and kept heads need every event's place, also of one that does not fit.
+    for (const check of checks) {
+      const other = check.reasonFor(form);
+      reason ??= other;
+    }
+    return reason ?? ('unreadable' in event ? unreadableReason(event.unreadable) : undefined);
   };
 
   const verifyForm = async (form: StoredForm): Promise<void> => {
-    const { reason: inChain, unreadable } = await check(form);
-    // Seals and kept heads need every event's place, also of one that does not fit.
-    const inSeals = seals.reasonFor(form);
-    const beside = also?.(form);
-    const changed = inChain ?? inSeals ?? beside;
-    const reason = changed ?? (unreadable && unreadableReason(unreadable));
+    const reason = await reasonFor(form);
     if (reason !== undefined) return note(breakOfForm(form, reason));
     events += 1;
     last = form;
     pass(form);
   };
 
-  for (let pages = 0; !signal.aborted; pages += 1) {
-    if (end === null || after === end) {
-      for (const broken of [seals.missing(), atEnd?.()]) if (broken !== undefined) note(broken);
+  for await (const { page, unreadable } of logPages(stored, null, end, signal)) {
+    for await (const form of inSlices(page.map(linked)))
+      if (includes === undefined || (await includes(form))) await verifyForm(form);
+    const broken = unreadable ?? (page.length === 0 ? endIsGone(end) : undefined);
+    if (broken !== undefined) {
+      note(broken);
       return walked();
     }
-    const { page, unreadable } = await readPage(stored, signal, after, PAGE, end, last);
-    for (const [index, form] of page.map(linked).entries()) {
-      const pause = pauseAt(index);
-      if (pause !== undefined) await pause;
-      if (includes === undefined || (await includes(form))) await verifyForm(form);
-    }
-    if (unreadable !== undefined) note(unreadable);
-    if (page.length === 0 && unreadable === undefined) note(endIsGone(end));
-    if (page.length === 0 || unreadable !== undefined) return walked();
     read += page.length;
-    after = page.at(-1)?.position ?? after;
-    if (after === end || pages % PROGRESS_PAGES === 0)
-      yield { read, ...totalUpTo(end, { read, at: after }) };
-    await turn();
+    const at = page.at(-1)?.position ?? null;
+    if (at === end || pages % PROGRESS_PAGES === 0) {
+      const { total, isExact } = totalUpTo(end, { read, at });
+      yield { verified: read, of: total, estimated: !isExact };
+    }
+    pages += 1;
   }
-  return undefined;
+  if (signal.aborted) return undefined;
+  for (const broken of checks.map((check) => check.missing())) if (broken) note(broken);
+  return walked();
 }
 
 type VerifyArgs = { end: Position | null; seals: SealsAgainst };
@@ -151,7 +132,7 @@ export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
   { stored },
   args,
   { signal },
-) => walkLog({ stored, guarantee: stored.guarantee, ...args, signal });
+) => walkLog({ stored, ...args, signal });
 
 export const verifyWhole = (
   store: LogReader,
@@ -175,17 +156,6 @@ const step = ({ sums }: Place, event: SumsEvent): Place => {
   const added = addSums(sums, event.event);
   if ('sums' in added) return { revision, sums: added.sums };
   return { revision, sums: 'not known', reason: added.reason };
-};
-
-export const sumsBreak = <E extends LogEvent>(
-  events: readonly E[],
-): { event: E; reason: string } | undefined => {
-  let place = START;
-  for (const event of events) {
-    place = step(place, event);
-    if (place.reason !== undefined) return { event, reason: place.reason };
-  }
-  return undefined;
 };
 
 /** Any other payment is added up again from its stream. */

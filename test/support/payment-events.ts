@@ -4,150 +4,105 @@ import type { NewEvent } from '../../shared/event-store/port.ts';
 import type { EventData, PaymentEvent, PlacedEvent } from '../../shared/payment/payment-events.ts';
 import { anyCharacter } from './any-character.ts';
 
-type Data<T extends PaymentEvent['type']> = Partial<EventData<T>>;
-
 /** The operation id of a payment's n-th operation, 26 characters as real ones have. */
 export const operationId = (n: number): string => `01J${String(n).padStart(23, '0')}`;
-const CREATE = operationId(0);
-const identity = { fingerprint: 'f'.repeat(64) };
+
 const money = { amount: 2500, currency: 'USD' };
+const identity = { fingerprint: 'f'.repeat(64) };
+/** Of the create, of the first change of a payment, of its refund, and of what another hand did. */
+const create = { operationId: operationId(0), ...money };
+const change = { operationId: operationId(1), ...money };
+const refund = { operationId: operationId(2), ...money };
+const observed = { operationId: operationId(7), ...money };
 const decline = {
-  ...money,
   failureCode: 'CARD_DECLINED',
   providerFailureCode: '05',
   outcome: 'DECLINED',
 } as const;
 
-export const created = (data: Data<'PaymentCreated'> = {}): PaymentEvent => ({
-  type: 'PaymentCreated',
-  data: {
-    operationId: CREATE,
-    ...money,
-    paymentId: 'pay_1',
-    merchantId: 'm_1',
-    captureNow: false,
-    card: {
-      bin: '42424242',
-      last4: '4242',
-      holderName: 'Jane Doe',
-      cvvPresentDuringAttempt: true,
-      expiryMonth: '12',
-      expiryYear: '2030',
-      brand: 'VISA',
-    },
-    details: { merchantReference: 'order-1' },
-    identity,
-    ...data,
+const builder =
+  <T extends PaymentEvent['type']>(type: T, usual: EventData<T>) =>
+  (data: Partial<EventData<T>> = {}): PaymentEvent =>
+    ({ type, data: { ...usual, ...data } }) as PaymentEvent;
+
+export const created = builder('PaymentCreated', {
+  ...create,
+  paymentId: 'pay_1',
+  merchantId: 'm_1',
+  captureNow: false,
+  card: {
+    bin: '42424242',
+    last4: '4242',
+    holderName: 'Jane Doe',
+    cvvPresentDuringAttempt: true,
+    expiryMonth: '12',
+    expiryYear: '2030',
+    brand: 'VISA',
   },
+  details: { merchantReference: 'order-1' },
+  identity,
 });
-export const providerOpened = (data: Data<'PaymentProviderOpened'> = {}): PaymentEvent => ({
-  type: 'PaymentProviderOpened',
-  data: { operationId: CREATE, ...money, providerReference: 'prov_1', ...data },
+export const providerOpened = builder('PaymentProviderOpened', {
+  ...create,
+  providerReference: 'prov_1',
 });
-export const authenticationRequested = (
-  data: Data<'PaymentAuthenticationRequested'> = {},
-): PaymentEvent => ({
-  type: 'PaymentAuthenticationRequested',
-  data: { operationId: CREATE, ...money, expiresAt: '2026-01-15T10:15:00.000Z', ...data },
+export const authenticationRequested = builder('PaymentAuthenticationRequested', {
+  ...create,
+  expiresAt: '2026-01-15T10:15:00.000Z',
 });
-export const authorized = (data: Data<'PaymentAuthorized'> = {}): PaymentEvent => ({
-  type: 'PaymentAuthorized',
-  data: { operationId: CREATE, ...money, ...data },
-});
-export const captured = (data: Data<'PaymentCaptured'> = {}): PaymentEvent => ({
-  type: 'PaymentCaptured',
-  data: { operationId: CREATE, ...money, ...data },
-});
-export const voided = (data: Data<'PaymentVoided'> = {}): PaymentEvent => ({
-  type: 'PaymentVoided',
-  data: { operationId: operationId(1), ...money, ...data },
-});
-export const refunded = (data: Data<'PaymentRefunded'> = {}): PaymentEvent => ({
-  type: 'PaymentRefunded',
-  data: { operationId: operationId(2), ...money, ...data },
-});
-export const failed = (data: Data<'PaymentFailed'> = {}): PaymentEvent => ({
-  type: 'PaymentFailed',
-  data: { operationId: CREATE, ...decline, ...data },
-});
-export const captureRequested = (data: Data<'PaymentCaptureRequested'> = {}): PaymentEvent => ({
-  type: 'PaymentCaptureRequested',
-  data: { operationId: operationId(1), ...money, identity, ...data },
-});
-export const voidRequested = (data: Data<'PaymentVoidRequested'> = {}): PaymentEvent => ({
-  type: 'PaymentVoidRequested',
-  data: { operationId: operationId(1), ...money, identity, ...data },
-});
-export const refundRequested = (data: Data<'PaymentRefundRequested'> = {}): PaymentEvent => ({
-  type: 'PaymentRefundRequested',
-  data: { operationId: operationId(2), ...money, identity, ...data },
-});
-export const captureDeclined = (data: Data<'PaymentCaptureDeclined'> = {}): PaymentEvent => ({
-  type: 'PaymentCaptureDeclined',
-  data: { operationId: operationId(1), ...decline, ...data },
-});
-export const voidDeclined = (data: Data<'PaymentVoidDeclined'> = {}): PaymentEvent => ({
-  type: 'PaymentVoidDeclined',
-  data: { operationId: operationId(1), ...decline, ...data },
-});
-export const refundDeclined = (data: Data<'PaymentRefundDeclined'> = {}): PaymentEvent => ({
-  type: 'PaymentRefundDeclined',
-  data: { operationId: operationId(2), ...decline, ...data },
-});
+export const authorized = builder('PaymentAuthorized', create);
+export const captured = builder('PaymentCaptured', create);
+export const voided = builder('PaymentVoided', change);
+export const refunded = builder('PaymentRefunded', refund);
+export const failed = builder('PaymentFailed', { ...create, ...decline });
+export const captureRequested = builder('PaymentCaptureRequested', { ...change, identity });
+export const voidRequested = builder('PaymentVoidRequested', { ...change, identity });
+export const refundRequested = builder('PaymentRefundRequested', { ...refund, identity });
+export const captureDeclined = builder('PaymentCaptureDeclined', { ...change, ...decline });
+export const voidDeclined = builder('PaymentVoidDeclined', { ...change, ...decline });
+export const refundDeclined = builder('PaymentRefundDeclined', { ...refund, ...decline });
 
-export const authorizationExpiring = (
-  data: Data<'PaymentAuthorizationExpiring'> = {},
-): PaymentEvent => ({
-  type: 'PaymentAuthorizationExpiring',
-  data: { operationId: CREATE, ...money, expiresAt: '2026-01-08T00:00:00.000Z', ...data },
+export const authorizationExpiring = builder('PaymentAuthorizationExpiring', {
+  ...create,
+  expiresAt: '2026-01-08T00:00:00.000Z',
 });
-export const authorizationExpired = (
-  data: Data<'PaymentAuthorizationExpired'> = {},
-): PaymentEvent => ({
-  type: 'PaymentAuthorizationExpired',
-  data: { operationId: CREATE, ...money, ...data },
+export const authorizationExpired = builder('PaymentAuthorizationExpired', create);
+export const refundFailed = builder('PaymentRefundFailed', {
+  ...refund,
+  failureCode: 'PROCESSING_ERROR',
 });
-export const refundFailed = (data: Data<'PaymentRefundFailed'> = {}): PaymentEvent => ({
-  type: 'PaymentRefundFailed',
-  data: { operationId: operationId(2), ...money, failureCode: 'PROCESSING_ERROR', ...data },
+export const refundObserved = builder('PaymentRefundObserved', { ...observed, refundId: 're_1' });
+export const captureObserved = builder('PaymentCaptureObserved', {
+  ...observed,
+  providerReference: 'pi_1',
 });
-export const refundObserved = (data: Data<'PaymentRefundObserved'> = {}): PaymentEvent => ({
-  type: 'PaymentRefundObserved',
-  data: { operationId: operationId(7), ...money, refundId: 're_1', ...data },
+export const voidObserved = builder('PaymentVoidObserved', {
+  ...observed,
+  providerReference: 'pi_1',
 });
-export const captureObserved = (data: Data<'PaymentCaptureObserved'> = {}): PaymentEvent => ({
-  type: 'PaymentCaptureObserved',
-  data: { operationId: operationId(7), ...money, providerReference: 'pi_1', ...data },
+export const disputed = builder('PaymentDisputed', {
+  ...create,
+  disputeId: 'dp_1',
+  reason: 'fraudulent',
 });
-export const voidObserved = (data: Data<'PaymentVoidObserved'> = {}): PaymentEvent => ({
-  type: 'PaymentVoidObserved',
-  data: { operationId: operationId(7), ...money, providerReference: 'pi_1', ...data },
+export const disputeClosed = builder('PaymentDisputeClosed', {
+  ...create,
+  disputeId: 'dp_1',
+  status: 'WON',
 });
-export const disputed = (data: Data<'PaymentDisputed'> = {}): PaymentEvent => ({
-  type: 'PaymentDisputed',
-  data: { operationId: CREATE, ...money, disputeId: 'dp_1', reason: 'fraudulent', ...data },
+export const resolutionRequested = builder('PaymentResolutionRequested', {
+  ...create,
+  outcome: 'DECLINED',
+  evidence: 'letter of the provider',
+  requestedBy: 'jane',
 });
-export const disputeClosed = (data: Data<'PaymentDisputeClosed'> = {}): PaymentEvent => ({
-  type: 'PaymentDisputeClosed',
-  data: { operationId: CREATE, ...money, disputeId: 'dp_1', status: 'WON', ...data },
+export const outcomeConfirmed = builder('PaymentOutcomeConfirmed', {
+  ...create,
+  outcome: 'FENCED',
 });
-
-const word = { outcome: 'DECLINED', evidence: 'letter of the provider' } as const;
-export const resolutionRequested = (
-  data: Data<'PaymentResolutionRequested'> = {},
-): PaymentEvent => ({
-  type: 'PaymentResolutionRequested',
-  data: { operationId: CREATE, ...money, ...word, requestedBy: 'jane', ...data },
-});
-export const outcomeConfirmed = (data: Data<'PaymentOutcomeConfirmed'> = {}): PaymentEvent => ({
-  type: 'PaymentOutcomeConfirmed',
-  data: { operationId: CREATE, ...money, outcome: 'FENCED', ...data },
-});
-export const outcomeContradicted = (
-  data: Data<'PaymentOutcomeContradicted'> = {},
-): PaymentEvent => ({
-  type: 'PaymentOutcomeContradicted',
-  data: { operationId: CREATE, ...money, outcome: 'APPROVED', ...data },
+export const outcomeContradicted = builder('PaymentOutcomeContradicted', {
+  ...create,
+  outcome: 'APPROVED',
 });
 
 /** A payment's whole life: authorized, captured in part, refunded in part. */

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder below the system's own, gone at `remove`. */
-export const temporaryFolder = (): { path: string; remove(): void } => {
+/** A folder below the system's own, gone at `remove` or at the end of a `using`. */
+export const temporaryFolder = () => {
   const path = mkdtempSync(join(tmpdir(), 'payments-'));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  const remove = (): void => rmSync(path, { recursive: true, force: true });
+  return { path, remove, [Symbol.dispose]: remove };
 };

@@ -2,6 +2,7 @@
  * Reading and following the log: its newest events from memory, all others from the file. In another thread
  * a second connection reads, each page in a transaction, so that the write-ahead log can move.
  */
+import { EventEmitter, once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import type { EventType } from '../../payment/events.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
@@ -13,14 +14,13 @@ import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import { decodeForm, wholeStream } from '../fold-stream.ts';
 import type {
   EventStore,
+  LogEvent,
   LogReader,
   Position,
   RecordedEvent,
-  StoredForm,
   SubscriptionItem,
-  UnreadableEvent,
 } from '../port.ts';
-import { openForReading, prepareAll, type Reads, type Row, readsOf } from './database.ts';
+import { openForReading, prepareAll, type Reads, readsOf } from './database.ts';
 
 // A subscriber may lag so far before it reads the store: 0.8 MB (ADR-0112).
 const KEPT_EVENTS = 512;
@@ -30,7 +30,7 @@ export type LiveTail = ReturnType<typeof liveTail>;
 
 export function liveTail(last: number) {
   let kept: RecordedEvent[] = [];
-  const listeners = new Set<() => void>();
+  const news = new EventEmitter().setMaxListeners(0);
   let end = last;
 
   return {
@@ -47,13 +47,9 @@ export function liveTail(last: number) {
       const from = position - (end - kept.length);
       return from < 0 ? undefined : kept.slice(from, from + limit);
     },
-    listen(listener: () => void): () => void {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    announce(): void {
-      for (const listener of listeners) listener();
-    },
+    announce: () => void news.emit('news'),
+    /** Until the next `announce`, or the abort of `signal`. */
+    announced: (signal: AbortSignal) => once(news, 'news', { signal }).catch(() => undefined),
   };
 }
 
@@ -65,7 +61,7 @@ export const positionNumber = (position: Position | null): number => {
   return number;
 };
 
-type ReadPage = (after: Position, limit: number) => Promise<(RecordedEvent | UnreadableEvent)[]>;
+type ReadPage = (after: Position, limit: number) => Promise<LogEvent[]>;
 
 /** Throws as `readPage`, and RangeError past the end of the log: events its reader saw are gone. */
 export async function* follow(
@@ -73,59 +69,30 @@ export async function* follow(
   readPage: ReadPage,
   after: Position | null,
   signal: AbortSignal,
+  types?: readonly EventType[],
 ): AsyncGenerator<SubscriptionItem> {
+  const isOfTypes = (event: LogEvent): boolean =>
+    types === undefined || !isReadable(event) || types.includes(event.event.type);
   let position = positionNumber(after);
   if (position > tail.last()) throw new RangeError(`position ${after} is past the end of the log`);
-  let wake = (): void => {};
-  const stopListening = tail.listen(() => wake());
-  const onAbort = (): void => wake();
-  signal.addEventListener('abort', onAbort);
   let saidCaughtUp = false;
-  try {
-    while (!signal.aborted) {
-      const events =
-        tail.after(position, BATCH_EVENTS_MAX) ??
-        (await readPage(String(position), BATCH_EVENTS_MAX));
-      if (signal.aborted) return;
-      const last = events.at(-1);
-      if (last !== undefined) {
-        yield { kind: 'events', events };
-        position = Number(last.position);
-        saidCaughtUp = false;
-      } else if (!saidCaughtUp) {
-        yield { kind: 'caught-up' };
-        saidCaughtUp = true;
-      } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    }
-  } finally {
-    stopListening();
-    signal.removeEventListener('abort', onAbort);
-  }
-}
-
-export async function* ofTypes(
-  items: AsyncGenerator<SubscriptionItem>,
-  types: readonly EventType[] | undefined,
-): AsyncGenerator<SubscriptionItem> {
-  for await (const item of items) {
-    if (item.kind !== 'events' || types === undefined) yield item;
-    else {
-      const events = item.events.filter((e) => !isReadable(e) || types.includes(e.event.type));
+  while (!signal.aborted) {
+    const found =
+      tail.after(position, BATCH_EVENTS_MAX) ??
+      (await readPage(String(position), BATCH_EVENTS_MAX));
+    if (signal.aborted) return;
+    const last = found.at(-1);
+    if (last !== undefined) {
+      const events = found.filter(isOfTypes);
       if (events.length > 0) yield { kind: 'events', events };
-    }
+      position = Number(last.position);
+      saidCaughtUp = false;
+    } else if (!saidCaughtUp) {
+      yield { kind: 'caught-up' };
+      saidCaughtUp = true;
+    } else await tail.announced(signal);
   }
 }
-
-function formOf(row: Row): StoredForm {
-  const [number, stream, revision, id, hash, logHash, text, logHashBefore] = row;
-  return { position: String(number), stream, revision, id, hash, logHash, text, logHashBefore };
-}
-
-export const decodeRow = (row: Row): RecordedEvent | UnreadableEvent => decodeForm(formOf(row));
 
 /** Runs a read in the thread that has the file open; throws the port's errors. */
 export type Call = <N extends keyof Reads>(
@@ -140,14 +107,14 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
   };
   return {
     readStream: async (stream) =>
-      wholeStream(await mapInSlices(await call('readStream', stream), decodeRow)),
+      wholeStream(await mapInSlices(await call('readStream', stream), decodeForm)),
     lastRevision: (stream) => call('lastRevision', stream),
-    readAll: async (...range) => mapInSlices(await page(...range), decodeRow),
+    readAll: async (...range) => mapInSlices(await page(...range), decodeForm),
     hashAt: async (position) => call('hashAt', positionNumber(position)),
     stored: {
       guarantee: 'log',
-      readStream: async (stream) => (await call('readStream', stream)).map(formOf),
-      readAll: async (...range) => (await page(...range)).map(formOf),
+      readStream: (stream) => call('readStream', stream),
+      readAll: page,
     },
   };
 }
@@ -176,17 +143,17 @@ const openLog = ({ file, isLive }: LogFile) => {
   const inOrder: Reads = {
     ...reads,
     readAll: (after, upTo, limit) => {
-      const rows = reads.readAll(after, upTo, limit);
+      const forms = reads.readAll(after, upTo, limit);
       // Two pages of the file in each other's place would make reading go round.
       let before = after;
-      for (const [position] of rows) {
-        if (position > before) before = position;
-        else
+      for (const { position } of forms) {
+        if (Number(position) <= before)
           throw new StoreFileUnusable(
             `${address}: event ${position} is stored after event ${before}`,
           );
+        before = Number(position);
       }
-      return rows;
+      return forms;
     },
   };
   const call = async (name: keyof Reads, ...args: never[]) =>
@@ -234,14 +201,12 @@ export const openFollowedLog = (file: string, first: Position | null) => {
     last,
     after: (position: number) => (position < last() ? undefined : []),
   };
-  const subscribe: EventStore['subscribe'] = (after, signal, types) => {
-    const page = (from: Position, limit: number) => log.readAll(from, limit, end);
-    return ofTypes(follow(tail, page, after, signal), types);
-  };
+  const page: ReadPage = (from, limit) => log.readAll(from, limit, end);
   return {
     ...log,
     end: async () => end,
-    subscribe,
+    subscribe: (...[after, signal, types]: Parameters<EventStore['subscribe']>) =>
+      follow(tail, page, after, signal, types),
     grow: (position: Position | null) => {
       end = position;
       tail.announce();

@@ -7,13 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
-import {
-  hashOf,
-  type Link,
-  linkLog,
-  verifyLog,
-  verifyStream,
-} from '../../../shared/event-store/chain.ts';
+import { hashOf, linkLog } from '../../../shared/event-store/chain.ts';
 import { encode } from '../../../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
@@ -28,7 +22,6 @@ import {
   type SqliteEventStore,
   type SqliteEventStoreOptions,
 } from '../../../shared/event-store/sqlite/event-store.ts';
-import { testOfLongRun } from '../../support/long-run-share.ts';
 import { authorized, captured, created, newEvent } from '../../support/payment-events.ts';
 import { verifyWhole } from '../../support/tampering.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -74,20 +67,6 @@ const run = (sql: string): void => withDatabase((database) => database.exec(sql)
 const forge = (sql: string): void =>
   run(`DROP TRIGGER IF EXISTS events_no_update; DROP TRIGGER IF EXISTS events_no_delete; ${sql}`);
 
-const chainRows = (): Link<number>[] =>
-  withDatabase(
-    (database) =>
-      database
-        .prepare(
-          `SELECT e.position, s.name AS stream, e.revision, e.id, e.hash, e.log_hash AS logHash,
-             e.text, b.hash AS hashBefore
-           FROM events e JOIN streams s ON s.id = e.stream_id
-           LEFT JOIN events b ON b.stream_id = e.stream_id AND b.revision = e.revision - 1
-           ORDER BY e.position`,
-        )
-        .all() as unknown as Link<number>[],
-  );
-
 /** One store for all tests of a group, each of which has streams of its own. */
 const withStore = (): (() => SqliteEventStore) => {
   withFolder(beforeAll, afterAll);
@@ -122,14 +101,13 @@ describe('history cannot change', () => {
     const column = { events: 'text', streams: 'name', meta: 'value' }[table];
     expect(() => run(`UPDATE ${table} SET ${column} = 'x'`)).toThrow('append-only');
     expect(() => run(`DELETE FROM ${table}`)).toThrow('append-only');
-    expect(chainRows()).toHaveLength(4);
   });
 
-  test('gaps §6: both chains are what an independent recomputation gives', () => {
+  test('gaps §6: both chains are what an independent recomputation gives', async () => {
     const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
     const heads = new Map<string, string>();
     let logHash = '0'.repeat(64);
-    for (const row of chainRows()) {
+    for (const row of await (await open()).stored.readAll(null, 10)) {
       const { context, data, id, schemaVersion, time, type } = JSON.parse(row.text);
       const previousHash = heads.get(row.stream) ?? '0'.repeat(64);
       const place = { stream: row.stream, revision: row.revision, previousHash };
@@ -166,10 +144,9 @@ describe('history cannot change', () => {
     for (let n = 0; n < 120; n++) await append(opened, `payment-more-${n}`);
     await opened.close();
     forge(`UPDATE events SET text = replace(text, '2500', '9500') WHERE position = 3`);
-    await (await open()).close();
-    const place = { position: 3, stream: 'payment-a', revision: 1 };
+    const { broken } = await verifyWhole(await open());
     const reason = 'its text does not have its hash';
-    expect(verifyLog(chainRows())).toEqual({ broken: { ...place, reason } });
+    expect(broken).toMatchObject({ position: '3', stream: 'payment-a', revision: 1, reason });
   });
 
   test("two pages of the file in each other's place are told, and the verification ends", async () => {
@@ -254,12 +231,10 @@ describe('group commit', () => {
   });
 
   test('64 appends at once need far fewer commits than 64', async () => {
-    const before = opened().stats();
+    const before = opened().commits();
     const appends = Array.from({ length: 64 }, (_, n) => append(opened(), `payment-once-${n}`));
     await Promise.all(appends);
-    const after = opened().stats();
-    expect([after.appends - before.appends, after.events - before.events]).toEqual([64, 64]);
-    expect(after.commits - before.commits).toBeLessThanOrEqual(4);
+    expect(opened().commits() - before).toBeLessThanOrEqual(4);
   });
 
   test('one that is refused does not take its neighbours along', async () => {
@@ -279,7 +254,7 @@ describe('group commit', () => {
     expect(await opened().readStream('payment-2')).toEqual([]);
     const stored = await opened().readAll(taken?.position ?? null, 10);
     expect(stored.map(({ stream }) => stream)).toEqual(['payment-1', 'payment-4']);
-    expect('end' in verifyLog(chainRows())).toBe(true);
+    expect(await verifyWhole(opened())).toMatchObject({ ok: true });
     expect(await append(opened(), 'payment-2')).toHaveLength(1);
   });
 
@@ -294,15 +269,7 @@ describe('group commit', () => {
     if (second === undefined) throw new Error('it stored nothing');
     const [third] = await opened().append(stream, second, [newEvent(captured())]);
     expect(third).toMatchObject({ revision: 2, position: String(Number(first.position) + 2) });
-    expect('end' in verifyLog(chainRows())).toBe(true);
-  });
-
-  testOfLongRun('a stream is appended to after thousands of others', async () => {
-    const [first] = (await append(opened(), 'payment-old')) as [RecordedEvent];
-    const appends = Array.from({ length: 8200 }, (_, n) => append(opened(), `payment-new-${n}`));
-    await Promise.all(appends);
-    const next = await opened().append('payment-old', first, [newEvent(authorized())]);
-    expect(next).toMatchObject([{ revision: 1 }]);
+    expect(await verifyWhole(opened())).toMatchObject({ ok: true });
   });
 
   test('gaps §8: a check value stands: the first writer wins, also over a restart', async () => {
@@ -361,27 +328,6 @@ describe('subscriptions', () => {
     const unreadable = 'its text does not have its hash';
     expect(await opened().readAll(before, 10)).toMatchObject([{ stream: 'payment-0', unreadable }]);
     await expect(opened().readStream('payment-0')).rejects.toThrow(unreadable);
-  });
-
-  test('an event that was changed with its own hash is not read', async () => {
-    await append(opened(), 'payment-1', [newEvent(created()), newEvent(authorized())]);
-    await append(opened(), 'payment-2');
-    const [first, second] = await opened().stored.readStream('payment-1');
-    const text = String(second?.text).replace('2500', '9500');
-    forge(`UPDATE events SET text = '${text}', hash = '${hashOf(text)}'
-           WHERE position = ${second?.position}`);
-    const unreadable = 'it does not follow in the log';
-    await expect(opened().readStream('payment-1')).rejects.toThrow(
-      `payment-1, revision 1: ${unreadable}`,
-    );
-    const read = await opened().readAll(first?.position ?? null, 1);
-    expect(read).toMatchObject([{ stream: 'payment-1', unreadable }]);
-    expect(verifyStream(await opened().stored.readStream('payment-1'))).toMatchObject({
-      revision: 1,
-      reason: unreadable,
-    });
-    // Its neighbour in the log is another payment's, and is read on.
-    expect(await opened().readStream('payment-2')).toHaveLength(1);
   });
 
   test('an event that was changed with its hash and its log hash breaks its stream', async () => {
@@ -456,8 +402,9 @@ describe('faults of the disk', () => {
     expect(await append(opened, 'payment-2')).toMatchObject([{ position: '2' }]);
     expect(warnings).toEqual([expect.stringContaining('full'), expect.stringContaining('again')]);
     await opened.close();
-    await append(await open(), 'payment-3', large());
-    expect('end' in verifyLog(chainRows())).toBe(true);
+    const reopened = await open();
+    await append(reopened, 'payment-3', large());
+    expect(await reopened.readStream('payment-3')).toHaveLength(200);
   });
 
   test('what was rolled back with its group is not appended to', async () => {
