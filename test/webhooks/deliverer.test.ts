@@ -19,6 +19,7 @@ import { surviveDelivererKills } from '../support/webhook-kills.ts';
 import {
   MERCHANT,
   memoryDeliveries,
+  registerEndpoint,
   type Sent,
   WORLD_SECRET,
   webhookWorld,
@@ -247,6 +248,29 @@ test('an endpoint that is gone is disabled, though an append is refused or of un
   expect((await readEndpoints(store, MERCHANT)).endpoints).toMatchObject([
     { disabled: { reason: 'GONE' } },
   ]);
+});
+
+test('a payment after the disabling of its endpoint waits, though one batch has both', async () => {
+  const memory = memoryEventStore();
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  const readStream = async (stream: string) => {
+    if (isHeld && stream === endpointStreamOf('m_2')) await held.promise;
+    return memory.readStream(stream);
+  };
+  await using world = webhookWorld({ store: { ...memory, readStream } });
+  const endpointId = await world.register();
+  await world.register('m_2');
+  await world.pay('pay_1');
+  await untilSent(world, 1);
+  isHeld = true;
+  await registerEndpoint(memory, 'm_2', 'https://second.example/hook');
+  await world.command(MERCHANT, { kind: 'change', endpointId, status: 'DISABLED', end: null });
+  await world.pay('pay_2');
+  await world.pay('pay_3', 2, 'm_2');
+  held.resolve();
+  await untilSent(world, 3);
+  expect(revisionsOf(world.sent, 'pay_2')).toEqual([]);
 });
 
 describe('several processes', () => {
