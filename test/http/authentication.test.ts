@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation } from '../../provider-simulator/simulator.ts';
+import { openSimulation } from '../../provider-simulator/simulation.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
 import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation } from '../../provider-simulator/simulator.ts';
+import { openSimulation } from '../../provider-simulator/simulation.ts';
 import { authorize } from './provider-operations.ts';
 import type { Random } from './random.ts';
 import { stripeDouble } from './stripe-double/server.ts';

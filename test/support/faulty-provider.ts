@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation } from '../../provider-simulator/simulator.ts';
+import { openSimulation } from '../../provider-simulator/simulation.ts';
 
 /** What goes wrong with a PUT, in the words of faults.md; "acting" is the money moving. */
 export const FAULTS = [

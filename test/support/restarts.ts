@@ -6,7 +6,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import sale from '../../examples/sale.json' with { type: 'json' };
 import type { SimulatedEntry } from '../../provider-simulator/ledger.ts';
 import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation } from '../../provider-simulator/simulator.ts';
+import { openSimulation } from '../../provider-simulator/simulation.ts';
 import type { Client, Service } from './service.ts';
 
 export const PAYMENTS = '/api/v1/payments';

@@ -1,11 +1,13 @@
 /** The deliverer in its thread, over a SQLite log and a receiver on loopback. */
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
+import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
 import { disableIn } from '../../projector/deliverer/open.ts';
 import {
   type CountedAttempt,
   createDelivererWorker,
-  startDelivererThread,
+  deliverInThread,
+  type ThreadData,
 } from '../../projector/deliverer/thread.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -51,30 +53,34 @@ export const threadedDeliverer = async () => {
     if (failure !== undefined) throw failure;
     return store.append(stream, expected, events);
   };
+  const thread = {
+    store,
+    deliveries: deliveries(),
+    config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
+    allowedNetworks: ['127.0.0.0/8'],
+    disable: disableIn({ ...store, append }, logger),
+    logger,
+    onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
+    newWorker: (data: ThreadData) => {
+      const worker = createDelivererWorker({ ...data, priorityLoweredBy: 0 });
+      threads.push(worker);
+      const post = worker.postMessage.bind(worker);
+      if (course.isDeaf) worker.postMessage = (message) => message === 'stop' || post(message);
+      return worker;
+    },
+  } as const;
   const start = () =>
-    startDelivererThread({
+    startDeliverer({
       store: {
-        end: store.end,
         lastRevision: (stream) => {
           looks += 1;
           return store.lastRevision(stream);
         },
       },
-      deliveries: deliveries(),
-      config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
-      allowedNetworks: ['127.0.0.0/8'],
+      begin: (secret) => deliverInThread(thread, secret),
       secret: async () => WORLD_SECRET,
-      disable: disableIn({ ...store, append }, logger),
-      logger,
+      interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
       turn: () => course.turn,
-      onAttempt: (attempt) => void attempts.push(attempt),
-      newWorker: (data) => {
-        const thread = createDelivererWorker({ ...data, priorityLoweredBy: 0 });
-        threads.push(thread);
-        const post = thread.postMessage.bind(thread);
-        if (course.isDeaf) thread.postMessage = (message) => message === 'stop' || post(message);
-        return thread;
-      },
       backOff: { minMs: 20, maxMs: 50 },
     });
   const running = { deliverer: start() };

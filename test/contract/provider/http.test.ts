@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../../command-api/provider/port.ts';
 import { simulatorServer } from '../../../provider-simulator/server.ts';
-import { openSimulation } from '../../../provider-simulator/simulator.ts';
+import { openSimulation } from '../../../provider-simulator/simulation.ts';
 import { describeProvider } from './describe-provider.ts';
 import { LEDGER_FILE } from './opened.ts';
 
