@@ -4,12 +4,12 @@
  */
 import { expect, test } from '@jest/globals';
 import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
-import { drill, inFolder, SETTINGS } from '../support/restore-drill.ts';
+import { drill, SETTINGS } from '../support/restore-drill.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 test('backup, charge, restore, acknowledge, repeat: the provider has one charge', async () => {
-  await inFolder(async (folder) => {
-    const { restored } = await drill(folder, SETTINGS);
-    expect((await expectLedgerMatchesLog(restored)).size).toBe(2);
-    expect(await entriesOfLedger(restored)).toHaveLength(2);
-  });
+  using folder = temporaryFolder();
+  const { restored } = await drill(folder.path, SETTINGS);
+  expect((await expectLedgerMatchesLog(restored)).size).toBe(2);
+  expect(await entriesOfLedger(restored)).toHaveLength(2);
 }, 240_000);

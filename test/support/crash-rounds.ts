@@ -2,9 +2,6 @@
  * Dies at one point after another, each time restarting on the same data folder, and holds each
  * time that the repeat of what was under way is answered and that the money moved once.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import type { CrashPoint, Operation } from './crash-points.ts';
@@ -20,6 +17,7 @@ import {
   unresolvedIn,
 } from './service.ts';
 import { type ServiceHere, startServiceHere } from './service-here.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -164,7 +162,8 @@ export const expectMovedOnce = (
 
 /** Dies at each of the points and holds M1-M6 and L1 after each; gives how often it died. */
 export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<number> => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'payments-crash-'));
+  using folder = temporaryFolder();
+  const dataDir = folder.path;
   const dead: UnderWay[] = [];
   let service: Service | undefined;
   try {
@@ -190,6 +189,5 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
     return dead.length;
   } finally {
     await service?.[Symbol.asyncDispose]();
-    rmSync(dataDir, { recursive: true, force: true });
   }
 };

@@ -2,7 +2,6 @@
  * Ledger and log of a data folder whose service has ended: what our events say happened at the
  * provider, and what the provider's own ledger says.
  */
-
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from '@jest/globals';
@@ -13,6 +12,8 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
+import type { Body } from './service.ts';
+import type { Acknowledged } from './writers.ts';
 
 const PAGE = 2000;
 
@@ -97,6 +98,31 @@ export const expectLedgerMatchesLog = async (
   expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
   expect(await entriesOfLedger(ledgerDir)).toEqual(entriesOfEvents(payments));
   return payments;
+};
+
+/** What was acknowledged is in `body`: all of it, or as its beginning when more was under way. */
+export const expectKept = ({ body: acknowledged, touched }: Acknowledged, body: string): void => {
+  if (!touched) {
+    expect(body).toBe(acknowledged);
+    return;
+  }
+  const before = JSON.parse(acknowledged) as Body;
+  const now = JSON.parse(body) as Body;
+  expect(now.transactions.slice(0, before.transactions.length)).toEqual(before.transactions);
+  expect(now.capturedAmount).toBeGreaterThanOrEqual(before.capturedAmount);
+  expect(now.refundedAmount).toBeGreaterThanOrEqual(before.refundedAmount);
+};
+
+/** Nothing acknowledged is lost, nothing is open, and ledger and log say the same. */
+export const expectAllKept = async (
+  dataDir: string,
+  kept: ReadonlyMap<string, Acknowledged>,
+  ledgerDir = dataDir,
+): Promise<void> => {
+  const payments = await expectLedgerMatchesLog(dataDir, ledgerDir);
+  for (const [paymentId, known] of kept) {
+    expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
+  }
 };
 
 /** The payments of a running service that have an intent without an outcome, oldest first. */

@@ -1,6 +1,5 @@
 /** A backup, a charge after it and a restore of the copy, by the commands of docs/operations.md. */
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import sale from '../../examples/sale.json' with { type: 'json' };
@@ -70,14 +69,4 @@ export const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerD
   expect(outcomeOf(await again.post(PAYMENTS, sale, headers))).toEqual(outcomeOf(first));
   await stopped(again);
   return { restored, first };
-};
-
-/** Gives `run` a folder that is removed afterwards. */
-export const inFolder = async (run: (folder: string) => Promise<void>): Promise<void> => {
-  const folder = mkdtempSync(join(tmpdir(), 'payments-restore-'));
-  try {
-    await run(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 };

@@ -10,7 +10,6 @@ import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { captured, newEvent } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
-import { surviveDelivererKills } from '../support/webhook-kills.ts';
 import {
   MERCHANT,
   memoryDeliveries,
@@ -465,8 +464,4 @@ describe('a log that is not the one that was sent', () => {
     turn = 'of another';
     await untilHalted(world, 0);
   });
-});
-
-test('kills lose nothing and turn nothing round', async () => {
-  await surviveDelivererKills(15);
 });
