@@ -5,14 +5,14 @@
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { CRASH_POINTS, type CrashPoint } from '../support/crash-points.ts';
-import { arm } from '../support/crash-rounds.ts';
+import { arm, expectDead, startDying } from '../support/crash-rounds.ts';
 import {
   entriesOfLedger,
   expectLedgerMatchesLog,
   paymentsOfLog,
 } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { LAUNCHER, NODE, type Service, startService, unresolvedIn } from '../support/service.ts';
+import { type Service, unresolvedIn } from '../support/service.ts';
 import { AT_STRIPE } from '../support/stripe-crash-points.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -73,20 +73,14 @@ const send = (service: Service, { death }: World) =>
   );
 
 const start = ({ death, dataDir, double }: World, env: NodeJS.ProcessEnv): Promise<Service> =>
-  startService({
-    dataDir,
-    env: {
-      LOG_LEVEL: 'silent',
-      RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000',
-      ...(death.comes ? {} : { AUTHENTICATION_TIMEOUT_MS: '1500' }),
-      ...(death.over === 'stripe' && {
-        PROVIDER: 'stripe',
-        STRIPE_SECRET_KEY: 'sk_test_of_the_service',
-        STRIPE_API_URL: double.url,
-      }),
-      ...env,
-    },
-    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
+  startDying(dataDir, {
+    ...(death.comes ? {} : { AUTHENTICATION_TIMEOUT_MS: '1500' }),
+    ...(death.over === 'stripe' && {
+      PROVIDER: 'stripe',
+      STRIPE_SECRET_KEY: 'sk_test_of_the_service',
+      STRIPE_API_URL: double.url,
+    }),
+    ...env,
   });
 
 /** The shopper at the address; false where the provider takes it no more. */
@@ -101,9 +95,6 @@ const comes = async ({ death, double }: World, url: string): Promise<boolean> =>
 
 const urlIn = (json: object): string =>
   String((json as { nextAction?: { url?: string } }).nextAction?.url);
-
-const expectDead = async (service: Service, point: string): Promise<void> =>
-  expect([point, (await service.exited).signal]).toEqual([point, 'SIGKILL']);
 
 /** Dies at a point of the create itself, or of what recovery does once the shopper came or did not. */
 const dieFirst = async (world: World, point: CrashPoint): Promise<void> => {
@@ -171,7 +162,7 @@ const chargesOf = async ({ death, double, dataDir }: World): Promise<number> => 
 };
 
 const surviveDeath = async (death: Death): Promise<void> => {
-  const folder = temporaryFolder();
+  using folder = temporaryFolder();
   const world: World = { death, dataDir: folder.path, double: await stripeDouble() };
   try {
     await die(world);
@@ -190,7 +181,6 @@ const surviveDeath = async (death: Death): Promise<void> => {
     ]);
   } finally {
     await world.double.close();
-    folder.remove();
   }
 };
 

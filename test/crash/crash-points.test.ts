@@ -7,11 +7,11 @@ import {
   type CrashPoint,
   WORD_CRASH_POINTS,
 } from '../support/crash-points.ts';
-import { surviveCrashes } from '../support/crash-rounds.ts';
+import { expectDead, startDying, surviveCrashes } from '../support/crash-rounds.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
 import { expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
-import { LAUNCHER, NODE, type Service, startService, unresolvedIn } from '../support/service.ts';
+import { type Service, unresolvedIn } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -24,11 +24,7 @@ const sale = {
 };
 
 const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
-  startService({
-    dataDir,
-    env: { JWT_SECRET: SECRET, LOG_LEVEL: 'silent', RECOVERY_DELAYS_MS: '50,100,200', ...env },
-    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
-  });
+  startDying(dataDir, { JWT_SECRET: SECRET, ...env });
 
 const SILENT = { LOOK_UPS: 'none' };
 
@@ -46,9 +42,6 @@ const bothWords = async (service: Service, paymentId: string): Promise<void> => 
     await wordOf(service, sub, paymentId).catch(() => undefined);
   }
 };
-
-const expectDead = async (service: Service, point: CrashPoint): Promise<void> =>
-  expect([point, (await service.exited).signal]).toEqual([point, 'SIGKILL']);
 
 /** The types of the events of a payment, in their order. */
 const typesOf = async (service: Service, paymentId: string): Promise<string[]> => {

@@ -1,5 +1,6 @@
 /** A failed fsync ends the process, and loses nothing that was acknowledged (faults: SQLite). */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
+import { describeUnless } from '../support/describe-driver.ts';
 import { type FailingDisk, noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { SECRET, token } from '../support/in-process.ts';
 import { expectAllKept, openPaymentsIn } from '../support/ledger-and-log.ts';
@@ -53,9 +54,8 @@ const resolved = async (dataDir: string): Promise<void> => {
 };
 
 const missing = noFailingDisk();
-const about = missing === undefined ? describe : describe.skip;
 
-about(`a failed fsync${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'a failed fsync', () => {
   const disk = missing === undefined ? openFailingDisk() : undefined;
   afterAll(() => disk?.remove());
 

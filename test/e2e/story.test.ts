@@ -3,9 +3,10 @@
  * responses are the same in all of them; `npm test` takes one.
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { openLocalKeys, signToken as signByKey } from '../../shared/http/auth/local-keys.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { signToken } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { type CommandResponse, requestsAt } from '../support/service.ts';
@@ -98,8 +99,7 @@ const withCard = (number: string, fields: object = {}) => ({
 const APPROVED = '4242424242424242';
 
 for (const { name, skip, start } of deployments) {
-  const about = skip === undefined ? describe : describe.skip;
-  about(`${name}${skip === undefined ? '' : ` (skipped: ${skip})`}`, () => {
+  describeUnless(skip, `${name}`, () => {
     let service: Deployed;
     beforeAll(async () => {
       service = await start();

@@ -1,7 +1,8 @@
 /** A full disk stops commands and nothing else, and only until there is space again (faults: SQLite). */
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { describeUnless } from '../support/describe-driver.ts';
 import { faultyProvider } from '../support/faulty-provider.ts';
 import { PAYMENTS, SECRET, token } from '../support/in-process.ts';
 import { expectAllKept, expectKept } from '../support/ledger-and-log.ts';
@@ -89,9 +90,8 @@ const throughRounds = async (
 
 const ROUNDS = 20;
 const missing = noSmallDisk();
-const about = missing === undefined ? describe : describe.skip;
 
-about(`disk full${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'disk full', () => {
   test('commands get 503, reads go on, and commands succeed again without a restart', async () => {
     const random = randomOf(newSeed());
     const disk = openSmallDisk(MEGABYTES);

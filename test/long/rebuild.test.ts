@@ -2,7 +2,8 @@
  * A rebuild under the load of 16 writers, killed half way again and again, as real processes; and a
  * rebuild requested through a gateway, behind which a second projector waits for its turn.
  */
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { describeUnless } from '../support/describe-driver.ts';
 import { payment, SECRET, signToken, token } from '../support/in-process.ts';
 import { paymentsOfLog } from '../support/ledger-and-log.ts';
 import { newSeed, randomOf } from '../support/random.ts';
@@ -129,9 +130,8 @@ test('rebuilds killed half way: reads go on from the old read models, and the ne
 }, 300_000);
 
 const missing = noThreeProcesses();
-const about = missing === undefined ? describe : describe.skip;
 
-about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'three processes', () => {
   test('`payments projections rebuild` succeeds whichever projector the gateway sends it to', async () => {
     await using three = await startThreeProcesses();
     await three.add('projector');

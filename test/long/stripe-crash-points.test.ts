@@ -6,9 +6,11 @@ import { expect, test } from '@jest/globals';
 import type { CrashPoint, Operation } from '../support/crash-points.ts';
 import {
   arm,
+  expectDead,
   expectMovedOnce,
   repeat,
   send,
+  startDying,
   type UnderWay,
   underWay,
 } from '../support/crash-rounds.ts';
@@ -18,7 +20,7 @@ import {
   openPaymentsIn,
   paymentsOfLog,
 } from '../support/ledger-and-log.ts';
-import { LAUNCHER, NODE, type Service, startService, unresolvedIn } from '../support/service.ts';
+import { type Service, unresolvedIn } from '../support/service.ts';
 import {
   AT_STRIPE,
   nameOf,
@@ -36,7 +38,6 @@ const RESOLVED_MS_MAX = 60_000;
 type World = { dataDir: string; double: StripeDouble; dead: UnderWay[] };
 
 const settingsOf = ({ double }: World) => ({
-  LOG_LEVEL: 'silent',
   PROVIDER: 'stripe',
   STRIPE_SECRET_KEY: 'sk_test_of_the_service',
   STRIPE_API_URL: double.url,
@@ -46,15 +47,12 @@ const settingsOf = ({ double }: World) => ({
   // Longer than it takes to have them all at Stripe: none times out before it is killed.
   PROVIDER_TIMEOUT_MS: '60000',
   REQUEST_BUDGET_MS: '90000',
-  RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000',
 });
 
-const start = (world: World, point?: CrashPoint): Promise<Service> =>
-  startService({
-    dataDir: world.dataDir,
-    env: { ...settingsOf(world), CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) },
-    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
-  });
+const start = (world: World, point?: CrashPoint): Promise<Service> => {
+  const crash = { CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) };
+  return startDying(world.dataDir, { ...settingsOf(world), ...crash });
+};
 
 /** The response of its request gets lost, so that recovery has something to ask about. */
 const loseOne = ({ double }: World, point: CrashPoint): void =>
@@ -91,7 +89,7 @@ const dieInside = async (
   if (operation === 'recovery') loseOne(world, point);
   // It may have died with the response on its way: that is one of the points.
   await send(service, was).catch(() => undefined);
-  expect([point, (await service.exited).signal]).toEqual([point, 'SIGKILL']);
+  await expectDead(service, point);
   return was;
 };
 

@@ -1,6 +1,6 @@
 /** What becomes of a batch of events: skip, apply, heal, park (invariants P1, P2, P5). */
 
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
@@ -8,6 +8,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import {
@@ -28,8 +29,7 @@ import { silent } from '../support/silent-log.ts';
 const LIFE = wholeLife('pay_1').length;
 
 for (const driver of readModelDrivers) {
-  const suite = driver.skip === undefined ? describe : describe.skip;
-  suite(`projection into ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
+  describeUnless(driver.skip, `projection into ${driver.name}`, () => {
     let readModelStore: ReadModelStore;
     let readModels: ReadModels;
     let store: MemoryEventStore;

@@ -1,6 +1,6 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
 
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ComparisonProgress } from '../../projector/compare.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
@@ -9,6 +9,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { RebuildRunning } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { appendLife, foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
@@ -21,8 +22,7 @@ const LIFE = wholeLife('pay_1').length;
 const NEVER = 600_000;
 
 for (const driver of readModelDrivers) {
-  const suite = driver.skip === undefined ? describe : describe.skip;
-  suite(`rebuild in ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
+  describeUnless(driver.skip, `rebuild in ${driver.name}`, () => {
     let readModelStore: ReadModelStore;
     let readModels: ReadModels;
     let store: MemoryEventStore;

@@ -2,9 +2,8 @@
  * A collector of traces: takes OTLP over HTTP and keeps the spans. It reads as much of the protobuf
  * messages as the tests look at (opentelemetry-proto, trace.proto).
  */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { httpServer } from './faulty-server.ts';
 
 export type CollectedSpan = {
   traceId: string;
@@ -120,23 +119,18 @@ export const startCollector = async (): Promise<Collector> => {
   const bodies: Buffer[] = [];
   let requests = 0;
   const collector: Pick<Collector, 'spans' | 'mode'> = { spans: [], mode: 'takes' };
-  const server = createServer(async (request, response) => {
+  const server = await httpServer(async (request, response) => {
     requests += 1;
-    const body = Buffer.concat(await request.toArray());
+    const body = await buffer(request);
     if (collector.mode === 'hangs') return;
     bodies.push(body);
     collector.spans.push(...spansOf(body));
     response.writeHead(200).end();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   return Object.assign(collector, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: server.url,
     bytes: () => Buffer.concat(bodies),
     requests: () => requests,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    [Symbol.asyncDispose]: server.close,
   });
 };

@@ -1,12 +1,10 @@
 /** gaps §21: the shopper authenticates in the moment of the fence; test/long takes 200 of each driver. */
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOperation } from '../../../command-api/provider/port.ts';
-import { simulatorServer } from '../../../provider-simulator/server.ts';
-import { openSimulation } from '../../../provider-simulator/simulator.ts';
 import { timesOf } from '../../support/long-run-share.ts';
+import { providerHere } from '../../support/provider-here.ts';
 import { authorize } from '../../support/provider-operations.ts';
 import { newSeed, type Random, randomOf } from '../../support/random.ts';
 import { stripeDouble } from '../../support/stripe-double/server.ts';
@@ -32,12 +30,9 @@ const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** The simulator in its own server, as the service calls it. */
 const overSimulator = async (): Promise<Authenticating> => {
   const folder = temporaryFolder();
-  const simulation = openSimulation(join(folder.path, 'ledger.sqlite'));
-  const server = simulatorServer({ simulation, token: 'the-token' });
-  await server.listen({ host: '127.0.0.1', port: 0 });
-  const url = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
+  const simulator = await providerHere(join(folder.path, 'ledger.sqlite'), 'the-token');
   const provider = httpProvider({
-    url,
+    url: simulator.url,
     token: 'the-token',
     connectTimeoutMs: 5_000,
     timeoutMs: 10_000,
@@ -50,15 +45,14 @@ const overSimulator = async (): Promise<Authenticating> => {
       return pressed.status === 303;
     },
     moved: ({ operationId }) =>
-      simulation
+      simulator.simulation
         .list(0, 10_000)
         .entries.filter((one) => one.operationId === operationId && one.outcome === 'APPROVED')
         .length,
     releasesHolds: false,
     close: async () => {
       await provider.close();
-      await server.close();
-      simulation.close();
+      await simulator[Symbol.asyncDispose]();
       folder.remove();
     },
   };
