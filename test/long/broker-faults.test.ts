@@ -11,10 +11,10 @@ import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { fileDocument } from '../../shared/key-document.ts';
 import { kafka } from '../../tools/engines/kafka.ts';
-import { eventsOf, writePayment } from '../support/consumer-example.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { expectWhole, parsed } from '../support/feed-checks.ts';
 import { countMessages, readTopic } from '../support/feed-drivers.ts';
+import { appendLives, eventsOf } from '../support/many-payments.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -62,7 +62,7 @@ describeUnless(skip, 'relay and broker', () => {
     const write = async (): Promise<void> => {
       while (writing.on) {
         const startedAtMs = performance.now();
-        await writePayment(store, `pay_${writing.payments}`);
+        await appendLives(store, [`pay_${writing.payments}`]);
         writing.slowestMs = Math.max(writing.slowestMs, performance.now() - startedAtMs);
         writing.payments += 1;
         await delay(PAUSE_MS);

@@ -14,9 +14,9 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { look, seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
-import { writePayment } from '../support/consumer-example.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { openApp, signToken } from '../support/in-process.ts';
+import { appendLives } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
@@ -43,7 +43,7 @@ describeUnless(missing, 'parked payments', () => {
   beforeAll(async () => {
     store = memoryEventStore();
     for (const id of ['pay_1', 'pay_2', 'pay_3']) {
-      await writePayment(store, id);
+      await appendLives(store, [id]);
       store.damage(streamOf(id), 3, 'of a later version');
     }
     readModels = readModelsIn(folder.path, 'read models.db');

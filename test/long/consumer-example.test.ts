@@ -1,9 +1,10 @@
 /** examples/consumer.ts reads 10,000 events of a broker, some of them sent twice. */
 import { expect, test } from '@jest/globals';
 import { kafka } from '../../tools/engines/kafka.ts';
-import { LIFE, runExample } from '../support/consumer-example.ts';
+import { runExample } from '../support/consumer-example.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { expectWhole } from '../support/feed-checks.ts';
+import { LIFE } from '../support/many-payments.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const skip = kafka.available();

@@ -70,7 +70,7 @@ const throughRounds = async (
 ): Promise<{ work: Work; reads: number }> => {
   const env = { ...SETTINGS, PROVIDER_URL: providerUrl };
   await using service = await startService({ dataDir: disk.path, env });
-  const work = newWork(service, await token('m_test'), random, [500, 503]);
+  const work = newWork(service, await token('m_test'), random, true);
   const writing = startWriters(work, WRITERS);
   // Told by the wait below, not as an unhandled error.
   writing.catch(() => undefined);

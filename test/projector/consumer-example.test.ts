@@ -1,9 +1,10 @@
 /** examples/consumer.ts against real messages of a real broker: KAFKA_BROKERS. */
 import { expect, test } from '@jest/globals';
-import { LIFE, runExample } from '../support/consumer-example.ts';
+import { runExample } from '../support/consumer-example.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { kafkaFeedDriver } from '../support/feed-drivers.ts';
+import { LIFE } from '../support/many-payments.ts';
 
 const skip = kafkaFeedDriver.skip;
 

@@ -20,7 +20,7 @@ import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
-import { writePayment } from '../support/consumer-example.ts';
+import { appendLives } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { appendSeals } from '../support/seal-events.ts';
@@ -54,7 +54,7 @@ const served = (
 
 const filled = async (payments: number) => {
   const store = memoryEventStore({ batchMax: 5 });
-  await Promise.all(Array.from({ length: payments }, (_, n) => writePayment(store, `pay_${n}`)));
+  await Promise.all(Array.from({ length: payments }, (_, n) => appendLives(store, [`pay_${n}`])));
   return store;
 };
 
@@ -126,7 +126,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
   test('a position padded with zeros, as the pages show it, is taken', async () => {
     const folder = temporaryFolder();
     const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-    await writePayment(store, 'pay_1');
+    await appendLives(store, ['pay_1']);
     const page = await pageOf(served(store), 'events', { from: '000000000004' });
     expect(page.lines.map((line) => JSON.parse(line).globalposition)).toEqual(['5', '6']);
     expect((await pageOf(served(store), 'events', { from: '000000000007' })).status).toBe(400);
@@ -139,7 +139,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     async (from) => {
       const folder = temporaryFolder();
       const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-      await writePayment(store, 'pay_1');
+      await appendLives(store, ['pay_1']);
       const { status, body } = await pageOf(served(store), 'events', { from });
       expect([status, JSON.parse(body).details]).toEqual([
         400,
@@ -167,7 +167,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     const app = served(store);
     const end = await pageOf(app, 'events', { from: 'latest' });
     expect(end.lines).toEqual([]);
-    await writePayment(store, 'pay_new');
+    await appendLives(store, ['pay_new']);
     const { lines } = await pageOf(app, 'events', { from: end.next });
     expect(new Set(lines.map((line) => JSON.parse(line).subject))).toEqual(new Set(['pay_new']));
   });

@@ -7,44 +7,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
 import { type EventFeed, FeedUnavailable } from '../../projector/event-feed/port.ts';
 import { startRelay } from '../../projector/relay/relay.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { fileDocument } from '../../shared/key-document.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
-import { newEvent, wholeLife } from './payment-events.ts';
+import { appendLives, eventsOf, LIFE } from './many-payments.ts';
 import { NODE, ROOT } from './service.ts';
 import { silent } from './silent-log.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
-/** How many events a payment of `writePayment` has. */
-export const LIFE = 6;
-
-/** A payment's whole life, event after event. */
-export const writePayment = async (store: EventStore, paymentId: string): Promise<void> => {
-  let last: RecordedEvent | undefined;
-  for (const event of wholeLife(paymentId)) {
-    [last] = await store.append(streamOf(paymentId), last ?? 'none', [newEvent(event)]);
-  }
-};
-
 /** So many payments, a hundred at once. */
 const writePayments = async (store: EventStore, payments: number): Promise<void> => {
   for (let from = 0; from < payments; from += 100) {
     const count = Math.min(100, payments - from);
-    await Promise.all(
-      Array.from({ length: count }, (_, n) => writePayment(store, `pay_${from + n}`)),
+    await appendLives(
+      store,
+      Array.from({ length: count }, (_, n) => `pay_${from + n}`),
     );
-  }
-};
-
-/** Every event of a log. */
-export const eventsOf = async (store: EventStore): Promise<RecordedEvent[]> => {
-  const events: RecordedEvent[] = [];
-  for (;;) {
-    const page = await store.readAll(events.at(-1)?.position ?? null, 1_000);
-    if (page.length === 0) return events;
-    events.push(...(page as RecordedEvent[]));
   }
 };
 

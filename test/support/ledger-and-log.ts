@@ -12,6 +12,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
+import { eventsOf } from './many-payments.ts';
 import type { Body } from './service.ts';
 import type { Acknowledged } from './writers.ts';
 
@@ -22,20 +23,10 @@ export type Entry = `${string} ${string} ${string} ${number} ${string}`;
 
 export type LoggedPayment = { state: PaymentState; body: string };
 
-/** Reads the event store from its start; every event has to be one that today's code can read. */
+/** Every event has to be one that today's code can read. */
 const readEvents = async (dataDir: string): Promise<RecordedEvent[]> => {
   const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
-  const events: RecordedEvent[] = [];
-  for (;;) {
-    const page = await store.readAll(events.at(-1)?.position ?? null, PAGE);
-    for (const event of page) {
-      if ('unreadable' in event) throw new Error(`unreadable: ${event.unreadable}`);
-      events.push(event);
-    }
-    if (page.length < PAGE) break;
-  }
-  await store.close();
-  return events;
+  return eventsOf(store).finally(() => store.close());
 };
 
 /** Every payment of the event store by its id, folded. Throws where a stream is damaged. */

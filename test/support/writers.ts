@@ -21,14 +21,14 @@ const RESPONSE_LOST = '4000000000004236';
 const SLOW = '4000000000004269';
 const REFUSAL_PAUSE_MS = 20;
 
-/** Work that has not begun, and what came of it. A response of another status is an error. */
+/** Work that has not begun. Where the service `mayRefuse`, a 500 or 503 is no error, and no card is slow. */
 export const newWork = (
   { url }: { url: string },
   token: string,
   random: Random,
-  refusals: readonly number[] = [503],
+  mayRefuse = false,
 ) => ({
-  ...{ url, token, random, refusals },
+  ...{ url, token, random, mayRefuse },
   acknowledged: new Map<string, Acknowledged>(),
   /** Operations that were answered with 200, and that were refused. */
   counts: { taken: 0, refused: 0 },
@@ -36,7 +36,12 @@ export const newWork = (
 });
 
 /** The body of a 200; undefined where it was refused, or the service died before its response. */
-const send = async (work: Work, path: string, body: unknown): Promise<string | undefined> => {
+const send = async (
+  work: Work,
+  path: string,
+  body: unknown,
+  refusals: readonly number[] = work.mayRefuse ? [500, 503] : [],
+): Promise<string | undefined> => {
   let response: { status: number; text: string };
   try {
     const got = await fetch(`${work.url}${PAYMENTS}${path}`, {
@@ -53,13 +58,19 @@ const send = async (work: Work, path: string, body: unknown): Promise<string | u
   const { status, text } = response;
   if (status === 200) work.counts.taken += 1;
   else work.counts.refused += 1;
-  if (![200, ...work.refusals].includes(status)) throw new Error(`${path}: ${status} ${text}`);
+  if (![200, ...refusals].includes(status)) throw new Error(`${path}: ${status} ${text}`);
   return status === 200 ? text : undefined;
 };
 
-const newPayment = (random: Random): object => {
-  const number = random.chance(0.04) ? SLOW : random.chance(0.05) ? RESPONSE_LOST : APPROVED;
-  return payment({ number, amount: random.between(100, 9999), captureNow: random.chance(0.3) });
+/** A lost response is no acknowledgement: its payment only has to be resolved. */
+const create = (work: Work): Promise<string | undefined> => {
+  const { random, mayRefuse } = work;
+  const isSlow = random.chance(0.04);
+  const isLost = random.chance(0.05);
+  const number = isSlow ? SLOW : isLost ? RESPONSE_LOST : APPROVED;
+  const fields = { amount: random.between(100, 9999), captureNow: random.chance(0.3) };
+  if (mayRefuse) return send(work, '', payment(fields));
+  return send(work, '', payment({ ...fields, number }), number === RESPONSE_LOST ? [503] : []);
 };
 
 /** What can be done next with a payment; undefined when nothing can, or chance ends it here. */
@@ -74,7 +85,7 @@ const nextStep = (paid: Body, random: Random): [path: string, body: object] | un
 
 /** Carries one payment on as far as chance has it; false where a request of it was not acknowledged. */
 const onePayment = async (work: Work): Promise<boolean> => {
-  let body = await send(work, '', newPayment(work.random));
+  let body = await create(work);
   while (body !== undefined) {
     const paid = JSON.parse(body) as Body;
     const known: Acknowledged = { body, touched: false };
