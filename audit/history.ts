@@ -9,7 +9,7 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
-import { sumsBreak } from '../shared/event-store/verify-log.ts';
+import { sumsOver } from '../shared/event-store/verify-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -31,26 +31,31 @@ export type History = {
 export const streamBreak = (
   forms: readonly StoredForm[],
   events: readonly LogEvent[],
-  verify: typeof verifyStream<string> = verifyStream,
+  isPart = false,
 ): AuditBreak | undefined => {
-  const broken = verify(forms);
+  const broken = verifyStream(forms, isPart);
   if (broken !== undefined || events[0]?.revision !== 0) return broken;
-  const found = sumsBreak(events) ?? unreadableIn(events);
-  return found && breakAt(found.event, found.reason);
-};
-
-/** The first event that cannot be read, or cannot follow the one before it. */
-const unreadableIn = (events: readonly LogEvent[]) => {
-  let readModel: PaymentReadModel | undefined;
-  for (const event of events) {
-    if ('unreadable' in event) return { event, reason: unreadableReason(event.unreadable) };
-    try {
-      readModel = project(readModel, asPaymentEvent(event));
-    } catch (error) {
-      return { event, reason: unreadableReason(reasonOf(error)) };
+  for (const reasonFor of [sumsOver(), followCheck()]) {
+    for (const event of events) {
+      const reason = reasonFor(event);
+      if (reason !== undefined) return breakAt(event, reason);
     }
   }
   return undefined;
+};
+
+/** Why an event cannot be read, or cannot follow the one before it. */
+const followCheck = () => {
+  let readModel: PaymentReadModel | undefined;
+  return (event: LogEvent): string | undefined => {
+    if ('unreadable' in event) return unreadableReason(event.unreadable);
+    try {
+      readModel = project(readModel, asPaymentEvent(event));
+      return undefined;
+    } catch (error) {
+      return unreadableReason(reasonOf(error));
+    }
+  };
 };
 
 /** A stream that does not verify may name any merchant, so the read model goes first. */

@@ -82,7 +82,7 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
   let isMet = false;
   return {
     /** Undefined where the event fits, and for any event but the one at the kept position. */
-    compare: (form: StoredForm): string | undefined => {
+    reasonFor: (form: StoredForm): string | undefined => {
       if (kept === undefined || form.position !== kept.position) return undefined;
       isMet = true;
       const { hash, stream, revision } = kept.whole?.head ?? form;
@@ -130,19 +130,9 @@ export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefin
   async function* ({ stored }, { end, only, logId, known, seals }, { signal, call }) {
     const kept = keptHeadCheck(known, { logId, only });
     const merchants = createMerchantLookup({ stored }, readModelsOver(call));
-    const walk = {
-      stored,
-      guarantee: only === undefined ? stored.guarantee : ('stream' as const),
-      ...(only !== undefined && {
-        includes: async (form: StoredForm) => (await merchants.ofForm(form)) === only,
-      }),
-      also: kept.compare,
-      atEnd: kept.missing,
-      seals,
-      end,
-      signal,
-    };
-    const walked = yield* walkLog(walk);
+    const isOwn = async (form: StoredForm) => (await merchants.ofForm(form)) === only;
+    const includes = only === undefined ? {} : { includes: isOwn };
+    const walked = yield* walkLog({ stored, seals, ...includes, beside: kept, end, signal });
     return walked && { ...walked, keptHead: kept.result() };
   };
 
@@ -187,8 +177,8 @@ export async function* verifyLogForms(
     ({ read, total, isExact }) => ({ verified: read, of: total, estimated: !isExact }),
   );
   if (walked === undefined) return undefined;
-  const { events, last, broken, breaks: met, keptHead: found, seals: sealed } = walked;
-  const removed = await removedFor(deps, only, broken !== undefined, signal);
+  const { events, last, breaks: met, keptHead: found, seals: sealed } = walked;
+  const removed = await removedFor(deps, only, judgeBreaks(met).count > 0, signal);
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
   const breaks = judgeBreaks(met, removed.breaks);

@@ -1,14 +1,12 @@
 /** Reports for `payments doctor`: the settings of this shell with secrets hidden, and the data folder. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { LEDGER_VERSION } from '../provider-simulator/ledger.ts';
-import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
+import { waysBackLost } from '../embedded/data-folder.ts';
 import type { EffectiveSetting } from '../shared/runtime/config.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { isFileLocked, SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import { shownSetting } from '../shared/runtime/settings/effective.ts';
 import { SECRET_SETTINGS, settings } from '../shared/runtime/settings/table.ts';
-import { waysBackLost } from '../shared/runtime/sqlite.ts';
 
 const givenSettings = (env: NodeJS.ProcessEnv): EffectiveSetting[] =>
   Object.keys(settings).flatMap((name) => {
@@ -71,10 +69,7 @@ export const lookAtDataFolder = (path: string) => {
     held: isFileLocked(join(path, SERVICE_LOCK)),
     freeBytes,
     files: orElse([], () => filesIn(path)),
-    waysBackLost: waysBackLost(path, {
-      'events.sqlite': SCHEMA_VERSION,
-      'provider-ledger.sqlite': LEDGER_VERSION,
-    }),
+    waysBackLost: waysBackLost(path),
     ...(problem === undefined ? {} : { problem }),
   };
 };

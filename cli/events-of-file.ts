@@ -4,7 +4,7 @@ import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lin
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type State, stateOf } from '../audit/state.ts';
-import { breakAt, GENESIS_HASH, verifyPart, verifyStream } from '../shared/event-store/chain.ts';
+import { breakAt, GENESIS_HASH } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
@@ -106,8 +106,8 @@ export const openFileSource = async (
     );
   }
   const events = forms.map((form) => decode(form));
-  const verify = manifest.completeness === 'range' ? verifyPart : verifyStream;
-  const broken = streamBreak(forms, events, verify) ?? misfit;
+  const isPart = manifest.completeness === 'range';
+  const broken = streamBreak(forms, events, isPart) ?? misfit;
   const [first] = events;
   if (first === undefined) {
     if (broken !== undefined) throw new CommandFailed(broken.reason, 3);
@@ -119,7 +119,7 @@ export const openFileSource = async (
       ...(broken === undefined ? {} : { broken }),
     }),
     state: async (at) => {
-      if (first.revision > 0 && manifest.completeness === 'range')
+      if (first.revision > 0 && isPart)
         throw new CommandFailed(
           `${file} holds the payment from revision ${first.revision} on, and its state is made of every event; next: payments export ${paymentId} --out <file>`,
         );

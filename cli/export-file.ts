@@ -8,18 +8,11 @@ import {
   readExportLine,
 } from '../audit/export-lines.ts';
 import { unreadableReason } from '../shared/event-store/breaks.ts';
-import {
-  GENESIS_HASH,
-  hashReason,
-  logReason,
-  type StreamEnd,
-  streamsCheck,
-} from '../shared/event-store/chain.ts';
+import { GENESIS_HASH, hashReason, logReason, streamsCheck } from '../shared/event-store/chain.ts';
 import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
 import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import { sumsOver } from '../shared/event-store/verify-log.ts';
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
-import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { CommandFailed } from './output.ts';
 import { requireReadable } from './settings.ts';
 
@@ -128,8 +121,7 @@ export const wholeLogCheck = (completeness: Completeness, against: SealsAgainst)
 
 /** `reasonFor` gives why a line is broken, and goes on after it. */
 export const lineCheck = (completeness: Completeness, against: SealsAgainst) => {
-  const ends = new Map<string, StreamEnd>();
-  const inStream = streamsCheck(ends);
+  const inStream = streamsCheck(new Map(), completeness === 'range');
   const sums = sumsOver();
   const { seals, reasonFor: reasonInLog } = wholeLogCheck(completeness, against);
   let chain = LINES_START;
@@ -140,21 +132,12 @@ export const lineCheck = (completeness: Completeness, against: SealsAgainst) => 
     return isNext ? undefined : NOT_ITS_CHAIN;
   };
 
-  const reasonInStream = (line: ExportLine): string | undefined => {
-    const { stream, revision, text } = line;
-    const named = jsonFieldsOf(text);
-    // The first event of a range may stand in the middle of its stream.
-    if (completeness === 'range' && !ends.has(stream))
-      ends.set(stream, { revision: revision - 1, hash: String(named.previousHash) });
-    return inStream(line, named);
-  };
-
   return {
     chain: () => chain,
     seals,
     reasonFor: (line: ExportLine): string | undefined => {
       // Each check carries its own end on, so none is left out.
-      const reasons = [reasonInChain, reasonInStream, reasonInLog].map((check) => check(line));
+      const reasons = [reasonInChain(line), inStream(line), reasonInLog(line)];
       const changed = hashReason(line) ?? reasons.find((reason) => reason !== undefined);
       const event = changed === undefined ? decode(line) : unreadableAt(line, changed);
       const wrongSum = sums(event);

@@ -18,14 +18,11 @@ import type { EventContext, EventStore, NewEvent } from '../shared/event-store/p
 import type {
   AuthenticateCommand,
   Command,
-  LaterCommand,
   OpenCommand,
   RecordCommand,
   ResolutionCommand,
 } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
-import { decideLater } from '../shared/payment/decide-later.ts';
-import { decideResolution } from '../shared/payment/decide-resolution.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { bytesOfPayment } from '../shared/payment/payment-response.ts';
 import { evolve, type Operation, type PaymentState } from '../shared/payment/state.ts';
@@ -81,8 +78,6 @@ const isIntentOf = (
 export const notInLog = (paymentId: string): StreamNotWhole =>
   new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);
 
-type AnyCommand = Command | ResolutionCommand | LaterCommand;
-
 export type Executed =
   | { kind: 'done'; payment: LoadedPayment }
   | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment | undefined });
@@ -102,7 +97,7 @@ export type PaymentLog = {
    */
   execute(
     paymentId: string,
-    command: AnyCommand,
+    command: Command,
     context: EventContext,
     budget: Budget,
   ): Promise<Executed>;
@@ -136,20 +131,8 @@ export const RECORD_BUDGET_MS = 10_000;
 
 const APPEND_PAUSE_MS = 50;
 
-const decided = (state: PaymentState | undefined, command: AnyCommand): Decision => {
-  switch (command.kind) {
-    case 'later':
-      return { kind: 'events', events: state === undefined ? [] : decideLater(state, command) };
-    case 'resolve':
-    case 'confirm':
-      return { kind: 'events', events: decideResolution(state, command) };
-    default:
-      return decide(state, command);
-  }
-};
-
-const isOnKnownOperation = ({ kind }: AnyCommand): boolean =>
-  ['open', 'authenticate', 'record', 'resolve', 'confirm', 'later'].includes(kind);
+const isOnKnownOperation = ({ kind }: Command): boolean =>
+  !['create', 'capture', 'void', 'refund'].includes(kind);
 
 /** A payment's time never goes back. */
 const newEvents = (
@@ -224,7 +207,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     }
     const tried = new Set<string>();
     for (;;) {
-      const decision = decided(payment?.state, command);
+      const decision = decide(payment?.state, command);
       if (decision.kind !== 'events') {
         if (justRead) return { ...decision, payment };
       } else if (payment !== undefined && decision.events.length === 0) {

@@ -10,7 +10,7 @@ import { type PaymentState, unresolvedOperations } from '../shared/payment/state
 import type { Config } from '../shared/runtime/config.ts';
 import type { CommandDeps } from './deps.ts';
 import type { NoticeOrigin } from './provider/port.ts';
-import { intentReference } from './provider/stripe/look-up.ts';
+import { intentReference } from './provider/stripe/read.ts';
 import { askAbout } from './recovery/later-results.ts';
 import { type Budget, BudgetSpent, startBudget, withinBudget } from './request-budget.ts';
 

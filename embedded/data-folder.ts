@@ -2,9 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  closeSync,
   existsSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -26,7 +29,6 @@ import {
   SERVICE_LOCK,
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
-import { waysBackLost } from '../shared/runtime/sqlite.ts';
 
 export type DataFolder = {
   path(file: string): string;
@@ -109,6 +111,37 @@ const requireShortPath = (folder: string): void => {
   );
 };
 
+/** The number of the schema that a start gives each file. */
+const SCHEMAS = {
+  'events.sqlite': SCHEMA_VERSION,
+  'provider-ledger.sqlite': LEDGER_VERSION,
+};
+
+/** Of the file's header, where `PRAGMA user_version` stands. */
+const VERSION_AT = 60;
+
+/** 0 where there is none. A file that cannot be read is told of where it is opened. */
+const schemaOf = (file: string): number => {
+  try {
+    const header = Buffer.alloc(VERSION_AT + 4);
+    const opened = openSync(file, 'r');
+    readSync(opened, header);
+    closeSync(opened);
+    return header.readInt32BE(VERSION_AT);
+  } catch {
+    return 0;
+  }
+};
+
+/** Says of each file that a start changes so that no earlier version of the service opens it. */
+export const waysBackLost = (folder: string): string[] =>
+  Object.entries(SCHEMAS).flatMap(([name, version]) => {
+    const found = schemaOf(join(folder, name));
+    if (found === 0 || found >= version) return [];
+    const change = `${name} is of schema ${found}, and a start gives it schema ${version}`;
+    return [`${change}: no earlier version opens it afterwards, so keep a backup from before`];
+  });
+
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
   requireShortPath(folder);
@@ -131,10 +164,7 @@ export const openDataFolder = (folder: string): DataFolder => {
   return {
     path,
     warnings,
-    waysBackLost: waysBackLost(folder, {
-      'events.sqlite': SCHEMA_VERSION,
-      'provider-ledger.sqlite': LEDGER_VERSION,
-    }),
+    waysBackLost: waysBackLost(folder),
     release: lock.release,
   };
 };

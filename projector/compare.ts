@@ -129,24 +129,25 @@ export type CompareAllOptions = {
   signal?: AbortSignal;
 };
 
-async function* paymentPages(
-  store: CompareAllOptions['store'],
-  end: Position | null,
+/** The payments that begin in each page of so many events, up to where the log ends now. */
+export async function* paymentPages(
+  { end, readAll }: Pick<EventStore, 'end' | 'readAll'>,
+  size: number,
 ): AsyncGenerator<string[]> {
-  for (let last: Position | null = null; last !== end; ) {
-    const events: LogEvent[] = await store.readAll(last, PAGE, end);
+  const until = await end();
+  for (let last: Position | null = null; last !== until; ) {
+    const events: LogEvent[] = await readAll(last, size, until);
     if (events.length === 0) return;
     // A foreign event begins no payment, and a payment whose first event cannot be read is parked.
     const begun = events.filter((event) => event.revision === 0 && isReadable(event));
     yield begun.flatMap(({ stream }) => paymentOf(stream) ?? []);
-    last = events.at(-1)?.position ?? end;
+    last = events.at(-1)?.position ?? until;
   }
 }
 
 /** Compares every payment; also finds missing documents, damaged indexes and parked payments. Throws what the engines throw. */
 export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
   const { store, readModels, onProgress, signal } = options;
-  const end = await store.end();
   const found: Comparison = { documents: 0, payments: 0, kinds: {}, differences: 0, named: [] };
   const note = (difference: Difference | undefined): void => {
     if (difference === undefined) return;
@@ -176,7 +177,7 @@ export const compareAll = async (options: CompareAllOptions): Promise<Comparison
     found.documents += ids.length;
     report();
   }
-  for await (const ids of paymentPages(store, end)) {
+  for await (const ids of paymentPages(store, PAGE)) {
     signal?.throwIfAborted();
     const stored = await fewAtOnce(ids, readModels.inspect);
     await compare(ids.filter((_, at) => stored[at]?.row === undefined));

@@ -7,7 +7,7 @@ import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import type { CompareAllOptions, Comparison } from './compare.ts';
 import { StandingBy } from './errors.ts';
-import { type Freshness, trackCatchUp, trackFreshness } from './freshness.ts';
+import { type Freshness, trackFreshness } from './freshness.ts';
 import { watchCheckpoint } from './lag.ts';
 import { keepLease, type Lease } from './lease.ts';
 import { createProjection, type Projection } from './projection.ts';
@@ -97,8 +97,8 @@ export const startProjector = async (options: ProjectorOptions) => {
   const { sampleMs = 1000 } = options;
   await checkBeforeStart(options);
 
-  const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
-  const { freshness } = catchUp;
+  const { freshness = trackFreshness(store) } = options;
+  const { isCaughtUp } = freshness;
   const plain = createProjection({ store, readModels, logger, freshness });
   const projection = isTracing() ? tracedProjection(plain) : plain;
   const lease = keepLease({
@@ -106,7 +106,7 @@ export const startProjector = async (options: ProjectorOptions) => {
     logger,
     ttlMs: leaseMs,
     onLost: () => {
-      catchUp.lost();
+      freshness.lost();
       subscription.restart();
     },
   });
@@ -114,7 +114,7 @@ export const startProjector = async (options: ProjectorOptions) => {
     store,
     logger,
     backOff,
-    subscriber: subscriberOf(options, lease, projection, catchUp.reached),
+    subscriber: subscriberOf(options, lease, projection, freshness.caughtUp),
   });
   const parts = { store, readModels, lease, projection, subscription, logger };
   const watch = watchCheckpoint({ ...parts, everyMs: watchMs, stillMsMax });
@@ -122,9 +122,13 @@ export const startProjector = async (options: ProjectorOptions) => {
   const sampler = startSampler({
     ...parts,
     rebuild: async () => (await rebuilds.run()).served,
-    isReady: () => catchUp.now() && !lease.standingBy(),
+    isReady: () => isCaughtUp() && !lease.standingBy(),
     everyMs: sampleMs,
   });
+
+  /** False at once before they have caught up: GET folds streams then. */
+  const waitForRevision: ReadModels['waitForRevision'] = async (...request) =>
+    isCaughtUp() && readModels.waitForRevision(...request);
 
   let stopping = false;
   const rejectStandingBy = (): void => {
@@ -134,14 +138,14 @@ export const startProjector = async (options: ProjectorOptions) => {
 
   return {
     /** Resolves at the first catch-up; pending while an engine is out of reach. */
-    caughtUp: catchUp.first,
+    caughtUp: freshness.firstCaughtUp,
     status: (): ProjectorStatus => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
       return {
-        state: stateOf(state, catchUp.now(), lease.standingBy()),
+        state: stateOf(state, isCaughtUp(), lease.standingBy()),
         checkpoint: watch.checkpoint(),
-        caughtUp: catchUp.now(),
+        caughtUp: isCaughtUp(),
         stuck: watch.stuck(),
         parked: watch.parked(),
         compared: sampler.counts(),
@@ -150,9 +154,9 @@ export const startProjector = async (options: ProjectorOptions) => {
       };
     },
     handedOver: lease.handedOver,
-    waitForRevision: catchUp.waitForRevision,
+    waitForRevision,
     lag: watch.lag,
-    isBehind: catchUp.freshness.isBehind,
+    isBehind: freshness.isBehind,
     /** True when the document is whole now. Throws StandingBy. */
     retryParked: async (paymentId: string): Promise<boolean> => {
       rejectStandingBy();

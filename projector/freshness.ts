@@ -6,7 +6,6 @@
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore, Expected } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
-import type { ReadModelsReader } from '../shared/read-models/port.ts';
 
 /** `appending` counts appends under way; the others are revisions, -1 for none. */
 type Tracked = { appending: number; committed: number; applied: number };
@@ -20,6 +19,7 @@ const TRACKED_MAX = 100_000;
 /** Every payment is behind until `caughtUp`. */
 export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX) => {
   const tracked = new Map<string, Tracked>();
+  const first = Promise.withResolvers<void>();
   let committedAtStart = new Map<string, number>();
   let ready = false;
 
@@ -85,6 +85,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX) => {
     /** Everything that was in the log at `starting` has been applied. */
     caughtUp: (): void => {
       ready = true;
+      first.resolve();
       for (const [paymentId, revision] of committedAtStart) applied(paymentId, revision);
       committedAtStart = new Map();
     },
@@ -98,40 +99,9 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX) => {
       const entry = tracked.get(paymentId);
       return entry !== undefined && entry.committed > entry.applied;
     },
+    isCaughtUp: () => ready,
+    firstCaughtUp: first.promise,
     size: () => tracked.size,
   };
 };
 export type Freshness = ReturnType<typeof trackFreshness>;
-
-/** Whether the read models have caught up since the start, or since they were last lost. */
-export const trackCatchUp = (
-  freshness: Freshness,
-  readModels: Pick<ReadModelsReader, 'waitForRevision'>,
-) => {
-  const first = Promise.withResolvers<void>();
-  let caughtUp = false;
-  const lost = (): void => {
-    caughtUp = false;
-  };
-  return {
-    first: first.promise,
-    now: () => caughtUp,
-    reached: (): void => {
-      caughtUp = true;
-      freshness.caughtUp();
-      first.resolve();
-    },
-    lost,
-    /** False at once before they have caught up: GET folds streams then. */
-    waitForRevision: async (
-      ...request: Parameters<ReadModelsReader['waitForRevision']>
-    ): Promise<boolean> => caughtUp && readModels.waitForRevision(...request),
-    freshness: {
-      ...freshness,
-      lost: (): void => {
-        lost();
-        freshness.lost();
-      },
-    },
-  };
-};

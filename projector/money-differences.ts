@@ -4,10 +4,10 @@ import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
 import { documentPages } from '../shared/read-models/pages.ts';
 import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
+import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 const NAMED_MAX = 100;
-/** A database has few connections, and merchants use them too. */
-const AT_ONCE = 4;
+const PAGE = 250;
 
 /** What a document says of money; sums in minor units. */
 const FIELDS = [
@@ -45,24 +45,20 @@ const differenceOf = (
   return { paymentId, served, inLog };
 };
 
-type Old = Pick<ReadModels, 'idsAfter' | 'inspect'>;
-type Next = Pick<ReadModels, 'inspect'>;
-
-const compareSome = async (old: Old, next: Next, ids: string[]): Promise<MoneyDifference[]> => {
-  const differences = await Promise.all(
-    ids.map(async (id) => differenceOf(id, await old.inspect(id), await next.inspect(id))),
-  );
-  return differences.filter((one) => one !== undefined);
-};
-
-export const moneyDifferences = async (old: Old, next: Next): Promise<MoneyDifferences> => {
+export const moneyDifferences = async (
+  old: Pick<ReadModels, 'idsAfter' | 'inspect'>,
+  next: Pick<ReadModels, 'inspect'>,
+): Promise<MoneyDifferences> => {
   const found: MoneyDifferences = { count: 0, named: [] };
-  for await (const ids of documentPages(old, AT_ONCE)) {
-    const differences = await compareSome(old, next, ids);
+  for await (const ids of documentPages(old, PAGE)) {
+    const compared = await fewAtOnce(ids, async (id) => {
+      // In one process no read waits for anything: the event loop would never get its turn.
+      await turn();
+      return differenceOf(id, await old.inspect(id), await next.inspect(id));
+    });
+    const differences = compared.filter((one) => one !== undefined);
     found.count += differences.length;
     found.named.push(...differences.slice(0, NAMED_MAX - found.named.length));
-    // In one process no read waits for anything: the event loop would never get its turn.
-    await turn();
   }
   return found;
 };

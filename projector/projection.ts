@@ -113,7 +113,8 @@ export const PARKED_KNOWN_MAX = 10_000;
 type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
-  freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
+  /** Left out where no request reads the read models yet. */
+  freshness?: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
   logger: Logger;
 };
 
@@ -180,8 +181,8 @@ const noteParked = async (
 const start = async (own: Projecting): Promise<Position | null> => {
   const stored = await own.readModels.checkpoint();
   await readParked(own);
-  if (own.started && stored !== own.checkpoint) own.freshness.lost();
-  own.freshness.starting();
+  if (own.started && stored !== own.checkpoint) own.freshness?.lost();
+  own.freshness?.starting();
   own.started = true;
   own.checkpoint = stored;
   return stored;
@@ -218,7 +219,7 @@ const applyBatch = async (own: Projecting, events: LogEvent[]): Promise<void> =>
   // Parked payments count as applied: a reader sees the mark on the document.
   for (const { stream, revision } of events) {
     const paymentId = paymentOf(stream);
-    if (paymentId !== undefined) own.freshness.applied(paymentId, revision);
+    if (paymentId !== undefined) own.freshness?.applied(paymentId, revision);
   }
   if (parkings.length + forgotten.length > 0) await noteParked(own, parkings);
 };

@@ -3,26 +3,30 @@
  * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
  * its own checkpoint: a rebuild publishes nothing.
  */
-import type { LogReader } from '../shared/event-store/port.ts';
-import { scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
+import { decodeForm } from '../shared/event-store/fold-stream.ts';
+import type { LogReader, Position } from '../shared/event-store/port.ts';
+import { type LogScan, readPatiently, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { RebuildRunning } from '../shared/read-models/errors.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type {
   NextGeneration,
+  OpenGeneration,
   ReadModelsReader,
   ReadModelsRebuild,
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
+import type { ScanTools } from '../shared/runtime/scan.ts';
 import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
-import { FILL_MODULE, type Filled, fill, NOT_READ } from './fill-generation.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
 import { createProjection, type Projection } from './projection.ts';
 
 /** A larger batch would hold every request up. */
 const BATCH = 100;
+/** In the thread of the log, where no request waits. */
+const THREAD_PAGE = 1_000;
 const PARKED_NAMED_MAX = 1_000;
 const PARKED_PAGE = 250;
 const NONE: MoneyDifferences = { count: 0, named: [] };
@@ -45,6 +49,54 @@ export type RebuildOptions = {
   onProgress?(progress: RebuildProgress): void;
   signal?: AbortSignal;
 };
+
+type Filled = { events: number; at: Position | null; until: Position | null };
+
+/**
+ * Fills up to the served checkpoint, never beyond it: both end at one place. Yields after each page, and ends
+ * after a page that was not full, or once the signal is aborted. Throws what the engines throw.
+ */
+async function* fill(
+  { stored }: Pick<LogReader, 'stored'>,
+  projection: Projection,
+  /** The served checkpoint. It moves meanwhile, perhaps as fast as the loop. */
+  checkpoint: () => Promise<Position | null>,
+  page: number,
+  signal: AbortSignal,
+): AsyncGenerator<Filled, void> {
+  let taken = page;
+  while (taken === page && !signal.aborted) {
+    const from = projection.checkpoint();
+    const until = await checkpoint();
+    const forms = from === until ? [] : await readPatiently(stored, signal, from, page, until);
+    if (forms.length > 0) await projection.events(forms.map(decodeForm));
+    taken = forms.length;
+    yield { events: projection.counts().events, at: projection.checkpoint(), until };
+  }
+}
+
+/** A log whose lines are written by the process that ordered the scan. */
+const logOver = (call: ScanTools['call']): Logger => {
+  const lineOf = (level: keyof Logger) => (fields: object, message: string) =>
+    void call('log', level, fields, message).catch(() => undefined);
+  return { info: lineOf('info'), warn: lineOf('warn'), error: lineOf('error') };
+};
+
+/** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and `log`. */
+export const fillOpened: LogScan<{ module: string; args: unknown }, Filled, void> =
+  async function* (store, { module, args }, { signal, call }) {
+    const { open }: { open: OpenGeneration } = await import(module);
+    const readModels = open(args);
+    try {
+      const logger = logOver(call);
+      const projection = createProjection({ store, readModels, logger });
+      await projection.start();
+      const checkpoint = () => call('checkpoint') as Promise<Position | null>;
+      yield* fill(store, projection, checkpoint, THREAD_PAGE, signal);
+    } finally {
+      await readModels.close();
+    }
+  };
 
 const progressOf = ({ onProgress }: RebuildOptions) => {
   const began = performance.now();
@@ -91,7 +143,7 @@ const fillInThread = async (
     logger[level](fields, message);
   const calls = { checkpoint: readModels.checkpoint, log };
   await handOver(async (args) => {
-    const order = { module: FILL_MODULE, job: 'fillOpened', args, calls, signal };
+    const order = { module: import.meta.url, job: 'fillOpened', args, calls, signal };
     for await (const filled of scanLog<Filled, void>(store, order)) {
       events = filled.events;
       report(filled);
@@ -104,17 +156,17 @@ const fillAndServe = async (
   options: RebuildOptions,
   next: NextGeneration,
 ): Promise<RebuildResult> => {
-  const { store, readModels, logger, hold, signal } = options;
+  const { store, readModels, logger, hold, signal = new AbortController().signal } = options;
   const { report, seconds } = progressOf(options);
   const inThread = await fillInThread(options, next, report);
-  const projection = createProjection({ store, readModels: next, freshness: NOT_READ, logger });
+  const projection = createProjection({ store, readModels: next, logger });
   await projection.start();
   const events = (): number => inThread + projection.counts().events;
   const { checkpoint } = readModels;
   const fillHere = async (): Promise<void> => {
-    for await (const { at, until } of fill({ store, projection, checkpoint, page: BATCH, signal }))
+    for await (const { at, until } of fill(store, projection, checkpoint, BATCH, signal))
       report({ events: events(), at, until });
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
   };
   await fillHere();
   return hold(async () => {
@@ -127,7 +179,7 @@ const fillAndServe = async (
     const equal = before.hash === after.hash && before.documents === after.documents;
     const money = equal ? NONE : await moneyDifferences(readModels, next);
     const parked = await next.parked(PARKED_NAMED_MAX);
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const served = money.count === 0 || options.accept === true;
     if (served) await next.serve();
     return {

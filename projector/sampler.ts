@@ -1,9 +1,5 @@
-/**
- * Compares payments with the log for ever (ADR-0121), by turns one of the documents and one of the log, and
- * all of them on request.
- */
-import type { Position } from '../shared/event-store/port.ts';
-import { paymentOf } from '../shared/payment/payment-events.ts';
+/** Compares payments with the log for ever (ADR-0121), one at a time, and all of them on request. */
+import { documentPages } from '../shared/read-models/pages.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
@@ -14,11 +10,12 @@ import {
   comparePayment,
   type Difference,
   type DifferenceKind,
+  paymentPages,
 } from './compare.ts';
 import { ComparisonRunning } from './errors.ts';
 import type { Projection } from './projection.ts';
 
-/** One payment is taken out of so many documents, or events, in a row. */
+/** One payment is taken out of so many documents, or of those that begin in so many events. */
 const STRETCH = 50;
 /** The gauge stops there. */
 const DIFFERENCES_MAX = 10_000;
@@ -42,23 +39,14 @@ type SamplerOptions = {
 
 const oneOf = <T>(all: readonly T[]): T | undefined => all[Math.floor(Math.random() * all.length)];
 
-const documentsInTurn = ({ readModels }: Pick<SamplerOptions, 'readModels'>) => {
-  let last: string | null = null;
-  return async (): Promise<string | undefined> => {
-    const ids = await readModels.idsAfter(last, STRETCH);
-    last = ids.length < STRETCH ? null : (ids.at(-1) ?? null);
-    return oneOf(ids);
-  };
-};
-
-const eventsInTurn = ({ store }: Pick<SamplerOptions, 'store'>) => {
-  let last: Position | null = null;
-  return async (): Promise<string | undefined> => {
-    const events = await store.readAll(last, STRETCH);
-    last = events.length < STRETCH ? null : (events.at(-1)?.position ?? null);
-    return oneOf(events.flatMap(({ stream }) => paymentOf(stream) ?? []));
-  };
-};
+/** Once through the documents, where forged and older ones are met, and the log, where missing ones are. */
+async function* samplesOf({
+  store,
+  readModels,
+}: Pick<SamplerOptions, 'store' | 'readModels'>): AsyncGenerator<string | undefined, void> {
+  for await (const ids of documentPages(readModels, STRETCH)) yield oneOf(ids);
+  for await (const ids of paymentPages(store, STRETCH)) yield oneOf(ids);
+}
 
 /** Its parts, and what it knows of differences. */
 type Sampling = SamplerOptions & {
@@ -169,14 +157,12 @@ export const startSampler = (options: SamplerOptions) => {
     isComparingAll: false,
     stopping: new AbortController(),
   };
-  const nextDocument = documentsInTurn(own);
-  const nextInLog = eventsInTurn(own);
-  let turn = 0;
-
+  let samples = samplesOf(own);
   const sample = async (): Promise<void> => {
-    turn += 1;
-    const paymentId = await (turn % 2 === 0 ? nextDocument() : nextInLog());
-    if (paymentId !== undefined) await check(own, paymentId);
+    const { value: paymentId, done } = await samples.next();
+    // Where an engine was out of reach as well.
+    if (done) samples = samplesOf(own);
+    if (paymentId) await check(own, paymentId);
   };
   const timer = setInterval(() => void unlessBusy(own, sample), own.everyMs);
   timer.unref();

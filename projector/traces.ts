@@ -2,11 +2,12 @@
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
 import {
-  errorTypeOf,
+  during,
+  isSampled,
   type OpenSpan,
   parseTraceparent,
+  type SpanContext,
   startSpan,
-  type TraceParent,
 } from '../shared/runtime/tracing.ts';
 import type { SendOutcome } from './deliverer/send.ts';
 import { type EventFeed, type FeedMessage, topicName } from './event-feed/port.ts';
@@ -16,9 +17,9 @@ import type { Projection } from './projection.ts';
 const SAME_TRACE_MS = 3_600_000;
 const LINKS_MAX = 128;
 
-const sampledPlace = (text: string | undefined): TraceParent | undefined => {
+const sampledPlace = (text: string | undefined): SpanContext | undefined => {
   const place = parseTraceparent(text);
-  return place?.isSampled === true ? place : undefined;
+  return place !== undefined && isSampled(place) ? place : undefined;
 };
 
 const isNew = (time: string): boolean => Date.now() - Date.parse(time) < SAME_TRACE_MS;
@@ -26,31 +27,20 @@ const isNew = (time: string): boolean => Date.now() - Date.parse(time) < SAME_TR
 const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefined => {
   const parent = sampledPlace(context.traceparent);
   if (parent === undefined || !isNew(time)) return undefined;
-  return startSpan({ name: `project ${event.type}`, kind: 'consumer', parent, attributes: {} });
+  return startSpan({ name: `project ${event.type}`, kind: 'CONSUMER' }, parent);
 };
 
 const isOpen = (span: OpenSpan | undefined): span is OpenSpan => span !== undefined;
-
-const around = async <T>(spans: readonly OpenSpan[], work: () => Promise<T>): Promise<T> => {
-  try {
-    const result = await work();
-    for (const span of spans) span.end();
-    return result;
-  } catch (error) {
-    for (const span of spans) span.end({ 'error.type': errorTypeOf(error) });
-    throw error;
-  }
-};
 
 export const tracedProjection = (projection: Projection): Projection => ({
   ...projection,
   events: (events: LogEvent[]) => {
     const spans = events.filter(isReadable).map(spanOfEvent).filter(isOpen);
-    return around(spans, () => projection.events(events));
+    return during(spans, () => projection.events(events));
   },
 });
 
-const placesOf = (messages: readonly FeedMessage[]): TraceParent[] => {
+const placesOf = (messages: readonly FeedMessage[]): SpanContext[] => {
   const texts = new Set(messages.map(({ headers }) => headers.traceparent));
   return [...texts]
     .map(sampledPlace)
@@ -66,21 +56,26 @@ export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
     const name = topicName(prefix, topic);
     const span =
       parent &&
-      startSpan({
-        name: `send ${name}`,
-        kind: 'producer',
-        parent,
-        links,
-        attributes: {
-          'messaging.system': 'kafka',
-          'messaging.operation.type': 'send',
-          'messaging.destination.name': name,
-          'messaging.batch.message_count': messages.length,
+      startSpan(
+        {
+          name: `send ${name}`,
+          kind: 'PRODUCER',
+          links,
+          attributes: {
+            'messaging.system': 'kafka',
+            'messaging.operation.type': 'send',
+            'messaging.destination.name': name,
+            'messaging.batch.message_count': messages.length,
+          },
         },
-      });
-    return around([span].filter(isOpen), () => feed.publish(topic, messages));
+        parent,
+      );
+    return during([span].filter(isOpen), () => feed.publish(topic, messages));
   },
 });
+
+const isAccepted = (status: number | null): boolean =>
+  status !== null && status >= 200 && status < 300;
 
 type DeliveryTrace = {
   type: string;
@@ -94,26 +89,12 @@ export const tracedDelivery = async (
   send: () => Promise<SendOutcome>,
 ): Promise<SendOutcome> => {
   const place = sampledPlace(traceparent);
-  const isSame = ageMs < SAME_TRACE_MS;
-  const span =
-    place &&
-    startSpan({
-      name: `deliver ${type}`,
-      kind: 'client',
-      parent: isSame ? place : undefined,
-      links: isSame ? [] : [place],
-      attributes: { 'payments.attempt': attempt },
-    });
-  if (span === undefined) return send();
-  const outcome = await send().catch((error: unknown) => {
-    span.end({ 'error.type': errorTypeOf(error) });
-    throw error;
-  });
-  const { status, error } = outcome;
-  const isTaken = status !== null && status >= 200 && status < 300;
-  span.end({
+  if (place === undefined) return send();
+  const [parent, links] = ageMs < SAME_TRACE_MS ? [place, []] : [undefined, [place]];
+  const attributes = { 'payments.attempt': attempt };
+  const span = startSpan({ name: `deliver ${type}`, kind: 'CLIENT', links, attributes }, parent);
+  return during([span].filter(isOpen), send, ({ status, error }) => ({
     'http.response.status_code': status ?? undefined,
-    'error.type': isTaken ? undefined : (error ?? String(status)),
-  });
-  return outcome;
+    'error.type': isAccepted(status) ? undefined : (error ?? String(status)),
+  }));
 };

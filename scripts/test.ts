@@ -67,7 +67,12 @@ const jestArgs = (args: string[], isLong: boolean): string[] => {
 };
 
 const runJest = (args: string[], folder: string, isLong: boolean): Promise<number> => {
-  const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+  // A test file makes much garbage: V8's small young generation costs a twentieth of the run's CPU.
+  const flags = [
+    '--max-semi-space-size=32',
+    '--experimental-vm-modules',
+    '--disable-warning=ExperimentalWarning',
+  ];
   const jest = spawn(process.execPath, [...flags, JEST, ...args], {
     cwd: ROOT,
     stdio: ['inherit', 'ignore', 'inherit'],

@@ -15,7 +15,7 @@ const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
 const spanOf = (system: string, operation: string, name: string) => ({
   name,
-  kind: 'client' as const,
+  kind: 'CLIENT' as const,
   attributes: { 'db.system.name': system, 'db.operation.name': operation },
 });
 

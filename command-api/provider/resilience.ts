@@ -99,7 +99,7 @@ export const resilient = (
     const name = `provider ${SPANS[operation] ?? operation.toLowerCase()}`;
     const attributes = { 'server.address': options.address };
     const span = () =>
-      withSpan({ name, kind: 'client', attributes }, call, ({ outcome }) => ({
+      withSpan({ name, kind: 'CLIENT', attributes }, call, ({ outcome }) => ({
         'payments.outcome': outcome,
         'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
       }));

@@ -1,16 +1,20 @@
-/** Delivers to one endpoint. Outcomes are saved together: a crash then repeats a few requests. */
+/** Delivers to one endpoint. A crash repeats what ended since the row was saved. */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { pause, type StartTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import { newDeliveryRow, parseDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
+import {
+  type DeliveryRow,
+  newDeliveryRow,
+  parseDeliveryRow,
+} from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message.ts';
 import { deliveryOf, failed, type Item, isTest, nextStep, readOn, started } from './delivery.ts';
 import { followEndpointEvents } from './endpoint-events.ts';
-import { type LogFeed, nextPortion, type Portion } from './log-feed.ts';
-import { type SendDeps, type SendState, sendItem, setDelivery } from './send-item.ts';
+import { type LogFeed, type Portion, pageOf } from './log-feed.ts';
+import { type SendDeps, type SendState, sendItem } from './send-item.ts';
 
 /** Another process delivers to the endpoint. */
 class Overtaken extends Error {
@@ -18,16 +22,17 @@ class Overtaken extends Error {
 }
 
 export type LoopDeps = SendDeps & {
-  deliveries: Pick<DeliveryStore, 'load' | 'save'>;
+  deliveries: DeliveryStore;
   feed: LogFeed;
   startTimer: StartTimer;
 };
 
 export type EndpointLoop = SendState & {
-  saved: { version: number; checkpoint: string | null; atMs: number };
-  /** Aborted where the log is read from another place. */
-  reading: AbortController | undefined;
-  running: Set<Promise<void>>;
+  saved: { version: number; row: DeliveryRow | undefined; atMs: number };
+  /** Of its merchant nothing lies between `delivery.readTo` and the head of the log. */
+  isAtHead: boolean;
+  isReading: boolean;
+  sending: Set<Promise<void>>;
   wakeUp: PromiseWithResolvers<void>;
   /** So that several faults in a row are one line. */
   isInterrupted: boolean;
@@ -35,31 +40,25 @@ export type EndpointLoop = SendState & {
   ended: Promise<void>;
 };
 
-/** For a checkpoint that only passes events of others. */
+/** For a row without a new attempt, such as a checkpoint that only passes events of others. */
 const SAVE_EVERY_MS = 10_000;
-/** So many attempts, and for so long, wait for their save while others are under way. */
-const UNSAVED_MAX = 16;
-const UNSAVED_MS = 50;
 const RETRY_MS = 1_000;
 
 /** Throws Overtaken once another deliverer has saved. */
 const save = async (loop: EndpointLoop, { deliveries, nowMs }: LoopDeps): Promise<void> => {
-  const { attempts, saved, delivery, endpoint } = loop;
+  const { attempts, saved, endpoint } = loop;
+  const { row } = loop.delivery;
   const { version } = saved;
   loop.attempts = [];
-  loop.isChanged = false;
-  saved.atMs = nowMs();
   try {
-    const text = JSON.stringify(delivery.row);
+    const text = JSON.stringify(row);
     if (!(await deliveries.save(endpoint.endpointId, text, version, attempts)))
       throw new Overtaken('another process delivers to this endpoint');
-    Object.assign(saved, { version: version + 1, checkpoint: delivery.row.checkpoint });
   } catch (error) {
     loop.attempts = [...attempts, ...loop.attempts];
-    loop.isChanged = true;
-    saved.atMs = Number.NEGATIVE_INFINITY;
     throw error;
   }
+  loop.saved = { version: version + 1, row, atMs: nowMs() };
 };
 
 /**
@@ -80,18 +79,18 @@ export const openLoop = async (
     endpoint,
     delivery: deliveryOf(row),
     attempts: [],
-    isChanged: true,
     lastHeard: undefined,
-    saved: { version: stored?.version ?? 0, checkpoint: row.checkpoint, atMs: 0 },
-    reading: undefined,
-    running: new Set(),
+    saved: { version: stored?.version ?? 0, row: undefined, atMs: 0 },
+    isAtHead: false,
+    isReading: false,
+    sending: new Set(),
     wakeUp: Promise.withResolvers(),
     isInterrupted: false,
     end: new AbortController(),
     ended: Promise.resolve(),
   };
   await save(loop, deps);
-  setDelivery(loop, followEndpointEvents(loop.delivery, endpoint, events, deps.nowMs()));
+  updateLoop(loop, endpoint, events, deps);
   return loop;
 };
 
@@ -100,18 +99,30 @@ const wake = (loop: EndpointLoop): void => {
   loop.wakeUp = Promise.withResolvers();
 };
 
+/** Events of others alone lie between. */
+const passToHead = (loop: EndpointLoop, { head }: LogFeed): void => {
+  const { delivery } = loop;
+  if (loop.isAtHead && delivery.readTo.position !== head.position)
+    loop.delivery = readOn(delivery, [], head);
+};
+
+/** Before the feed gets something for the endpoint. */
+export const leaveHead = (loop: EndpointLoop, feed: LogFeed): void => {
+  passToHead(loop, feed);
+  loop.isAtHead = false;
+  wake(loop);
+};
+
 /** `events` are all of the endpoint's merchant. */
 export const updateLoop = (
   loop: EndpointLoop,
   endpoint: Endpoint,
   events: readonly RecordedEvent[],
-  nowMs: number,
+  { feed, nowMs }: LoopDeps,
 ): void => {
-  const before = loop.delivery.readTo.position;
+  leaveHead(loop, feed);
   loop.endpoint = endpoint;
-  setDelivery(loop, followEndpointEvents(loop.delivery, endpoint, events, nowMs));
-  if (loop.delivery.readTo.position !== before) loop.reading?.abort();
-  wake(loop);
+  loop.delivery = followEndpointEvents(loop.delivery, endpoint, events, nowMs());
 };
 
 /** An engine out of reach has its own line. */
@@ -131,22 +142,22 @@ const send = async (loop: EndpointLoop, item: Item, deps: LoopDeps): Promise<voi
     if (signal.aborted) return;
     noteInterrupted(loop, error, deps);
     const failure = { ours: 'interrupted', random: deps.random() } as const;
-    setDelivery(loop, failed(loop.delivery, item, deps.nowMs(), failure).delivery);
+    loop.delivery = failed(loop.delivery, item, deps.nowMs(), failure).delivery;
   }
 };
 
 const begin = (loop: EndpointLoop, item: Item, deps: LoopDeps): void => {
   loop.delivery = started(loop.delivery, item);
   const sending = send(loop, item, deps).finally(() => {
-    loop.running.delete(sending);
+    loop.sending.delete(sending);
     wake(loop);
   });
-  loop.running.add(sending);
+  loop.sending.add(sending);
 };
 
 const take = (loop: EndpointLoop, { facts, readTo }: Portion): void => {
   const { endpoint, delivery } = loop;
-  const { rescan, checkpoint } = delivery.row;
+  const { rescan } = delivery.row;
   const wanted = facts.filter(
     ({ merchantId, type, atMs }) =>
       merchantId === endpoint.merchantId &&
@@ -154,60 +165,74 @@ const take = (loop: EndpointLoop, { facts, readTo }: Portion): void => {
       (rescan === null || atMs >= rescan.before),
   );
   loop.delivery = readOn(delivery, wanted, readTo);
-  // A checkpoint that only passes events of others is saved now and then.
-  if (wanted.length > 0 && checkpoint !== loop.delivery.row.checkpoint) loop.isChanged = true;
 };
 
-const read = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
-  const own = new AbortController();
-  loop.reading = own;
-  const leave = AbortSignal.any([loop.end.signal, own.signal]);
-  const { readTo, row } = loop.delivery;
-  const upTo = row.rescan?.upTo ?? null;
+const endRescan = (loop: EndpointLoop, upTo: string): void => {
+  const { delivery } = loop;
+  const there = { ...delivery, row: { ...delivery.row, rescan: null } };
+  loop.delivery = readOn(there, [], { position: upTo, hash: null });
+};
+
+const readPage = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
+  const { delivery, endpoint, end } = loop;
+  const { readTo, row } = delivery;
+  const upTo = row.rescan?.upTo;
+  const last = upTo ?? deps.feed.head.position;
+  loop.isReading = true;
   try {
-    const { merchantId } = loop.endpoint;
-    const portion = await nextPortion(deps.feed, merchantId, readTo.position, upTo, leave);
-    if (own.signal.aborted) return;
-    if (portion !== undefined) return take(loop, portion);
-    const there = { ...loop.delivery, row: { ...loop.delivery.row, rescan: null } };
-    setDelivery(loop, readOn(there, [], { position: upTo, hash: null }));
+    const page = await pageOf(deps.feed, endpoint.merchantId, readTo.position, last, end.signal);
+    // Else its merchant has had it read from another place meanwhile.
+    if (loop.delivery.readTo === readTo) {
+      if (page !== undefined) take(loop, page);
+      else if (upTo !== undefined) endRescan(loop, upTo);
+      // The subscription has not come to its place.
+      else await pause(RETRY_MS, end.signal);
+    }
   } catch (error) {
-    if (leave.aborted) return;
-    noteInterrupted(loop, error, deps);
-    await pause(RETRY_MS, loop.end.signal);
+    if (!end.signal.aborted) noteInterrupted(loop, error, deps);
+    await pause(RETRY_MS, end.signal);
   } finally {
-    if (loop.reading === own) loop.reading = undefined;
+    loop.isReading = false;
+    wake(loop);
+  }
+};
+
+/** From memory where it can be. */
+const read = (loop: EndpointLoop, deps: LoopDeps): void => {
+  const { readTo, row } = loop.delivery;
+  const { head, kept } = deps.feed;
+  const batch = kept.find(({ before }) => before === readTo.position);
+  if (row.rescan !== null) void readPage(loop, deps);
+  else if (readTo.position === head.position) loop.isAtHead = true;
+  else if (batch === undefined) void readPage(loop, deps);
+  else {
+    take(loop, batch);
     wake(loop);
   }
 };
 
 /** Infinite where the row is as it was saved. */
-const saveAtMs = (loop: EndpointLoop, item: Item | undefined, nowMs: number): number => {
-  const { saved, running, attempts, delivery } = loop;
-  if (loop.isChanged) {
-    const isBusy = running.size > 0 || item !== undefined;
-    return isBusy && attempts.length < UNSAVED_MAX ? saved.atMs + UNSAVED_MS : nowMs;
-  }
-  const isElsewhere = delivery.row.checkpoint !== saved.checkpoint;
-  return isElsewhere ? saved.atMs + SAVE_EVERY_MS : Number.POSITIVE_INFINITY;
+const saveAtMs = ({ saved, attempts, delivery }: EndpointLoop, nowMs: number): number => {
+  if (attempts.length > 0) return nowMs;
+  return delivery.row === saved.row ? Number.POSITIVE_INFINITY : saved.atMs + SAVE_EVERY_MS;
 };
 
 /** Saves, or begins a request, or has the log read on; then until when there is nothing to do. */
 const turn = async (loop: EndpointLoop, deps: LoopDeps): Promise<number> => {
   const nowMs = deps.nowMs();
-  const step = nextStep(loop.delivery, nowMs);
-  const isEnabled = loop.endpoint.disabled === undefined;
-  const item = isEnabled || (step.send && isTest(step.send)) ? step.send : undefined;
-  const saveMs = saveAtMs(loop, item, nowMs);
+  passToHead(loop, deps.feed);
+  const saveMs = saveAtMs(loop, nowMs);
   if (saveMs <= nowMs) {
     await save(loop, deps);
     return nowMs;
   }
-  if (item !== undefined) {
-    begin(loop, item, deps);
+  const step = nextStep(loop.delivery, nowMs);
+  const isEnabled = loop.endpoint.disabled === undefined;
+  if (step.send !== undefined && (isEnabled || isTest(step.send))) {
+    begin(loop, step.send, deps);
     return nowMs;
   }
-  if (step.read && isEnabled && loop.reading === undefined) void read(loop, deps);
+  if (step.read && isEnabled && !loop.isAtHead && !loop.isReading) read(loop, deps);
   return Math.min(step.untilMs ?? Number.POSITIVE_INFINITY, saveMs, nowMs + SAVE_EVERY_MS);
 };
 
@@ -241,8 +266,7 @@ export const runLoop = async (loop: EndpointLoop, deps: LoopDeps): Promise<void>
       await pause(RETRY_MS, signal);
     }
   }
-  loop.reading?.abort();
-  await Promise.allSettled(loop.running);
+  await Promise.allSettled(loop.sending);
   // What ended meanwhile is saved too, so that it is not repeated.
-  if (loop.isChanged) await save(loop, deps).catch(() => undefined);
+  if (loop.delivery.row !== loop.saved.row) await save(loop, deps).catch(() => undefined);
 };

@@ -6,31 +6,30 @@ import type {
   RecordedEvent,
 } from '../../shared/event-store/port.ts';
 import { WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
-import { type StartTimer, startTimer } from '../../shared/runtime/back-off.ts';
+import { startTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../subscription.ts';
 import {
   type EndpointLoop,
   type LoopDeps,
+  leaveHead,
   openLoop,
   runLoop,
   updateLoop,
 } from './endpoint-loop.ts';
-import { addToFeed, createLogFeed } from './log-feed.ts';
+import { addToFeed, createLogFeed, portionOf } from './log-feed.ts';
 import { createPlaces } from './permits.ts';
-import type { SendDeps } from './send-item.ts';
 import { endpointsStatus } from './status.ts';
 
-export type EndpointsOptions = Pick<SendDeps, 'sender' | 'disable' | 'logger' | 'onAttempt'> & {
+type ServingDeps = LoopDeps & {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt'>;
-  deliveries: DeliveryStore;
-  nowMs?(): number;
-  startTimer?: StartTimer;
-  random?(): number;
 };
+type Clock = 'nowMs' | 'startTimer' | 'random';
+
+export type EndpointsOptions = Omit<ServingDeps, Clock | 'feed' | 'places' | 'secret'> &
+  Partial<Pick<ServingDeps, Clock>>;
 
 type Merchant = {
   merchantId: string;
@@ -41,7 +40,7 @@ type Merchant = {
 };
 
 export type Serving = {
-  deps: LoopDeps & Pick<EndpointsOptions, 'store' | 'deliveries'>;
+  deps: ServingDeps;
   /** By the stream of their endpoints. */
   merchants: Map<string, Merchant>;
   isOver: boolean;
@@ -122,7 +121,7 @@ export const follow = async (serving: Serving, merchantId: string): Promise<void
     const loop = merchant.endpoints.get(endpoint.endpointId);
     if (loop === undefined || loop === 'halted')
       await startLoop(serving, merchant, endpoint, events);
-    else updateLoop(loop, endpoint, events, deps.nowMs());
+    else updateLoop(loop, endpoint, events, deps);
   }
   const known = new Set(endpoints.map(({ endpointId }) => endpointId));
   for (const endpointId of merchant.endpoints.keys()) {
@@ -141,32 +140,41 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
 
 export const statusOf = ({ merchants }: Serving) => {
   const all = [...merchants.values()];
-  const endpoints = all.flatMap((one) => [...one.endpoints.values()]);
-  const loops = endpoints.filter((one) => one !== 'halted');
-  const halted = endpoints.length - loops.length + all.filter((one) => one.isHalted).length;
+  const loops = all.flatMap(loopsOf);
+  const count = all.reduce((sum, { endpoints }) => sum + endpoints.size, 0);
+  const halted = count - loops.length + all.filter((one) => one.isHalted).length;
   return endpointsStatus(loops, halted);
 };
 
 /** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
 export const openServing = (
-  options: EndpointsOptions,
+  { store, deliveries, sender, disable, logger, onAttempt, ...clock }: EndpointsOptions,
   { secret, from }: { secret: string; from: Position | null },
   restart: () => void,
 ): Serving => {
-  const { store, deliveries, sender, disable, logger, onAttempt, nowMs = Date.now } = options;
+  const { nowMs = Date.now, startTimer: timer = startTimer, random = Math.random } = clock;
   const deps = {
-    ...{ store, deliveries, sender, secret, logger, disable, onAttempt, nowMs },
+    ...{ store, deliveries, sender, secret, logger, disable, onAttempt, nowMs, random },
     feed: createLogFeed(store, from),
     places: createPlaces(),
-    startTimer: options.startTimer ?? startTimer,
-    random: options.random ?? Math.random,
+    startTimer: timer,
   };
   return { deps, merchants: new Map(), isOver: false, restart };
 };
 
+const loopsOf = ({ endpoints }: Merchant): EndpointLoop[] =>
+  [...endpoints.values()].filter((one) => one !== 'halted');
+
 /** Throws what the engines throw. */
 export const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
-  await addToFeed(serving.deps.feed, events);
+  const { merchants, deps } = serving;
+  const portion = await portionOf(deps.feed, events);
+  if (portion === undefined) return;
+  for (const merchantId of new Set(portion.facts.map((fact) => fact.merchantId))) {
+    const merchant = merchants.get(endpointStreamOf(merchantId));
+    for (const loop of merchant === undefined ? [] : loopsOf(merchant)) leaveHead(loop, deps.feed);
+  }
+  addToFeed(deps.feed, portion, events.length);
   const changed = new Set(events.map((event) => merchantOf(serving, event)));
   for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
 };

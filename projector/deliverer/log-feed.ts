@@ -1,6 +1,6 @@
 /**
  * The log for many endpoints at once: the latest batches in memory, pages of the store for endpoints behind
- * them. Each asks for more when it can take more, so a slow one costs no memory.
+ * them. Each reads on when it can take more, so a slow one costs no memory.
  */
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { isPaymentEvent } from '../../shared/payment/events.ts';
@@ -20,13 +20,10 @@ export type Portion = { facts: readonly PaymentFact[]; readTo: Place };
 
 const PAGE_EVENTS = 500;
 const PAGES_AT_ONCE = 4;
-/** For so long an endpoint at the head is not woken by events of other merchants. */
-const SKIPPED_MS_MAX = 5_000;
 const KEPT_EVENTS_MAX = 2_000;
 const PAYMENTS_KNOWN_MAX = 50_000;
 
 type First = { merchantId: string; captureNow: boolean };
-type Waiter = { merchantId: string; sinceMs: number } & PromiseWithResolvers<Portion>;
 
 /** `from` is the head of the log at first. */
 export const createLogFeed = (
@@ -34,11 +31,9 @@ export const createLogFeed = (
   from: Position | null,
 ) => ({
   store,
-  head: from,
+  head: { position: from, hash: null } as Place,
   /** The latest batches, the oldest first. */
-  kept: [] as { before: Position | null; portion: Portion; events: number }[],
-  /** Endpoints at the head. */
-  waiting: new Set<Waiter>(),
+  kept: [] as (Portion & { before: Position | null; events: number })[],
   pages: createPermits(PAGES_AT_ONCE, PAGES_AT_ONCE),
   /** What the first event of a payment says, by stream. */
   firsts: createBoundedMap<First>(PAYMENTS_KNOWN_MAX),
@@ -53,23 +48,27 @@ const firstIn = (event: LogEvent | undefined): First | undefined => {
   return { merchantId, captureNow };
 };
 
+const placeOf = (event: LogEvent): Place => ({
+  position: event.position,
+  hash: checkpointHashOf(event),
+});
+
 const factOf = async (feed: LogFeed, event: LogEvent): Promise<PaymentFact | undefined> => {
-  const { stream, position, revision } = event;
+  const { stream, revision } = event;
   const paymentId = paymentOf(stream);
   if (paymentId === undefined) return undefined;
   const here = revision === 0 ? firstIn(event) : feed.firsts.get(stream);
   const first = here ?? firstIn((await readableEvents(feed.store, stream))[0]);
   if (first === undefined) return undefined;
   feed.firsts.set(stream, first);
-  const place = { position, hash: checkpointHashOf(event) };
-  const fact = { place, paymentId, revision, merchantId: first.merchantId };
+  const fact = { place: placeOf(event), paymentId, revision, merchantId: first.merchantId };
   if ('unreadable' in event) return { ...fact, atMs: 0, type: undefined };
   const type = isPaymentEvent(event.event) ? messageTypeOf(event.event, first) : undefined;
   return type === undefined ? undefined : { ...fact, atMs: Date.parse(event.time), type };
 };
 
-/** Undefined for no events. */
-const portionOf = async (
+/** Undefined for no events. Throws StoreUnavailable. */
+export const portionOf = async (
   feed: LogFeed,
   events: readonly LogEvent[],
 ): Promise<Portion | undefined> => {
@@ -80,33 +79,23 @@ const portionOf = async (
     const fact = await factOf(feed, event);
     if (fact !== undefined) facts.push(fact);
   }
-  return { facts, readTo: { position: last.position, hash: checkpointHashOf(last) } };
+  return { facts, readTo: placeOf(last) };
 };
 
-const handOut = ({ waiting }: LogFeed, portion: Portion): void => {
-  const merchants = new Set(portion.facts.map(({ merchantId }) => merchantId));
-  const nowMs = performance.now();
-  for (const waiter of waiting) {
-    const { merchantId, sinceMs, resolve } = waiter;
-    if (!merchants.has(merchantId) && nowMs - sinceMs < SKIPPED_MS_MAX) continue;
-    waiting.delete(waiter);
-    resolve(portion);
-  }
-};
-
-/** What follows the head of the log. */
-export const addToFeed = async (feed: LogFeed, events: readonly LogEvent[]): Promise<void> => {
-  const { kept } = feed;
-  const portion = await portionOf(feed, events);
-  if (portion === undefined) return;
-  kept.push({ before: feed.head, portion, events: events.length });
+/** What follows the head of the log, of so many events. */
+export const addToFeed = (feed: LogFeed, portion: Portion, events: number): void => {
+  const { kept, head } = feed;
+  kept.push({ ...portion, before: head.position, events });
   let total = kept.reduce((sum, batch) => sum + batch.events, 0);
   while (total > KEPT_EVENTS_MAX && kept.length > 1) total -= kept.shift()?.events ?? 0;
-  feed.head = portion.readTo.position;
-  handOut(feed, portion);
+  feed.head = portion.readTo;
 };
 
-const pageOf = (
+/**
+ * What is stored after a place and up to another one: a page of it, undefined where nothing is. Throws
+ * StoreUnavailable, and the signal's reason.
+ */
+export const pageOf = (
   feed: LogFeed,
   merchantId: string,
   after: Position | null,
@@ -116,48 +105,3 @@ const pageOf = (
   feed.pages.with(merchantId, signal, async () =>
     portionOf(feed, await feed.store.readAll(after, PAGE_EVENTS, upTo)),
   );
-
-/** Skips batches without an event of the merchant. */
-const fromHead = async (
-  { waiting }: LogFeed,
-  merchantId: string,
-  signal: AbortSignal,
-): Promise<Portion> => {
-  const resolvers = Promise.withResolvers<Portion>();
-  const waiter = { merchantId, sinceMs: performance.now(), ...resolvers };
-  const leave = (): void => waiter.reject(signal.reason);
-  signal.addEventListener('abort', leave, { once: true });
-  waiting.add(waiter);
-  try {
-    return await waiter.promise;
-  } finally {
-    waiting.delete(waiter);
-    signal.removeEventListener('abort', leave);
-  }
-};
-
-/**
- * What follows a place, once it has something of the merchant, or some seconds later. With `upTo` nothing
- * beyond it, and undefined at its end. Throws StoreUnavailable, and the signal's reason.
- */
-export const nextPortion = async (
-  feed: LogFeed,
-  merchantId: string,
-  after: Position | null,
-  upTo: Position | null,
-  signal: AbortSignal,
-): Promise<Portion | undefined> => {
-  if (upTo !== null)
-    return after === upTo ? undefined : pageOf(feed, merchantId, after, upTo, signal);
-  while (true) {
-    signal.throwIfAborted();
-    const batch = feed.kept.find(({ before }) => before === after);
-    if (batch !== undefined) return batch.portion;
-    const end = feed.head;
-    if (end === after) return fromHead(feed, merchantId, signal);
-    const found = end === null ? undefined : await pageOf(feed, merchantId, after, end, signal);
-    if (found !== undefined) return found;
-    // Nothing lies between: the subscription has not come to the place.
-    if (feed.head === end) await fromHead(feed, merchantId, signal);
-  }
-};

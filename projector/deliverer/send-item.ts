@@ -36,14 +36,7 @@ export type SendState = {
   delivery: Delivery;
   /** Made since the row was saved. */
   attempts: Attempt[];
-  /** The row has to be saved. */
-  isChanged: boolean;
   lastHeard: { hasResponded: boolean; atMs: number } | undefined;
-};
-
-export const setDelivery = (state: SendState, delivery: Delivery): void => {
-  state.delivery = delivery;
-  state.isChanged = true;
 };
 
 const GONE = 410;
@@ -91,7 +84,7 @@ const noteFailure = async (
   const { endpointId } = endpoint;
   const failure = { retryAfterMs, random: deps.random(), ours };
   const after = failed(delivery, item, deps.nowMs(), failure);
-  setDelivery(state, after.delivery);
+  state.delivery = after.delivery;
   const isGivenUp = after.nextAt === undefined;
   record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', after.nextAt, deps);
   // A test is tried once, and its merchant sees the outcome: an operator has nothing to do.
@@ -166,7 +159,10 @@ export const sendItem = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const message = await messageFor(deps.store, item, state.endpoint);
-  if (message === 'unwanted') return setDelivery(state, passed(state.delivery, item, deps.nowMs()));
+  if (message === 'unwanted') {
+    state.delivery = passed(state.delivery, item, deps.nowMs());
+    return;
+  }
   if (message === 'unreadable') {
     const response = { status: null, error: 'EVENT_UNREADABLE', retryAfterMs: undefined };
     const unsent = { id: '', type: message, startedMs: deps.nowMs(), latencyMs: 0 };
@@ -175,6 +171,6 @@ export const sendItem = async (
   const sent = await requestFor(state, item, message, deps, signal);
   const { status, latencyMs } = sent;
   if (status === null || status < 200 || status >= 300) return noteFailure(state, item, sent, deps);
-  setDelivery(state, accepted(state.delivery, item, deps.nowMs(), latencyMs));
+  state.delivery = accepted(state.delivery, item, deps.nowMs(), latencyMs);
   record(state, item, sent, 'ACCEPTED', undefined, deps);
 };

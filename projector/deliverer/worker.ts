@@ -6,7 +6,7 @@ import { openDeliveries } from '../../shared/open-drivers.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { takeLowPriority } from '../../shared/runtime/scheduling.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
-import { spanCounts } from '../../shared/runtime/tracing.ts';
+import { takeSpanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import { startDeliverer } from './deliverer.ts';
 import { createSender } from './send.ts';
@@ -45,15 +45,9 @@ const deliverer = startDeliverer({
   onAttempt: ({ outcome, latencyMs }) => void attempts.push({ outcome, latencyMs }),
 });
 
-let counted = spanCounts();
 const note = (): void => {
-  const spans = spanCounts();
-  report('note', deliverer.status(), attempts, {
-    exported: spans.exported - counted.exported,
-    dropped: spans.dropped - counted.dropped,
-  });
+  report('note', deliverer.status(), attempts, takeSpanCounts());
   attempts = [];
-  counted = spans;
 };
 const noting = setInterval(note, NOTE_MS);
 

@@ -1,19 +1,72 @@
 /** The numbers follow from checkpoint and log alone: a batch that is sent again is the same to the byte. */
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
-import type { SealEvent } from '../../shared/payment/seal-events.ts';
+import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { eventMessage, partitionOf, sealMessage, stateMessage } from '../event-feed/messages.ts';
-import { type FeedMessage, SEALS_KEY, type Topic } from '../event-feed/port.ts';
+import { type FeedMessage, SEALS_KEY, TOPICS, type Topic } from '../event-feed/port.ts';
 import type { RelayCheckpoint } from './checkpoint.ts';
 
 /** Large enough that a batch costs little per event, small enough to repeat; the broker takes 1 MB at most. */
 const BATCH_EVENTS_MAX = 500;
 const BATCH_BYTES_MAX = 512 * 1024;
 
+type Made = Partial<Record<Topic, FeedMessage>>;
+
 const isOfSeals = (recorded: RecordedEvent): recorded is RecordedEvent<SealEvent> =>
   isSealEvent(recorded.event);
+
+/** Throws Error for an event of another family. */
+export const sealMessageOf = (
+  event: RecordedEvent,
+  { seals }: RelayCheckpoint['partitions'],
+): FeedMessage => {
+  if (!isOfSeals(event)) throw new Error(`${event.event.type} is no seal`);
+  return sealMessage(event, { partition: partitionOf(SEALS_KEY, seals) });
+};
+
+const paymentMessagesOf = async (
+  recorded: RecordedEvent,
+  states: PaymentStates,
+  { partitions, counters }: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
+): Promise<Made> => {
+  const event = asPaymentEvent(recorded);
+  const readModel = await states.after(event);
+  const { paymentId } = readModel.response;
+  const partition = partitionOf(paymentId, partitions.events);
+  const number = counters[partition] ?? 0;
+  const made = {
+    events: eventMessage(event, readModel, { partition, number }),
+    state: stateMessage(event, readModel, { partition: partitionOf(paymentId, partitions.state) }),
+  };
+  counters[partition] = number + 1;
+  return made;
+};
+
+/**
+ * The messages of an event, counted in `counters`; none of a stream that is not on the topics. A text says
+ * why an event cannot be sent. Throws StoreUnavailable.
+ */
+export const messagesOf = async (
+  event: LogEvent,
+  states: PaymentStates,
+  place: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
+): Promise<Made | string> => {
+  const isSeal = event.stream === SEALS_STREAM;
+  if (!isSeal && paymentOf(event.stream) === undefined) return {};
+  if ('unreadable' in event) return event.unreadable;
+  try {
+    if (isSeal) return { seals: sealMessageOf(event, place.partitions) };
+    return await paymentMessagesOf(event, states, place);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    return reasonOf(error);
+  }
+};
 
 export type Batch = {
   /** All that the checkpoint moves past, those without a message included. */
@@ -33,55 +86,24 @@ export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
 export const isFull = ({ messages, bytes }: Batch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
-export const hasMessages = ({ messages }: Batch): boolean =>
-  messages.events.length + messages.seals.length > 0;
-
-/** Throws Error for an event of another family. */
-export const sealMessageOf = (
-  event: RecordedEvent,
-  { seals }: RelayCheckpoint['partitions'],
-): FeedMessage => {
-  if (!isOfSeals(event)) throw new Error(`${event.event.type} is no seal`);
-  return sealMessage(event, { partition: partitionOf(SEALS_KEY, seals) });
-};
-
-export const addSeal = (batch: Batch, event: RecordedEvent): void => {
-  const seal = sealMessageOf(event, batch.next.partitions);
-  batch.messages.seals.push(seal);
-  batch.bytes += Buffer.byteLength(seal.value);
-};
-
-/** Throws what `after` throws. */
-export const messagesOf = async (
-  event: RecordedEvent,
-  states: PaymentStates,
-  { partitions, counters }: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
-): Promise<Record<'events' | 'state', FeedMessage>> => {
-  const paymentEvent = asPaymentEvent(event);
-  const readModel = await states.after(paymentEvent);
-  const { paymentId } = readModel.response;
-  const partition = partitionOf(paymentId, partitions.events);
-  return {
-    events: eventMessage(paymentEvent, readModel, { partition, number: counters[partition] ?? 0 }),
-    state: stateMessage(paymentEvent, readModel, {
-      partition: partitionOf(paymentId, partitions.state),
-    }),
-  };
-};
-
-export const count = (counters: number[], { partition }: FeedMessage): void => {
-  counters[partition] = (counters[partition] ?? 0) + 1;
-};
-
-/** Throws what `after` throws; then the batch is unchanged. */
+/** Why the event cannot be sent, or undefined once it is in the batch. Throws StoreUnavailable. */
 export const addEvent = async (
   batch: Batch,
   states: PaymentStates,
-  event: RecordedEvent,
-): Promise<void> => {
-  const { events, state } = await messagesOf(event, states, batch.next);
-  count(batch.next.counters, events);
-  batch.messages.events.push(events);
-  batch.messages.state.push(state);
-  batch.bytes += Buffer.byteLength(events.value) + Buffer.byteLength(state.value);
+  event: LogEvent,
+): Promise<string | undefined> => {
+  const { next, messages } = batch;
+  const paymentId = paymentOf(event.stream) ?? '';
+  if (next.parked[paymentId] !== undefined && next.sending !== paymentId)
+    return 'an event before it is parked';
+  const made = await messagesOf(event, states, next);
+  if (typeof made === 'string') return made;
+  for (const topic of TOPICS) {
+    const message = made[topic];
+    if (message === undefined) continue;
+    messages[topic].push(message);
+    batch.bytes += Buffer.byteLength(message.value);
+  }
+  batch.events.push(event);
+  return undefined;
 };

@@ -1,14 +1,11 @@
 /** Sends events in batches, and parks a payment at an event that cannot be sent. */
-import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
-import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
 import { checkpointHashOf } from '../subscription.ts';
-import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
+import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
 import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 
 /** What it sends with, and how far it is. */
@@ -27,8 +24,6 @@ export type Publisher = {
 
 /** The state first: where it is too large, the event uses no number. A seal after the events it covers. */
 const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
-
-const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
 export const silentForMs = ({ sendingSinceMs }: Publisher): number =>
   sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs;
@@ -54,13 +49,14 @@ const flush = async (own: Publisher, { messages, next }: Batch): Promise<void> =
   own.published += messages.events.length + messages.seals.length;
 };
 
-/** Where a batch is too large, `sendAgain` gets each half, until `tooLarge` gets the one event. */
-export const sendInParts = async (
-  own: Publisher,
-  batch: Batch,
-  sendAgain: (events: LogEvent[]) => Promise<void>,
-  tooLarge: (event: LogEvent, reason: string) => Promise<void>,
-): Promise<void> => {
+type Sending = {
+  /** Moves the checkpoint past an event that is sent. */
+  note(next: RelayCheckpoint, event: LogEvent): void;
+  leaveOut(event: LogEvent, reason: string): Promise<void>;
+};
+
+/** Where a batch is too large, each half of it, until `leaveOut` gets the one event. */
+const flushInParts = async (own: Publisher, batch: Batch, sending: Sending): Promise<void> => {
   try {
     await flush(own, batch);
   } catch (error) {
@@ -68,11 +64,36 @@ export const sendInParts = async (
     await overtake(own);
     const { events } = batch;
     const [first] = events;
-    if (first !== undefined && events.length === 1) return tooLarge(first, error.message);
+    if (first !== undefined && events.length === 1) return sending.leaveOut(first, error.message);
     const middle = events.length >> 1;
-    await sendAgain(events.slice(0, middle));
-    await sendAgain(events.slice(middle));
+    await sendAll(own, events.slice(0, middle), sending);
+    await sendAll(own, events.slice(middle), sending);
   }
+};
+
+/** Throws what the engines and `leaveOut` throw. */
+export const sendAll = async (
+  own: Publisher,
+  events: readonly LogEvent[],
+  sending: Sending,
+): Promise<void> => {
+  let batch = batchFrom(own.checkpoint.value());
+  const sendBatch = async (): Promise<void> => {
+    if (batch.events.length > 0) await flushInParts(own, batch, sending);
+    batch = batchFrom(own.checkpoint.value());
+  };
+  for (const event of events) {
+    const reason = await addEvent(batch, own.states, event);
+    if (reason === undefined) {
+      sending.note(batch.next, event);
+      if (isFull(batch)) await sendBatch();
+      continue;
+    }
+    await sendBatch();
+    await sending.leaveOut(event, reason);
+    batch = batchFrom(own.checkpoint.value());
+  }
+  await sendBatch();
 };
 
 const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
@@ -104,48 +125,10 @@ const park = async (
     );
 };
 
-/** Why an event cannot be sent, or undefined once it is in the batch. */
-const add = async (
-  { states }: Publisher,
-  batch: Batch,
-  event: LogEvent,
-): Promise<string | undefined> => {
-  const paymentId = paymentOf(event.stream);
-  const isSeal = event.stream === SEALS_STREAM;
-  if (paymentId === undefined && !isSeal) return undefined;
-  if (batch.next.parked[paymentId ?? ''] !== undefined) return 'an event before it is parked';
-  if ('unreadable' in event) return event.unreadable;
-  try {
-    if (isSeal) addSeal(batch, event);
-    else await addEvent(batch, states, event);
-    return undefined;
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
-    return reasonOf(error);
-  }
-};
-
 /** Throws what the engines throw, and Error while messages of a parked payment are unacknowledged. */
 export const send = async (own: Publisher, events: LogEvent[]): Promise<void> => {
-  const { checkpoint } = own;
-  if (checkpoint.value().sending !== undefined) throw new Error(UNFINISHED);
-  let batch = batchFrom(checkpoint.value());
-  const sendAgain = (part: LogEvent[]) => send(own, part);
-  const sendBatch = async (): Promise<void> => {
-    await sendInParts(own, batch, sendAgain, (event, reason) => park(own, event, reason));
-    batch = batchFrom(checkpoint.value());
-  };
-  for (const event of events) {
-    const reason = await add(own, batch, event);
-    if (reason !== undefined) {
-      if (hasMessages(batch)) await sendBatch();
-      await park(own, event, reason);
-      batch = batchFrom(checkpoint.value());
-      continue;
-    }
-    batch.events.push(event);
-    moveTo(batch.next, event);
-    if (isFull(batch)) await sendBatch();
-  }
-  if (batch.next.position !== checkpoint.value().position) await sendBatch();
+  if (own.checkpoint.value().sending !== undefined)
+    throw new Error('messages of a parked payment are without acknowledgement');
+  const leaveOut = (event: LogEvent, reason: string) => park(own, event, reason);
+  await sendAll(own, events, { note: moveTo, leaveOut });
 };

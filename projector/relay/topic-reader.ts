@@ -3,17 +3,15 @@
  * count from the start of the log, so a page that does not follow an earlier page costs a walk through the
  * log before it.
  */
-import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   followPaymentStates,
   type PaymentStates,
 } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
-import { count, messagesOf, sealMessageOf } from './batch.ts';
+import { messagesOf } from './batch.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];
@@ -51,28 +49,15 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
     walks.set(keyOf(position), copyOf(walk));
   };
 
-  const sealsOf = (event: LogEvent): Partial<Record<Topic, FeedMessage>> =>
-    'unreadable' in event ? {} : { seals: sealMessageOf(event, partitions()) };
-
   /** None where the relay would park the event, or leave it out. */
-  const walkOver = async (
-    walk: Walk,
-    states: PaymentStates,
-    event: LogEvent,
-  ): Promise<Partial<Record<Topic, FeedMessage>> | undefined> => {
-    if (event.stream === SEALS_STREAM) return sealsOf(event);
-    const paymentId = paymentOf(event.stream);
-    if (paymentId === undefined || walk.parked.has(paymentId)) return undefined;
-    try {
-      if ('unreadable' in event) throw new Error(event.unreadable);
-      const messages = await messagesOf(event, states, { ...walk, partitions: partitions() });
-      count(walk.counters, messages.events);
-      return messages;
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      walk.parked.add(paymentId);
-      return undefined;
-    }
+  const walkOver = async (walk: Walk, states: PaymentStates, event: LogEvent) => {
+    if (walk.parked.has(event.stream)) return {};
+    const { counters } = walk;
+    const made = await messagesOf(event, states, { counters, partitions: partitions() });
+    if (typeof made !== 'string') return made;
+    // An event that cannot be read holds back its own payment, and no later seal.
+    if (event.stream !== SEALS_STREAM) walk.parked.add(event.stream);
+    return {};
   };
 
   const walkTo = async (position: Position | null): Promise<Walk | undefined> => {
@@ -105,8 +90,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
       const messages: FeedMessage[] = [];
       let next = after;
       for (const event of await store.readAll(after, limit)) {
-        const made = await walkOver(walk, states, event);
-        const own = made?.[topic];
+        const { [topic]: own } = await walkOver(walk, states, event);
         if (own !== undefined) messages.push(own);
         next = event.position;
       }

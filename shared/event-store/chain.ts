@@ -58,35 +58,17 @@ export const createGenerationsMap = <V>(min: number): GenerationsMap<V> => {
   };
 };
 
-export type Link<P = unknown> = Omit<StoredForm, 'position'> & {
-  position: P;
-  /** Of the event before it in its stream, null for none. */
-  hashBefore?: string | null;
-};
+type Place = Pick<StoredForm, 'position' | 'stream' | 'revision'>;
 
-type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
+export const breakAt = ({ position, stream, revision }: Place, reason: string) => ({
+  position,
+  stream,
+  revision,
+  reason,
+});
 
-/** Why a link does not follow those before it; `named` and `hashBefore` spare a look. */
-export type Check = (
-  link: Link,
-  named?: Record<string, unknown>,
-  hashBefore?: string | null,
-) => string | undefined;
-
-const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | undefined => {
-  for (const link of links) {
-    const reason = check(link);
-    if (reason !== undefined) return breakAt(link, reason);
-  }
-  return undefined;
-};
-
-export const breakAt = <P>(
-  { position, stream, revision }: Pick<Link<P>, 'position' | 'stream' | 'revision'>,
-  reason: string,
-): Break<P> => ({ position, stream, revision, reason });
-
-export const describeBreak = ({ position, stream, revision, reason }: Break): string => {
+export const describeBreak = (broken: ReturnType<typeof breakAt>): string => {
+  const { position, stream, revision, reason } = broken;
   const inStream = stream === '' ? '' : `stream ${stream}, revision ${revision}`;
   if (position === '') return inStream === '' ? reason : `${inStream}: ${reason}`;
   return `position ${position}${inStream === '' ? '' : ` (${inStream})`}: ${reason}`;
@@ -98,7 +80,7 @@ export const FOREIGN = 'no event of this service';
 const CHANGED = 'its text does not have its hash';
 const MOVED = 'its text belongs to another place';
 
-export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string | undefined => {
+export const hashReason = ({ text, hash }: Pick<StoredForm, 'text' | 'hash'>) => {
   if (hashOf(text) === hash) return undefined;
   const { type, previousHash } = jsonFieldsOf(text);
   // Every event of this service names the one before it, in each version.
@@ -106,8 +88,11 @@ export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string 
   return isForeign ? FOREIGN : CHANGED;
 };
 
-const placeReason = (link: Link, named: Record<string, unknown>): string | undefined => {
-  const { stream, revision, id = String(named.id) } = link;
+/** The fields of an event's text. */
+type Named = Record<string, unknown>;
+
+const placeReason = (form: StoredForm, named: Named): string | undefined => {
+  const { stream, revision, id = String(named.id) } = form;
   const isThere = named.stream === stream && named.revision === revision && named.id === id;
   return isThere ? undefined : MOVED;
 };
@@ -125,58 +110,23 @@ export const revisionReason = (
 
 export const previousReason = (
   previousHash: unknown,
-  hashBefore: string | null | undefined,
+  hashBefore = GENESIS_HASH,
 ): string | undefined =>
-  previousHash === (hashBefore ?? GENESIS_HASH)
-    ? undefined
-    : 'it does not follow the event before it';
+  previousHash === hashBefore ? undefined : 'it does not follow the event before it';
 
 export const logReason = (
-  { hash, logHash }: Pick<Link, 'hash' | 'logHash'>,
+  { hash, logHash }: Pick<StoredForm, 'hash' | 'logHash'>,
   logHashBefore: string,
-): string | undefined => {
-  if (linkLog(logHashBefore, hash) !== logHash) return 'it does not follow in the log';
-  return undefined;
-};
+): string | undefined =>
+  linkLog(logHashBefore, hash) === logHash ? undefined : 'it does not follow in the log';
 
-const linkReason = (link: Pick<Link, 'hash' | 'logHash' | 'logHashBefore'>): string | undefined =>
+/** Judges an event alone, without the others of its stream. */
+export const formReason = (form: StoredForm): string | undefined =>
+  hashReason(form) ?? linkReason(form);
+
+const linkReason = (form: StoredForm): string | undefined =>
   // A missing event before it is no fault of this one: the log's check names the gap.
-  link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
-
-/** Judges a link alone, without the other events of its stream. */
-export const formReason = (
-  form: Pick<Link, 'text' | 'hash' | 'logHash' | 'logHashBefore'>,
-): string | undefined => hashReason(form) ?? linkReason(form);
-
-/** Compares the next link after a break with what is stored. */
-export const logCheck = (from: LogEnd = LOG_START): { check: Check; end(): LogEnd } => {
-  let end = from;
-  const missingBefore = ({ position }: Pick<Link, 'position'>): string | undefined =>
-    Number(position) === end.position + 1 ? undefined : `position ${end.position + 1} is missing`;
-  const reasonFor: Check = (link, named = {}, hashBefore = null) => {
-    const missing = missingBefore(link);
-    if (missing !== undefined) return missing;
-    const own = hashReason(link) ?? placeReason(link, named);
-    if (own !== undefined) return own;
-    if (link.revision > 0 && hashBefore === null) return 'the event before it is missing';
-    return previousReason(named.previousHash, hashBefore) ?? logReason(link, end.logHash);
-  };
-  const check: Check = (link, named = jsonFieldsOf(link.text), hashBefore = link.hashBefore) => {
-    const reason = reasonFor(link, named, hashBefore);
-    end = { position: Number(link.position), logHash: link.logHash ?? '' };
-    return reason;
-  };
-  return { check, end: () => end };
-};
-
-export const verifyLog = <P>(
-  links: Iterable<Link<P>>,
-  from: LogEnd = LOG_START,
-): { end: LogEnd } | { broken: Break<P> } => {
-  const { check, end } = logCheck(from);
-  const broken = verifyLinks(links, check);
-  return broken === undefined ? { end: end() } : { broken };
-};
+  form.logHashBefore == null ? undefined : logReason(form, form.logHashBefore);
 
 /** An end that a bounded map has dropped must be set again. */
 type StreamEnds = {
@@ -185,36 +135,41 @@ type StreamEnds = {
 };
 
 /** One change is one break; the service appends nothing after a foreign event. */
-const endAfter = ({ revision, hash }: Link, reason: string | undefined): StreamEnd => {
+const endAfter = ({ revision, hash }: StoredForm, reason: string | undefined): StreamEnd => {
   if (reason === FOREIGN) return { revision, hash: FOREIGN };
   return { revision, hash: reason === CHANGED || reason === MOVED ? NOT_COMPARED : hash };
 };
 
-/** Each stream alone, past every break; streams may be mixed. */
+/**
+ * Why an event does not follow in its stream, past every break; streams may be mixed. `isPart`: they
+ * may begin in their middle.
+ */
 export const streamsCheck =
-  (ends: StreamEnds = new Map()): Check =>
-  (link, named = jsonFieldsOf(link.text)) => {
-    const end = ends.get(link.stream);
+  (ends: StreamEnds = new Map(), isPart = false) =>
+  (form: StoredForm, named: Named = jsonFieldsOf(form.text)): string | undefined => {
+    const { stream, revision } = form;
+    const known = ends.get(stream);
+    const isBeginning = known === undefined && isPart && revision > 0;
+    const end = isBeginning ? { revision: revision - 1, hash: NOT_COMPARED } : known;
     const hashBefore = end?.hash === NOT_COMPARED ? String(named.previousHash) : end?.hash;
     const reason =
-      revisionReason(link.revision, end) ??
-      hashReason(link) ??
-      placeReason(link, named) ??
+      revisionReason(revision, end) ??
+      hashReason(form) ??
+      placeReason(form, named) ??
       previousReason(named.previousHash, hashBefore) ??
-      linkReason(link);
-    ends.set(link.stream, endAfter(link, reason));
+      linkReason(form);
+    ends.set(stream, endAfter(form, reason));
     return reason;
   };
 
-export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
-  verifyLinks(links, streamsCheck());
-
-export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined => {
-  const [first] = links;
-  if (first === undefined || first.revision === 0) return verifyStream(links);
-  const { previousHash } = jsonFieldsOf(first.text);
-  const end = { revision: first.revision - 1, hash: String(previousHash) };
-  return verifyLinks(links, streamsCheck(new Map([[first.stream, end]])));
+/** The first break of a stream. */
+export const verifyStream = (forms: readonly StoredForm[], isPart = false) => {
+  const check = streamsCheck(new Map(), isPart);
+  for (const form of forms) {
+    const reason = check(form);
+    if (reason !== undefined) return breakAt(form, reason);
+  }
+  return undefined;
 };
 
 /** To show or check, never to decide on; empty for a removed stream. Throws StoreUnavailable. */
@@ -230,16 +185,36 @@ export const formsLeft = async (
   }
 };
 
+/** Why an event does not follow in the log after `from`; the next one is compared with what is stored. */
+const logCheck = (from: LogEnd) => {
+  let end = from;
+  const reasonFor = (form: StoredForm, named: Named, hashBefore: string | undefined) => {
+    const next = end.position + 1;
+    if (Number(form.position) !== next) return `position ${next} is missing`;
+    const own = hashReason(form) ?? placeReason(form, named);
+    if (own !== undefined) return own;
+    if (form.revision > 0 && hashBefore === undefined) return 'the event before it is missing';
+    return previousReason(named.previousHash, hashBefore) ?? logReason(form, end.logHash);
+  };
+  return (...link: Parameters<typeof reasonFor>): string | undefined => {
+    const reason = reasonFor(...link);
+    const [{ position, logHash = '' }] = link;
+    end = { position: Number(position), logHash };
+    return reason;
+  };
+};
+
 /** Any other end is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
-/** Checks a whole log in order by the chain of `guarantee`; throws what the store throws. */
+/** Checks a log in order after `from` by the chain of `guarantee`; throws what the store throws. */
 export const storedCheck = (
   stored: Pick<StoredForms, 'readStream'>,
   guarantee: StoredForms['guarantee'],
+  from = LOG_START,
 ) => {
   const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN);
-  const inLog = logCheck().check;
+  const inLog = logCheck(from);
   const inStream = streamsCheck(ends);
 
   const readBefore = async ({ stream, revision }: StoredForm): Promise<void> => {
@@ -249,11 +224,11 @@ export const storedCheck = (
     if (found) ends.set(stream, { revision: found.revision, hash: found.hash || FOREIGN });
   };
 
-  const checkInLog = (form: StoredForm, named: Record<string, unknown>): string | undefined => {
+  const checkInLog = (form: StoredForm, named: Named): string | undefined => {
     const { stream, revision, hash } = form;
     const end = ends.get(stream);
     const isKnown = revision > 0 && end?.revision === revision - 1;
-    const reason = inLog(form, named, isKnown ? end.hash || String(named.previousHash) : null);
+    const reason = inLog(form, named, isKnown ? end.hash || String(named.previousHash) : undefined);
     // A changed hash is one break: the log's chain holds what follows it.
     ends.set(stream, { revision, hash: reason === undefined ? hash : NOT_COMPARED });
     return reason;
@@ -261,7 +236,7 @@ export const storedCheck = (
 
   return async (
     form: StoredForm,
-    named: Record<string, unknown> = jsonFieldsOf(form.text),
+    named: Named = jsonFieldsOf(form.text),
   ): Promise<string | undefined> => {
     const { stream, revision } = form;
     const end = ends.get(stream);

@@ -16,7 +16,7 @@ import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
 import { compiledParse, type SafeParse } from '../runtime/compiled-schema.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
-import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
+import type { Expected, NewEvent, RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
 
 const DEPTH_MAX = 1000;
 const stringify = configure({ strict: true, maximumDepth: DEPTH_MAX });
@@ -32,17 +32,7 @@ export const canonicalJson = (value: unknown): string => {
   return json;
 };
 
-export type StoredEvent = StoredPlace & {
-  text: string;
-};
-
-type StoredPlace = {
-  position: Position;
-  stream: string;
-  revision: number;
-  hash: string;
-  logHash?: string;
-};
+type StoredPlace = Omit<StoredForm, 'text'>;
 
 export type EncodedEvent = { text: string; recorded: Omit<RecordedEvent, 'position'> };
 
@@ -74,7 +64,7 @@ const storedEnvelope = z.object({
   data: z.unknown(),
 });
 
-/** The schema with its fields in canonical order. A schema that is not strict drops a later version's fields. */
+/** With its fields in canonical order. A schema that is not strict drops a later version's fields. */
 function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
   if (schema instanceof z.ZodOptional) return z.optional(inCanonicalOrder(schema.unwrap(), strict));
   if (schema instanceof z.ZodArray)
@@ -87,17 +77,6 @@ function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$Zod
   return strict ? z.strictObject(shape) : z.object(shape);
 }
 
-type ParseOfType = (type: EventType) => SafeParse<unknown>;
-
-function parsersOf(strict: boolean): ParseOfType {
-  const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
-  return (type) => {
-    made[type] ??= compiledParse(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
-    return made[type];
-  };
-}
-const strictParse = parsersOf(true);
-const looseParse = parsersOf(false);
 const parseNewEnvelope = compiledParse(newEnvelope);
 const parseStoredEnvelope = compiledParse(storedEnvelope);
 
@@ -111,9 +90,16 @@ function conform<T>(parse: SafeParse<T>, value: unknown): T {
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
 }
 
-function eventOf(parseOfType: ParseOfType, type: EventType, data: unknown): DomainEvent {
-  return { type, data: conform(parseOfType(type), data) } as DomainEvent;
+/** Makes events of checked data; each throws Misfit. */
+function eventsOf(strict: boolean) {
+  const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
+  return (type: EventType, data: unknown): DomainEvent => {
+    made[type] ??= compiledParse(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
+    return { type, data: conform(made[type], data) } as DomainEvent;
+  };
 }
+const strictEvent = eventsOf(true);
+const looseEvent = eventsOf(false);
 
 /** Throws TypeError for the caller's bug, and Error for text with half a surrogate pair. */
 export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {
@@ -122,61 +108,51 @@ export function encode(stream: string, expected: Expected, events: NewEvent[]): 
   let last = expected === 'none' ? { revision: -1, hash: GENESIS_HASH } : expected;
   if (!Number.isInteger(last.revision) || typeof last.hash !== 'string')
     throw new TypeError('an append needs the revision and the hash of the event that it follows');
-  return events.map((event) => {
-    const encoded = encodeOne(stream, last.revision + 1, last.hash, event);
-    last = encoded.recorded;
-    return encoded;
+  return events.map((given) => {
+    const { event, ...envelope } = check(given);
+    const { type, data } = event;
+    const place = {
+      stream,
+      revision: last.revision + 1,
+      previousHash: last.hash,
+      schemaVersion: EVENT_VERSIONS[type],
+    };
+    const text = canonicalJson({ ...place, ...envelope, type, data });
+    const recorded = { ...place, ...envelope, event, hash: hashOf(text) };
+    last = recorded;
+    return { text, recorded };
   });
 }
 
-function encodeOne(
-  stream: string,
-  revision: number,
-  previousHash: string,
-  { id, time, event: { type, data }, context }: NewEvent,
-): EncodedEvent {
-  const { event, envelope } = check(type, data, { id, time, context });
-  const place = { stream, revision, previousHash, schemaVersion: EVENT_VERSIONS[type] };
-  const text = canonicalJson({ ...place, ...envelope, type, data: event.data });
-  return { text, recorded: { ...place, ...envelope, event, hash: hashOf(text) } };
-}
-
-function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>) {
+function check({ event: { type, data }, id, time, context }: NewEvent): NewEvent {
   if (!isEventType(type)) throw new TypeError('an event of an unknown type');
   try {
-    const event = eventOf(strictParse, type, data);
-    return { event, envelope: conform(parseNewEnvelope, envelope) };
+    const event = strictEvent(type, data);
+    return { event, ...conform(parseNewEnvelope, { id, time, context }) };
   } catch (error) {
     throw error instanceof Misfit ? new TypeError(`${type} ${error.message}`) : error;
   }
 }
 
 /** Upcasts, and checks loosely: it leaves out an unknown field. Never throws on a stored text. */
-export function decode(
-  stored: StoredEvent,
-  toCurrent: Upcast = upcast,
-): RecordedEvent | UnreadableEvent {
-  return attempt(stored, () => read(stored, JSON.parse(stored.text), toCurrent));
-}
+export const decode = (stored: StoredForm, toCurrent: Upcast = upcast) =>
+  attempt(stored, () => JSON.parse(stored.text), toCurrent);
 
 /** `decode` for a store that returns parsed JSON, never the text. */
-export function decodeParsed(
+export const decodeParsed = (stored: StoredPlace, hashed: unknown) =>
+  attempt(stored, () => hashed, upcast);
+
+function attempt(
   stored: StoredPlace,
-  hashed: unknown,
+  parse: () => unknown,
+  toCurrent: Upcast,
 ): RecordedEvent | UnreadableEvent {
-  return attempt(stored, () => read(stored, hashed, upcast));
-}
-
-export const hashedText = (hashed: unknown): string => canonicalJson(hashed);
-
-function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
   try {
-    return reading();
+    return read(stored, parse(), toCurrent);
   } catch (error) {
     // A parser's or a hop's message may quote the stored text.
-    const known = error instanceof Misfit || error instanceof CannotUpcast;
-    const unreadable = known ? error.message : 'is not JSON, or its upcast failed';
-    return unreadableAt(stored, unreadable);
+    const isKnown = error instanceof Misfit || error instanceof CannotUpcast;
+    return unreadableAt(stored, isKnown ? error.message : 'is not JSON, or its upcast failed');
   }
 }
 
@@ -196,7 +172,7 @@ function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): Recorded
     throw new Misfit('belongs to another place');
   if (!isEventType(type))
     throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
-  const event = eventOf(looseParse, type, toCurrent(type, envelope.schemaVersion, data));
+  const event = looseEvent(type, toCurrent(type, envelope.schemaVersion, data));
   const recorded: RecordedEvent = { ...envelope, position, hash, event };
   if (logHash !== undefined) recorded.logHash = logHash;
   return recorded;

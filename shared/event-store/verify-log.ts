@@ -9,7 +9,6 @@ import { pauseAt } from '../runtime/scheduling.ts';
 import {
   type BreaksMet,
   breakOfForm,
-  judgeBreaks,
   type LogBreak,
   meetBreaks,
   unreadableReason,
@@ -17,7 +16,6 @@ import {
 import { createGenerationsMap, formsLeft, logHashes, storedCheck } from './chain.ts';
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import type {
-  LogEvent,
   LogReader,
   Position,
   RecordedEvent,
@@ -40,13 +38,18 @@ export const logBreak = (
     'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
   );
 
+/** Takes every event in order; `missing` is asked for at the end. */
+type LogCheck = {
+  reasonFor(form: StoredForm): string | undefined;
+  missing(): LogBreak | undefined;
+};
+
 type LogWalk = {
   stored: StoredForms;
-  guarantee: StoredForms['guarantee'];
   seals?: SealsAgainst;
+  /** Left out: every event, by the chain that the store keeps over them. */
   includes?: (form: StoredForm) => Promise<boolean>;
-  also?: (form: StoredForm) => string | undefined;
-  atEnd?: () => LogBreak | undefined;
+  beside?: LogCheck;
   end: Position | null;
   signal: AbortSignal;
 };
@@ -60,62 +63,43 @@ const endIsGone = (position: Position): LogBreak => ({
 
 export type LogProgress = EventTotal & { read: number };
 
-/** `broken`: the first break that is not acknowledged. */
+/** `events` and `last` are those without a break. */
 export type LogWalked = {
   events: number;
-  last?: StoredForm;
-  broken?: LogBreak;
+  last: StoredForm | undefined;
   breaks: BreaksMet;
   seals: SealsFound;
 };
 
-type Fit = { reason?: string | undefined; unreadable?: string | undefined };
-
-/** Checks the chain first, because a broken chain makes the sums worthless. */
-const formCheck = ({ stored, guarantee }: LogWalk) => {
-  const chain = storedCheck(stored, guarantee);
-  const sums = sumsCheck(stored);
-  return async (form: StoredForm): Promise<Fit> => {
-    const named = jsonFieldsOf(form.text);
-    const inChain = await chain(form, named);
-    const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
-    const inSums = await sums(event);
-    return {
-      reason: inChain ?? inSums,
-      ...('unreadable' in event && { unreadable: event.unreadable }),
-    };
-  };
-};
-
 /** Goes on past every break; undefined when `signal` is aborted. Throws StoreUnavailable. */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
-  const { stored, includes, also, atEnd, end, signal } = walk;
-  const check = formCheck(walk);
+  const { stored, includes, beside, end, signal } = walk;
+  const chain = storedCheck(stored, includes === undefined ? stored.guarantee : 'stream');
+  const sums = sumsCheck(stored);
   const seals = sealsCheck(walk.seals ?? {});
+  const checks: LogCheck[] = beside === undefined ? [seals] : [seals, beside];
   const linked = logHashes();
   const { met: breaks, note, pass } = meetBreaks();
   let [events, read] = [0, 0];
   let last: StoredForm | undefined;
   let after: Position | null = null;
 
-  const walked = (): LogWalked => {
-    const [broken] = judgeBreaks(breaks).named;
-    return {
-      events,
-      breaks,
-      seals: seals.found(),
-      ...(last && { last }),
-      ...(broken && { broken }),
-    };
+  const walked = (): LogWalked => ({ events, last, breaks, seals: seals.found() });
+
+  const reasonFor = async (form: StoredForm): Promise<string | undefined> => {
+    const named = jsonFieldsOf(form.text);
+    const inChain = await chain(form, named);
+    // A broken chain makes the sums worthless, those after it as well.
+    const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
+    const inSums = await sums(event);
+    // Seals and kept heads need every event's place, also of one that does not fit.
+    const others = checks.map((check) => check.reasonFor(form));
+    const reason = [inChain, inSums, ...others].find((one) => one !== undefined);
+    return reason ?? ('unreadable' in event ? unreadableReason(event.unreadable) : undefined);
   };
 
   const verifyForm = async (form: StoredForm): Promise<void> => {
-    const { reason: inChain, unreadable } = await check(form);
-    // Seals and kept heads need every event's place, also of one that does not fit.
-    const inSeals = seals.reasonFor(form);
-    const beside = also?.(form);
-    const changed = inChain ?? inSeals ?? beside;
-    const reason = changed ?? (unreadable && unreadableReason(unreadable));
+    const reason = await reasonFor(form);
     if (reason !== undefined) return note(breakOfForm(form, reason));
     events += 1;
     last = form;
@@ -124,7 +108,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
 
   for (let pages = 0; !signal.aborted; pages += 1) {
     if (end === null || after === end) {
-      for (const broken of [seals.missing(), atEnd?.()]) if (broken !== undefined) note(broken);
+      for (const broken of checks.map((check) => check.missing())) if (broken) note(broken);
       return walked();
     }
     const { page, unreadable } = await readPage(stored, signal, after, PAGE, end, last);
@@ -151,7 +135,7 @@ export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
   { stored },
   args,
   { signal },
-) => walkLog({ stored, guarantee: stored.guarantee, ...args, signal });
+) => walkLog({ stored, ...args, signal });
 
 export const verifyWhole = (
   store: LogReader,
@@ -175,17 +159,6 @@ const step = ({ sums }: Place, event: SumsEvent): Place => {
   const added = addSums(sums, event.event);
   if ('sums' in added) return { revision, sums: added.sums };
   return { revision, sums: 'not known', reason: added.reason };
-};
-
-export const sumsBreak = <E extends LogEvent>(
-  events: readonly E[],
-): { event: E; reason: string } | undefined => {
-  let place = START;
-  for (const event of events) {
-    place = step(place, event);
-    if (place.reason !== undefined) return { event, reason: place.reason };
-  }
-  return undefined;
 };
 
 /** Any other payment is added up again from its stream. */

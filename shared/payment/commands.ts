@@ -97,4 +97,6 @@ export type Command =
   | ChangeCommand
   | OpenCommand
   | AuthenticateCommand
-  | RecordCommand;
+  | RecordCommand
+  | ResolutionCommand
+  | LaterCommand;

@@ -18,18 +18,14 @@ export const personOf = (subject: string): string =>
     .normalize('NFC')
     .trim();
 
-/** Throws Error for an operation that was never begun: a bug of the calling code. */
 export const decideResolution = (
-  state: PaymentState | undefined,
+  state: PaymentState,
+  operation: Operation,
   command: ResolutionCommand,
-): PaymentEvent[] => {
-  const operation = state?.operations.find((o) => o.operationId === command.operationId);
-  if (state === undefined || operation === undefined)
-    throw new Error(`operation ${command.operationId} was never begun`);
-  return command.kind === 'resolve'
+): PaymentEvent[] =>
+  command.kind === 'resolve'
     ? resolve(state, operation, command)
     : confirm(state, operation, command);
-};
 
 const dataOf = ({ currency }: PaymentState, { operationId, amountMinor }: Operation) => ({
   operationId,

@@ -11,6 +11,8 @@ import type {
   OpenCommand,
   RecordCommand,
 } from './commands.ts';
+import { decideLater } from './decide-later.ts';
+import { decideResolution } from './decide-resolution.ts';
 import { outcomeEvents } from './outcome-events.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import {
@@ -65,24 +67,39 @@ const eventsOf = (...events: PaymentEvent[]): Decision => ({ kind: 'events', eve
 export const decide = (state: PaymentState | undefined, command: Command): Decision => {
   if (command.kind === 'create') return create(state, command);
   if (state === undefined) throw new Error(`${command.kind} on a payment that does not exist`);
-  if (command.kind === 'open') return open(state, command);
-  if (command.kind === 'authenticate') return authenticate(state, command);
-  if (command.kind === 'record') return record(state, command);
+  switch (command.kind) {
+    case 'later':
+      return eventsOf(...decideLater(state, command));
+    case 'capture':
+    case 'void':
+    case 'refund':
+      return change(state, command);
+  }
+  const operation = state.operations.find((o) => o.operationId === command.operationId);
+  if (operation === undefined) throw new Error(`operation ${command.operationId} was never begun`);
+  switch (command.kind) {
+    case 'open':
+      return open(state, operation, command);
+    case 'authenticate':
+      return authenticate(state, operation, command);
+    case 'record':
+      return record(state, operation, command);
+    default:
+      return eventsOf(...decideResolution(state, operation, command));
+  }
+};
+
+const change = (state: PaymentState, command: ChangeCommand): Decision => {
   if (state.operations.some((o) => o.operationId === command.operationId)) return eventsOf();
   // An earlier look-up may have read an older revision; the append expects exactly this one.
   const earlier = operationUnder(state, command);
   if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
-  if (hasReachedCeiling(state, command)) return refusedAtCeiling(command);
+  const { kind, operationsMax } = command;
+  if (hasReachedCeiling(state, command))
+    return refused(NOT_ALLOWED[kind], `the payment has reached ${operationsMax} operations`);
   const unresolved = unresolvedExclusive(state);
-  if (unresolved !== undefined) return unresolved;
-  switch (command.kind) {
-    case 'capture':
-      return capture(state, command);
-    case 'void':
-      return voidPayment(state, command);
-    case 'refund':
-      return refund(state, command);
-  }
+  if (unresolved !== undefined) return { kind: 'unresolved', operation: unresolved };
+  return CHANGES[kind](state, command);
 };
 
 /** True where the payment has all the operations that it may have (gaps §18). */
@@ -91,51 +108,33 @@ export const hasReachedCeiling = (
   { operationsMax }: Pick<ChangeCommand, 'operationsMax'>,
 ): boolean => state.operations.length >= operationsMax;
 
-const refusedAtCeiling = ({ kind, operationsMax }: ChangeCommand): Refused =>
-  refused(NOT_ALLOWED[kind], `the payment has reached ${operationsMax} operations`);
-
-const sentTo = ({ providers: [provider] }: ChangeCommand | CreateCommand) =>
-  provider === undefined ? {} : { provider };
-
 const brokenRules = (command: CreateCommand): string[] => {
   const { maxAmountMinor, acceptedBrands } = command.rules;
   const { amountMinor, currency, numberBrand } = command;
   const details: string[] = [];
-  if (amountMinor === 'too large' || amountMinor > maxAmountMinor) {
+  if (amountMinor === 'too large' || amountMinor > maxAmountMinor)
     details.push(`amount must not exceed ${maxAmountMinor}`);
-  }
   if (currency !== 'USD') details.push('currency must be USD');
-  if (acceptedBrands !== undefined && !acceptedBrands.some((brand) => brand === numberBrand)) {
+  if (acceptedBrands !== undefined && !acceptedBrands.some((brand) => brand === numberBrand))
     details.push(`paymentMethod.card must be one of ${acceptedBrands.join(', ')}`);
-  }
   return details;
 };
 
 const create = (state: PaymentState | undefined, command: CreateCommand): Decision => {
-  if (state !== undefined) {
-    return state.operations[0]?.operationId === command.operationId
-      ? eventsOf()
-      : { kind: 'exists' };
-  }
+  const { operationId } = command;
+  if (state !== undefined)
+    return state.operations[0]?.operationId === operationId ? eventsOf() : { kind: 'exists' };
   const details = brokenRules(command);
   const { amountMinor } = command;
   if (details.length > 0 || amountMinor === 'too large')
     return refused('BUSINESS_RULE_VIOLATION', ...details);
-  const { operationId, currency, paymentId, merchantId, captureNow, card, identity } = command;
+  const { currency, paymentId, merchantId, captureNow, card, identity } = command;
+  const operation = { operationId, amount: amountMinor, currency };
+  const payment = { paymentId, merchantId, captureNow, card, details: command.details };
+  const [provider] = command.providers;
   return eventsOf({
     type: 'PaymentCreated',
-    data: {
-      operationId,
-      amount: amountMinor,
-      currency,
-      paymentId,
-      merchantId,
-      captureNow,
-      card,
-      details: command.details,
-      identity,
-      ...sentTo(command),
-    },
+    data: { ...operation, ...payment, identity, provider },
   });
 };
 
@@ -143,12 +142,8 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
  * An unresolved create, capture or void excludes every other command on the payment. One that waits
  * for the shopper is none (gaps §21): the status refuses the command.
  */
-const unresolvedExclusive = (state: PaymentState): Unresolved | undefined => {
-  const operation = unresolvedOperations(state).find(
-    (o) => o.kind !== 'refund' && o.waitsUntil === undefined,
-  );
-  return operation === undefined ? undefined : { kind: 'unresolved', operation };
-};
+const unresolvedExclusive = (state: PaymentState): Operation | undefined =>
+  unresolvedOperations(state).find((o) => o.kind !== 'refund' && o.waitsUntil === undefined);
 
 /** No intent where the payment is at another provider, which alone knows it. */
 const intent = (
@@ -158,38 +153,37 @@ const intent = (
   amount: number,
 ): Decision => {
   const { operationId, identity, reason, providers } = command;
-  const provider = providerOf(state);
-  if (providers.length > 0 && isOtherProvider(provider, providers))
-    return { kind: 'other provider', provider };
-  const data = { operationId, amount, currency: state.currency, identity, ...sentTo(command) };
-  return eventsOf({ type, data: reason === undefined ? data : { ...data, reason } });
+  const madeAt = providerOf(state);
+  if (providers.length > 0 && isOtherProvider(madeAt, providers))
+    return { kind: 'other provider', provider: madeAt };
+  const operation = { operationId, amount, currency: state.currency };
+  return eventsOf({ type, data: { ...operation, identity, provider: providers[0], reason } });
 };
 
 const capture = (state: PaymentState, command: ChangeCommand): Decision => {
-  if (state.status !== 'AUTHORIZED') {
+  const { status, authorizedAmount } = state;
+  if (status !== 'AUTHORIZED')
     return refused(
       'CAPTURE_NOT_ALLOWED',
-      `only an AUTHORIZED payment can be captured; this one is ${state.status}`,
+      `only an AUTHORIZED payment can be captured; this one is ${status}`,
     );
-  }
-  const amountMinor = command.amountMinor ?? state.authorizedAmount;
-  if (amountMinor === 'too large' || amountMinor > state.authorizedAmount) {
+  const { amountMinor = authorizedAmount } = command;
+  if (amountMinor === 'too large' || amountMinor > authorizedAmount)
     return refused(
       'CAPTURE_NOT_ALLOWED',
-      `captureAmount must not exceed the authorized amount of ${state.authorizedAmount}`,
+      `captureAmount must not exceed the authorized amount of ${authorizedAmount}`,
     );
-  }
   return intent('PaymentCaptureRequested', state, command, amountMinor);
 };
 
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
-  if (state.status !== 'AUTHORIZED') {
+  const { status, authorizedAmount } = state;
+  if (status !== 'AUTHORIZED')
     return refused(
       'VOID_NOT_ALLOWED',
-      `only an AUTHORIZED payment can be voided; this one is ${state.status}`,
+      `only an AUTHORIZED payment can be voided; this one is ${status}`,
     );
-  }
-  return intent('PaymentVoidRequested', state, command, state.authorizedAmount);
+  return intent('PaymentVoidRequested', state, command, authorizedAmount);
 };
 
 const refund = (state: PaymentState, command: ChangeCommand): Decision => {
@@ -210,40 +204,34 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   return intent('PaymentRefundRequested', state, command, amountMinor);
 };
 
-const begunOperation = (state: PaymentState, operationId: string): Operation => {
-  const operation = state.operations.find((o) => o.operationId === operationId);
-  if (operation === undefined) throw new Error(`operation ${operationId} was never begun`);
-  return operation;
-};
+const CHANGES = { capture, void: voidPayment, refund };
 
-const open = (state: PaymentState, { operationId, reference }: OpenCommand): Decision => {
-  const { kind, ended, amountMinor, ...known } = begunOperation(state, operationId);
+const open = (
+  { currency }: PaymentState,
+  { kind, ended, amountMinor: amount, reference }: Operation,
+  { operationId, reference: providerReference }: OpenCommand,
+): Decision => {
   if (kind !== 'create') throw new Error(`a provider opens nothing for a ${kind}`);
-  if (ended !== undefined || known.reference !== undefined) return eventsOf();
-  const data = { operationId, amount: amountMinor, currency: state.currency };
-  return eventsOf({
-    type: 'PaymentProviderOpened',
-    data: { ...data, providerReference: reference },
-  });
+  if (ended !== undefined || reference !== undefined) return eventsOf();
+  const data = { operationId, amount, currency, providerReference };
+  return eventsOf({ type: 'PaymentProviderOpened', data });
 };
 
 /** The shopper has the time that was said first. */
 const authenticate = (
-  state: PaymentState,
+  { currency }: PaymentState,
+  { kind, ended, amountMinor: amount, waitsUntil }: Operation,
   { operationId, expiresAt }: AuthenticateCommand,
 ): Decision => {
-  const { kind, ended, amountMinor, waitsUntil } = begunOperation(state, operationId);
   if (kind !== 'create') throw new Error(`no shopper is needed for a ${kind}`);
   if (ended !== undefined || waitsUntil !== undefined) return eventsOf();
-  const data = { operationId, amount: amountMinor, currency: state.currency, expiresAt };
+  const data = { operationId, amount, currency, expiresAt };
   return eventsOf({ type: 'PaymentAuthenticationRequested', data });
 };
 
-const record = (state: PaymentState, command: RecordCommand): Decision => {
-  const operation = begunOperation(state, command.operationId);
-  if (operation.ended !== undefined) return eventsOf();
+const record = (state: PaymentState, operation: Operation, command: RecordCommand): Decision => {
   // The call may be moving money on what was opened since: the provider has to be asked again.
-  if (command.outcome === 'FENCED' && operation.reference !== command.judgedReference)
-    return eventsOf();
+  const isStale = command.outcome === 'FENCED' && operation.reference !== command.judgedReference;
+  if (operation.ended !== undefined || isStale) return eventsOf();
   return eventsOf(...outcomeEvents(state, operation, command));
 };

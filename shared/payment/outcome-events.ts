@@ -1,58 +1,8 @@
 /** The events of an outcome: one, or two for an approved sale (gaps §6). */
 import type { RecordCommand } from './commands.ts';
-import type { EventData, PaymentEvent } from './payment-events.ts';
+import type { PaymentEvent } from './payment-events.ts';
 import { givenFailure } from './payment-response.ts';
 import type { Operation, PaymentState } from './state.ts';
-
-export const outcomeEvents = (
-  state: PaymentState,
-  operation: Operation,
-  command: RecordCommand,
-): PaymentEvent[] =>
-  command.outcome === 'APPROVED'
-    ? approved(state, operation, command)
-    : [declined(state, operation, command)];
-
-const approved = (
-  state: PaymentState,
-  operation: Operation,
-  {
-    providerReference,
-    authorizationExpiresAt,
-    resolution,
-  }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
-): PaymentEvent[] => {
-  const data: EventData<'PaymentAuthorized'> = {
-    operationId: operation.operationId,
-    amount: operation.amountMinor,
-    currency: state.currency,
-    ...(providerReference === undefined ? {} : { providerReference }),
-    ...(resolution === undefined ? {} : { resolution }),
-  };
-  switch (operation.kind) {
-    case 'create':
-      return state.captureNow
-        ? [
-            { type: 'PaymentAuthorized', data },
-            { type: 'PaymentCaptured', data },
-          ]
-        : [
-            {
-              type: 'PaymentAuthorized',
-              data: { ...data, ...(authorizationExpiresAt && { authorizationExpiresAt }) },
-            },
-          ];
-    case 'capture': {
-      const releasedAmount = state.authorizedAmount - operation.amountMinor;
-      const released = releasedAmount > 0 ? { releasedAmount } : {};
-      return [{ type: 'PaymentCaptured', data: { ...data, ...released } }];
-    }
-    case 'void':
-      return [{ type: 'PaymentVoided', data }];
-    case 'refund':
-      return [{ type: 'PaymentRefunded', data }];
-  }
-};
 
 const DECLINED_EVENTS = {
   create: 'PaymentFailed',
@@ -61,23 +11,37 @@ const DECLINED_EVENTS = {
   refund: 'PaymentRefundDeclined',
 } as const;
 
-const declined = (
-  state: PaymentState,
-  { kind, operationId, amountMinor, waitsUntil }: Operation,
-  command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
-): PaymentEvent => {
-  const { resolution } = command;
-  // A fence ends the time of a shopper who did not come (gaps §21).
-  const failureCode = waitsUntil === undefined ? 'PROVIDER_UNAVAILABLE' : 'AUTHENTICATION_REQUIRED';
-  return {
-    type: DECLINED_EVENTS[kind],
-    data: {
-      operationId,
-      amount: amountMinor,
-      currency: state.currency,
-      ...givenFailure(command.outcome === 'DECLINED' ? command : { failureCode }),
-      outcome: command.outcome,
-      ...(resolution === undefined ? {} : { resolution }),
-    },
-  };
+export const outcomeEvents = (
+  { currency, captureNow, authorizedAmount }: PaymentState,
+  { kind, operationId, amountMinor: amount, waitsUntil }: Operation,
+  command: RecordCommand,
+): PaymentEvent[] => {
+  const { outcome, resolution } = command;
+  if (outcome !== 'APPROVED') {
+    // A fence ends the time of a shopper who did not come (gaps §21).
+    const failureCode =
+      waitsUntil === undefined ? 'PROVIDER_UNAVAILABLE' : 'AUTHENTICATION_REQUIRED';
+    const failure = givenFailure(outcome === 'DECLINED' ? command : { failureCode });
+    const data = { operationId, amount, currency, ...failure, outcome, resolution };
+    return [{ type: DECLINED_EVENTS[kind], data }];
+  }
+  const { providerReference, authorizationExpiresAt } = command;
+  const data = { operationId, amount, currency, providerReference, resolution };
+  switch (kind) {
+    case 'create':
+      if (!captureNow)
+        return [{ type: 'PaymentAuthorized', data: { ...data, authorizationExpiresAt } }];
+      return [
+        { type: 'PaymentAuthorized', data },
+        { type: 'PaymentCaptured', data },
+      ];
+    case 'capture': {
+      const releasedAmount = authorizedAmount - amount || undefined;
+      return [{ type: 'PaymentCaptured', data: { ...data, releasedAmount } }];
+    }
+    case 'void':
+      return [{ type: 'PaymentVoided', data }];
+    case 'refund':
+      return [{ type: 'PaymentRefunded', data }];
+  }
 };

@@ -15,7 +15,7 @@ export type Transaction = {
   type: TransactionType;
   amount: number;
   result: 'SUCCEEDED' | 'FAILED';
-  failure?: Failure;
+  failure?: Failure | undefined;
   createdAt: string;
 };
 
@@ -31,7 +31,7 @@ export type Dispute = {
 /** The response to create, get, capture, void and refund (interface, "Payment response"). */
 export type PaymentResponse = {
   paymentId: string;
-  merchantReference?: string;
+  merchantReference?: string | undefined;
   amount: number;
   authorizedAmount: number;
   capturedAmount: number;
@@ -45,8 +45,8 @@ export type PaymentResponse = {
     encryptedCard: Omit<MaskedCard, 'last4'>;
   };
   captureNow: boolean;
-  descriptor?: string;
-  goodsType?: string;
+  descriptor?: string | undefined;
+  goodsType?: string | undefined;
   productItems?: PaymentDetails['productItems'];
   consumer?: PaymentDetails['consumer'];
   billing?: PaymentDetails['billing'];
@@ -57,7 +57,7 @@ export type PaymentResponse = {
   transactions: Transaction[];
   disputes?: Dispute[];
   /** While it is AUTHORIZED, where the provider tells it. */
-  authorizationExpiresAt?: string;
+  authorizationExpiresAt?: string | undefined;
   /** While the provider waits for the shopper (gaps §21); `url` is in the response to a create alone. */
   nextAction?: { type: 'REDIRECT'; url?: string; expiresAt: string };
   source?: PaymentDetails['source'];
@@ -142,21 +142,6 @@ export const failureOf = (data: FailureData): Failure => {
   const advice = adviceOf(data);
   return { ...givenFailure({ ...data, advice }), advice };
 };
-
-/** Failed where `failure` is given. */
-export const attempt = (
-  type: TransactionType,
-  data: { operationId: string; amount: number },
-  createdAt: string,
-  failure?: Failure,
-): Transaction => ({
-  id: transactionId(type, data.operationId),
-  type,
-  amount: data.amount,
-  result: failure === undefined ? 'SUCCEEDED' : 'FAILED',
-  ...(failure === undefined ? {} : { failure }),
-  createdAt,
-});
 
 /** An intent that waits for the shopper is not unresolved (gaps §21). */
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>

@@ -1,9 +1,7 @@
 /** The payment as responses show it, and every operation begun on it, to recognise repeats by. */
-import type { EventData, PlacedEvent } from './payment-events.ts';
+import type { EventData, PaymentEventType, PlacedEvent } from './payment-events.ts';
 import {
-  attempt,
   type Dispute,
-  type Failure,
   failureOf,
   hasUnresolvedIntent,
   isIdOf,
@@ -15,145 +13,160 @@ import {
   refundableAmount,
   type Transaction,
   type TransactionType,
+  transactionId,
   type UnresolvedIntents,
 } from './payment-response.ts';
 import {
-  checkNote,
-  checkOperation,
-  checkStatus,
-  confirmationAfter,
+  type Confirmation,
   type FollowingEvent,
   isIntent,
   isLater,
   isNote,
   type LaterEvent,
   type NoteEvent,
-  statusAfterRefund,
   TRANSITIONS,
 } from './transitions.ts';
 
 /** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
 export const READ_MODEL_VERSION = 7;
 
+type Place = Omit<PlacedEvent, 'event'>;
+
 const created = (
-  data: EventData<'PaymentCreated'>,
-  { revision, time }: Omit<PlacedEvent, 'event'>,
+  { paymentId, merchantId, operationId, amount, currency, ...data }: EventData<'PaymentCreated'>,
+  { revision, time }: Place,
 ): PaymentReadModel => {
-  const {
-    merchantReference,
-    descriptor,
-    goodsType,
-    productItems,
-    consumer,
-    billing,
-    shipping,
-    metadata,
-    source,
-  } = data.details;
-  const { last4: _, ...cardWithoutLast4 } = data.card;
+  const { captureNow, card, details } = data;
+  const { last4: _, ...encryptedCard } = card;
   return {
-    merchantId: data.merchantId,
+    merchantId,
     revision,
-    unresolved: [{ operationId: data.operationId, amount: data.amount, since: time }],
+    unresolved: [{ operationId, amount, since: time }],
     response: {
-      paymentId: data.paymentId,
-      ...(merchantReference === undefined ? {} : { merchantReference }),
-      amount: data.amount,
+      paymentId,
+      merchantReference: details.merchantReference,
+      amount,
       authorizedAmount: 0,
       capturedAmount: 0,
       refundedAmount: 0,
       refundableAmount: 0,
-      currency: data.currency,
+      currency,
       status: 'PENDING',
-      paymentMethod: { type: 'CARD', card: data.card, encryptedCard: cardWithoutLast4 },
-      captureNow: data.captureNow,
-      ...(descriptor === undefined ? {} : { descriptor }),
-      ...(goodsType === undefined ? {} : { goodsType }),
-      ...(productItems === undefined ? {} : { productItems }),
-      ...(consumer === undefined ? {} : { consumer }),
-      ...(billing === undefined ? {} : { billing }),
-      ...(shipping === undefined ? {} : { shipping }),
-      ...(metadata === undefined ? {} : { metadata }),
+      paymentMethod: { type: 'CARD', card, encryptedCard },
+      captureNow,
+      descriptor: details.descriptor,
+      goodsType: details.goodsType,
+      productItems: details.productItems,
+      consumer: details.consumer,
+      billing: details.billing,
+      shipping: details.shipping,
+      metadata: details.metadata,
       createdAt: time,
       updatedAt: time,
       transactions: [],
-      ...(source === undefined ? {} : { source }),
+      source: details.source,
     },
   };
 };
 
-/** The fields of the response that an event changes, beside its status. */
+/** The attempt that an event ends, or shows to have been made elsewhere. */
+const ATTEMPTS: Partial<Record<PaymentEventType, TransactionType | undefined>> = {
+  PaymentAuthorized: 'AUTH',
+  PaymentFailed: 'AUTH',
+  PaymentCaptured: 'CAPTURE',
+  PaymentCaptureDeclined: 'CAPTURE',
+  PaymentCaptureObserved: 'CAPTURE',
+  PaymentVoided: 'VOID',
+  PaymentVoidDeclined: 'VOID',
+  PaymentVoidObserved: 'VOID',
+  PaymentAuthorizationExpired: 'VOID',
+  PaymentRefunded: 'REFUND',
+  PaymentRefundDeclined: 'REFUND',
+  PaymentRefundObserved: 'REFUND',
+};
+/** A sale is one attempt, with two outcomes where it is approved. */
+const SALE_ATTEMPTS: typeof ATTEMPTS = {
+  ...ATTEMPTS,
+  PaymentAuthorized: undefined,
+  PaymentFailed: 'SALE',
+  PaymentCaptured: 'SALE',
+};
+
+const transactionsAfter = (
+  { transactions, captureNow }: PaymentResponse,
+  { type, data }: FollowingEvent | LaterEvent,
+  createdAt: string,
+): Transaction[] => {
+  const attempt = (captureNow ? SALE_ATTEMPTS : ATTEMPTS)[type];
+  if (attempt === undefined) return transactions;
+  const { operationId, amount } = data;
+  const made = { id: transactionId(attempt, operationId), type: attempt, amount };
+  const failure = 'failureCode' in data ? failureOf(data) : undefined;
+  const result = failure === undefined ? 'SUCCEEDED' : 'FAILED';
+  return [...transactions, { ...made, result, failure, createdAt }];
+};
+
+/** The fields of the response that an event changes, beside its status and the attempts. */
 const changes = (
-  { response, unresolved }: PaymentReadModel,
+  response: PaymentResponse,
   event: FollowingEvent | LaterEvent,
   time: string,
 ): Partial<PaymentResponse> => {
-  const { captureNow, capturedAmount, transactions } = response;
-  const adding = (type: TransactionType, failure?: Failure): { transactions: Transaction[] } => ({
-    transactions: [...transactions, attempt(type, event.data, time, failure)],
-  });
-  const refunding = (amount: number) => {
-    const refundedAmount = response.refundedAmount + amount;
-    return { refundedAmount, status: statusAfterRefund(refundedAmount, capturedAmount) };
-  };
+  const { amount } = event.data;
   switch (event.type) {
-    case 'PaymentAuthorized': {
-      const { amount, authorizationExpiresAt } = event.data;
+    case 'PaymentAuthorized':
       return {
         authorizedAmount: amount,
-        ...(captureNow ? {} : adding('AUTH')),
-        ...(authorizationExpiresAt && { authorizationExpiresAt }),
+        authorizationExpiresAt: event.data.authorizationExpiresAt,
       };
-    }
     case 'PaymentCaptured':
-      return { capturedAmount: event.data.amount, ...adding(captureNow ? 'SALE' : 'CAPTURE') };
-    case 'PaymentVoided':
-      return adding('VOID');
-    case 'PaymentRefunded':
-      return { ...refunding(event.data.amount), ...adding('REFUND') };
-    case 'PaymentFailed':
-      return adding(captureNow ? 'SALE' : 'AUTH', failureOf(event.data));
-    case 'PaymentCaptureDeclined':
-      return adding('CAPTURE', failureOf(event.data));
-    case 'PaymentVoidDeclined':
-      return adding('VOID', failureOf(event.data));
-    case 'PaymentRefundDeclined':
-      return adding('REFUND', failureOf(event.data));
-    case 'PaymentCaptureRequested':
-    case 'PaymentVoidRequested':
-    case 'PaymentRefundRequested':
-      return {};
     case 'PaymentCaptureObserved':
-      requireFit(event, !hasUnresolvedIntent(unresolved));
-      return { capturedAmount: event.data.amount, ...adding('CAPTURE') };
-    case 'PaymentAuthorizationExpiring':
-      requireFit(event, !hasUnresolvedIntent(unresolved));
-      return { updatedAt: response.updatedAt };
-    case 'PaymentAuthorizationExpired':
-    case 'PaymentVoidObserved':
-      requireFit(event, !hasUnresolvedIntent(unresolved));
-      return adding('VOID');
-    case 'PaymentRefundFailed': {
-      requireFit(event, !hasUnresolvedIntent(unresolved, event.data.operationId));
-      const refundedAmount = response.refundedAmount - event.data.amount;
-      return { refundedAmount, transactions: withFailedRefund(transactions, event) };
-    }
+      return { capturedAmount: amount };
+    case 'PaymentRefunded':
     case 'PaymentRefundObserved': {
-      const { operationId, amount } = event.data;
-      const isTaken =
-        hasUnresolvedIntent(unresolved, operationId) || refundAt(transactions, operationId) >= 0;
-      requireFit(event, !isTaken && amount <= leftOfCapture(response, unresolved));
-      return { ...refunding(amount), ...adding('REFUND') };
+      const refundedAmount = response.refundedAmount + amount;
+      const isWhole = refundedAmount >= response.capturedAmount;
+      return { refundedAmount, status: isWhole ? 'REFUNDED' : 'CAPTURED' };
     }
+    case 'PaymentRefundFailed':
+      return {
+        refundedAmount: response.refundedAmount - amount,
+        transactions: withFailedRefund(response.transactions, event),
+      };
     case 'PaymentDisputed':
     case 'PaymentDisputeClosed':
       return { disputes: disputesAfter(response, event, time) };
+    case 'PaymentAuthorizationExpiring':
+      return { updatedAt: response.updatedAt };
+    default:
+      return {};
   }
 };
 
+const misfit = ({ type }: LaterEvent): Error => new Error(`${type} does not fit its payment`);
+
 /** Throws Error where a later result does not fit its payment. */
-export const requireFit = ({ type }: LaterEvent, fits: boolean): void => {
-  if (!fits) throw new Error(`${type} does not fit its payment`);
+export const requireFit = (event: LaterEvent, fits: boolean): void => {
+  if (!fits) throw misfit(event);
+};
+
+const fitsPayment = ({ response, unresolved }: PaymentReadModel, event: LaterEvent): boolean => {
+  const { operationId, amount } = event.data;
+  switch (event.type) {
+    case 'PaymentDisputed':
+    case 'PaymentDisputeClosed':
+      return true;
+    case 'PaymentRefundFailed':
+      return !hasUnresolvedIntent(unresolved, operationId);
+    case 'PaymentRefundObserved':
+      return (
+        !hasUnresolvedIntent(unresolved, operationId) &&
+        refundAt(response.transactions, operationId) < 0 &&
+        amount <= leftOfCapture(response, unresolved)
+      );
+    default:
+      return !hasUnresolvedIntent(unresolved);
+  }
 };
 
 const withFailedRefund = (
@@ -163,10 +176,10 @@ const withFailedRefund = (
   const { operationId, amount } = event.data;
   const at = refundAt(transactions, operationId);
   const refund = transactions[at];
-  requireFit(event, refund?.result === 'SUCCEEDED' && refund.amount === amount);
-  const { createdAt, result: _, ...kept } = refund as Transaction;
-  const failed = { ...kept, result: 'FAILED' as const, failure: failureOf(event.data), createdAt };
-  return transactions.with(at, failed);
+  if (refund?.result !== 'SUCCEEDED' || refund.amount !== amount) throw misfit(event);
+  const { id, type, createdAt } = refund;
+  const failure = failureOf(event.data);
+  return transactions.with(at, { id, type, amount, result: 'FAILED', failure, createdAt });
 };
 
 const disputesAfter = (
@@ -193,9 +206,13 @@ const inOrder = ({
   ...response
 }: PaymentResponse): PaymentResponse => ({
   ...response,
-  ...(response.status === 'AUTHORIZED' && authorizationExpiresAt && { authorizationExpiresAt }),
-  ...(source === undefined ? {} : { source }),
+  ...(response.status === 'AUTHORIZED' && { authorizationExpiresAt }),
+  source,
 });
+
+/** Of an operation that was resolved by hand (gaps §16). */
+export const confirmationAfter = ({ data }: FollowingEvent): Confirmation | undefined =>
+  'resolution' in data && data.resolution !== undefined ? 'UNCONFIRMED' : undefined;
 
 const unresolvedAfter = (
   unresolved: UnresolvedIntents,
@@ -211,61 +228,96 @@ const unresolvedAfter = (
   return [...left, { operationId, amount, since, confirmation }];
 };
 
-const withoutNextAction = (response: PaymentResponse): PaymentResponse => {
-  if (response.nextAction === undefined) return response;
-  const { nextAction: _, ...rest } = response;
-  return rest;
-};
-
-const unresolvedAfterNote = (
-  unresolved: UnresolvedIntents,
-  { type, data }: NoteEvent,
-  since: string,
-): UnresolvedIntents => {
-  const { operationId, amount } = data;
-  if (type === 'PaymentAuthenticationRequested')
-    return unresolved.map((o) =>
-      o.operationId === operationId ? { ...o, waitsUntil: data.expiresAt } : o,
-    );
-  if (type === 'PaymentOutcomeConfirmed')
-    return unresolved.filter((o) => o.operationId !== operationId);
-  if (type !== 'PaymentOutcomeContradicted') return unresolved;
-  const isListed = unresolved.some((o) => o.operationId === operationId);
-  const listed = isListed ? unresolved : [...unresolved, { operationId, amount, since }];
-  return listed.map((o) =>
-    o.operationId === operationId ? { ...o, confirmation: 'CONTRADICTED' } : o,
-  );
-};
-
+/** The operation has an intent, and no outcome: `isUnresolved`. */
 const knownOf = (unresolved: UnresolvedIntents, operationId: string) => {
   const known = unresolved.find((o) => o.operationId === operationId);
   const confirmation = known?.confirmation;
   return { isUnresolved: known !== undefined && confirmation === undefined, confirmation };
 };
 
-const responseAfterNote = (
-  { response }: PaymentReadModel,
-  { type, data }: NoteEvent,
-  time: string,
-): PaymentResponse => {
-  if (type !== 'PaymentAuthenticationRequested') return response;
-  if (response.status !== 'PENDING') throw new Error(`${type} of a payment with an outcome`);
-  const nextAction = { type: 'REDIRECT' as const, expiresAt: data.expiresAt };
-  return inOrder({ ...response, updatedAt: time, nextAction });
+export const withoutIntent = ({ type }: FollowingEvent): Error =>
+  new Error(`${type} without an unresolved intent of its operation`);
+
+/**
+ * Throws Error where an intent begins an operation that has no outcome yet, or is not confirmed, and
+ * where an outcome has no unresolved intent. A sale is one operation with two outcomes: its
+ * PaymentCaptured comes when PaymentAuthorized has ended the create.
+ */
+const checkOperation = (
+  { unresolved, response: { captureNow } }: PaymentReadModel,
+  event: FollowingEvent,
+): void => {
+  const { isUnresolved, confirmation } = knownOf(unresolved, event.data.operationId);
+  if (isIntent(event)) {
+    if (isUnresolved || confirmation !== undefined)
+      throw new Error(`${event.type} of an operation that has begun already`);
+  } else if (!isUnresolved && !(event.type === 'PaymentCaptured' && captureNow))
+    throw withoutIntent(event);
+};
+
+export const noteMisfit = ({ type }: NoteEvent): Error =>
+  new Error(`${type} does not fit its operation`);
+
+/**
+ * Throws Error where a note does not fit its operation: a provider opens something for one without an
+ * outcome, or wants its shopper, a resolution is requested of such a one or of a contradicted one,
+ * only an unconfirmed one is confirmed, and that or a failed attempt is contradicted.
+ */
+const checkNote = ({ unresolved, response }: PaymentReadModel, note: NoteEvent): void => {
+  const { operationId } = note.data;
+  const { isUnresolved, confirmation } = knownOf(unresolved, operationId);
+  const hasFailed = response.transactions.some(
+    ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
+  );
+  const fits = {
+    PaymentProviderOpened: isUnresolved,
+    PaymentAuthenticationRequested: isUnresolved,
+    PaymentResolutionRequested: isUnresolved || confirmation === 'CONTRADICTED',
+    PaymentOutcomeConfirmed: confirmation !== undefined,
+    PaymentOutcomeContradicted:
+      confirmation === 'UNCONFIRMED' || (confirmation === undefined && hasFailed && !isUnresolved),
+  };
+  if (!fits[note.type]) throw noteMisfit(note);
+  if (note.type === 'PaymentAuthenticationRequested' && response.status !== 'PENDING')
+    throw new Error(`${note.type} of a payment with an outcome`);
 };
 
 const afterNote = (
   before: PaymentReadModel,
-  note: NoteEvent,
-  { revision, time }: Omit<PlacedEvent, 'event'>,
+  { type, data }: NoteEvent,
+  { revision, time }: Place,
 ): PaymentReadModel => {
-  const { operationId } = note.data;
-  const hasFailed = before.response.transactions.some(
-    ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
-  );
-  checkNote(note, { ...knownOf(before.unresolved, operationId), hasFailed });
-  const unresolved = unresolvedAfterNote(before.unresolved, note, time);
-  return { ...before, revision, unresolved, response: responseAfterNote(before, note, time) };
+  const { unresolved, response } = before;
+  const { operationId, amount } = data;
+  const isNoted = (o: UnresolvedIntents[number]): boolean => o.operationId === operationId;
+  const noting = (changed: Partial<UnresolvedIntents[number]>): UnresolvedIntents =>
+    unresolved.map((o) => (isNoted(o) ? { ...o, ...changed } : o));
+  switch (type) {
+    case 'PaymentAuthenticationRequested': {
+      const { expiresAt } = data;
+      const nextAction = { type: 'REDIRECT' as const, expiresAt };
+      return {
+        ...before,
+        revision,
+        unresolved: noting({ waitsUntil: expiresAt }),
+        response: inOrder({ ...response, updatedAt: time, nextAction }),
+      };
+    }
+    case 'PaymentOutcomeConfirmed':
+      return { ...before, revision, unresolved: unresolved.filter((o) => !isNoted(o)) };
+    case 'PaymentOutcomeContradicted': {
+      const confirmation = 'CONTRADICTED';
+      const contradicted = { operationId, amount, since: time, confirmation } as const;
+      const isListed = unresolved.some(isNoted);
+      return {
+        ...before,
+        revision,
+        unresolved: isListed ? noting({ confirmation }) : [...unresolved, contradicted],
+      };
+    }
+    default:
+      return { ...before, revision };
+  }
 };
 
 /**
@@ -275,30 +327,39 @@ const afterNote = (
  */
 export const project = (
   readModel: PaymentReadModel | undefined,
-  { revision, time, event }: PlacedEvent,
+  { event, ...place }: PlacedEvent,
 ): PaymentReadModel => {
+  const { revision, time } = place;
   const next = readModel === undefined ? 0 : readModel.revision + 1;
   if (revision !== next) throw new Error(`revision ${revision} where ${next} follows`);
   if (event.type === 'PaymentCreated') {
-    if (readModel === undefined) return created(event.data, { revision, time });
+    if (readModel === undefined) return created(event.data, place);
     throw new Error('PaymentCreated is not the first event of its stream');
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
-  if (isNote(event)) return afterNote(readModel, event, { revision, time });
-  const { merchantId } = readModel;
-  const before = withoutNextAction(readModel.response);
-  checkStatus(event, before.status);
+  if (isNote(event)) {
+    checkNote(readModel, event);
+    return afterNote(readModel, event, place);
+  }
+  const { nextAction: _, ...before } = readModel.response;
+  const { from, to = before.status } = TRANSITIONS[event.type];
+  if (!from.includes(before.status))
+    throw new Error(`${event.type} cannot follow status ${before.status}`);
   let { unresolved } = readModel;
-  if (!isLater(event)) {
-    const known = knownOf(unresolved, event.data.operationId);
-    checkOperation(event, { ...known, captureNow: before.captureNow });
+  if (isLater(event)) requireFit(event, fitsPayment(readModel, event));
+  else {
+    checkOperation(readModel, event);
     unresolved = unresolvedAfter(unresolved, event, time);
   }
-  const status = TRANSITIONS[event.type].to ?? before.status;
-  const changed = { ...before, status, updatedAt: time, ...changes(readModel, event, time) };
-  const response = inOrder(changed);
+  const response = inOrder({
+    ...before,
+    status: to,
+    updatedAt: time,
+    transactions: transactionsAfter(before, event, time),
+    ...changes(before, event, time),
+  });
   response.refundableAmount = refundableAmount(response, unresolved);
-  return { merchantId, revision, unresolved, response };
+  return { merchantId: readModel.merchantId, revision, unresolved, response };
 };
 
 /** Undefined for an empty stream. Throws as `project` does. */
@@ -325,13 +386,5 @@ export const failureBodyOf = (readModel: PaymentReadModel): PaymentFailureRespon
     readModel.response;
   const failure = transactions[0]?.failure;
   if (status !== 'FAILED' || failure === undefined) return undefined;
-  return {
-    paymentId,
-    ...(merchantReference === undefined ? {} : { merchantReference }),
-    ...(metadata === undefined ? {} : { metadata }),
-    amount,
-    currency,
-    status,
-    failure,
-  };
+  return { paymentId, merchantReference, metadata, amount, currency, status, failure };
 };

@@ -3,19 +3,15 @@ import type { RequestIdentity } from './event-fields.ts';
 import type { FinalOutcome } from './outcome.ts';
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
-import { project, requireFit } from './response.ts';
+import { confirmationAfter, noteMisfit, project, requireFit, withoutIntent } from './response.ts';
 import {
   type Confirmation,
-  checkNote,
-  confirmationAfter,
   type IntentEvent,
   isIntent,
   isLater,
   isNote,
-  type LaterEvent,
   type NoteEvent,
   type OutcomeEvent,
-  withoutIntent,
 } from './transitions.ts';
 
 /** `state` is undefined at first. Throws Error where the event cannot follow: the stream is damaged. */
@@ -24,13 +20,12 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
   const readModel = project(state?.readModel, next);
   if (event.type === 'PaymentRefundFailed' && state !== undefined)
     requireFit(event, refundOf(state, event.data.operationId) === event.data.amount);
-  const observedRefunds = observedAfter(state?.observedRefunds, event);
   return {
     ...readModel.response,
     merchantId: readModel.merchantId,
     readModel,
     operations: operationsAfter(state?.operations ?? [], next),
-    ...(observedRefunds && { observedRefunds }),
+    observedRefunds: observedAfter(state?.observedRefunds, event),
   };
 };
 
@@ -44,23 +39,23 @@ export const foldState = (events: Iterable<PlacedEvent>): PaymentState | undefin
 /** The operations after an event that fits the read model. */
 const operationsAfter = (operations: Operation[], { event, revision, time }: PlacedEvent) => {
   if (isIntent(event)) return [...operations, begun(event, revision)];
-  if (isLater(event)) return withLater(operations, event);
   const { operationId } = event.data;
+  if (event.type === 'PaymentAuthorizationExpiring')
+    return operations.map(marking(operationId, 'noticedExpiring'));
+  if (event.type === 'PaymentRefundFailed')
+    return operations.map(marking(operationId, 'failedLater'));
+  if (isLater(event)) return operations;
   // From the end: an outcome mostly follows its intent soon, and there can be thousands of refunds.
   const at = operations.findLastIndex((o) => o.operationId === operationId);
   const known = operations[at];
-  const isUnresolved = known !== undefined && known.ended === undefined;
   if (isNote(event)) {
-    const hasFailed = operations.some((o) => o.operationId === operationId && isFailed(o));
-    // Once more: a read model does not tell an operation from a refund that was made elsewhere.
-    checkNote(event, { isUnresolved, confirmation: known?.confirmation, hasFailed });
-    return operations.with(at, noted(known as Operation, event, time));
+    // A read model does not tell an operation from a refund that was made elsewhere.
+    if (known === undefined) throw noteMisfit(event);
+    return operations.with(at, noted(known, event, time));
   }
-  if (isUnresolved) return operations.with(at, ended(known, event, revision));
   // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
-  const [create] = operations;
-  if (create?.operationId !== operationId) throw withoutIntent(event);
-  return operations.with(0, ended(create, event, revision));
+  if (known === undefined || (known.ended !== undefined && at > 0)) throw withoutIntent(event);
+  return operations.with(at, ended(known, event, revision));
 };
 
 const KINDS: Record<IntentEvent['type'], OperationKind> = {
@@ -72,20 +67,18 @@ const KINDS: Record<IntentEvent['type'], OperationKind> = {
 
 const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
   const { operationId, amount: amountMinor, identity, provider } = data;
-  const operation = { kind: KINDS[type], operationId, amountMinor, identity, requestedAt };
-  return provider === undefined ? operation : { ...operation, provider };
+  return { kind: KINDS[type], operationId, amountMinor, identity, requestedAt, provider };
 };
 
 const ended = (operation: Operation, event: OutcomeEvent, revision: number): Operation => {
-  const { resolutionRequest: _, ...known } = operation;
   const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
-  // The second outcome of a sale finds what the first one has left.
-  const confirmation = known.confirmation ?? confirmationAfter(event);
   return {
-    ...known,
+    ...operation,
     ...changesBy(event),
     ended: { outcome, revision },
-    ...(confirmation && { confirmation }),
+    // The second outcome of a sale finds what the first one has left.
+    confirmation: operation.confirmation ?? confirmationAfter(event),
+    resolutionRequest: undefined,
   };
 };
 
@@ -102,11 +95,7 @@ const changesBy = ({ type, data }: OutcomeEvent): Partial<Operation> => {
   }
 };
 
-const isFailed = ({ failedLater, ended }: Operation): boolean =>
-  failedLater ?? (ended !== undefined && ended.outcome !== 'APPROVED');
-
 const noted = (operation: Operation, { type, data }: NoteEvent, time: string): Operation => {
-  const { confirmation, resolutionRequest: _, ...known } = operation;
   switch (type) {
     case 'PaymentProviderOpened':
       return { ...operation, reference: data.providerReference };
@@ -114,19 +103,16 @@ const noted = (operation: Operation, { type, data }: NoteEvent, time: string): O
       return { ...operation, waitsUntil: data.expiresAt };
     case 'PaymentResolutionRequested': {
       const { outcome, evidence, withoutFence, requestedBy } = data;
-      const request = { outcome, evidence, requestedBy, requestedAt: time };
-      return {
-        ...known,
-        ...(confirmation && { confirmation }),
-        resolutionRequest: { ...request, ...(withoutFence && { withoutFence }) },
-      };
+      const resolutionRequest = { outcome, evidence, withoutFence, requestedBy, requestedAt: time };
+      return { ...operation, resolutionRequest };
     }
     case 'PaymentOutcomeConfirmed': {
-      const isByHand = confirmation === 'CONTRADICTED' && data.resolution !== undefined;
-      return { ...known, ...(isByHand && { contradictionEnded: true }) };
+      const isByHand = operation.confirmation === 'CONTRADICTED' && data.resolution !== undefined;
+      const confirmed = { confirmation: undefined, resolutionRequest: undefined };
+      return { ...operation, ...confirmed, ...(isByHand && { contradictionEnded: true }) };
     }
     case 'PaymentOutcomeContradicted':
-      return { ...known, confirmation: 'CONTRADICTED' };
+      return { ...operation, confirmation: 'CONTRADICTED', resolutionRequest: undefined };
   }
 };
 
@@ -134,14 +120,6 @@ const marking =
   (operationId: string, mark: 'failedLater' | 'noticedExpiring') =>
   <T extends { operationId: string }>(one: T): T =>
     one.operationId === operationId ? { ...one, [mark]: true } : one;
-
-const withLater = (operations: Operation[], { type, data }: LaterEvent): Operation[] => {
-  if (type === 'PaymentAuthorizationExpiring')
-    return operations.map(marking(data.operationId, 'noticedExpiring'));
-  return type === 'PaymentRefundFailed'
-    ? operations.map(marking(data.operationId, 'failedLater'))
-    : operations;
-};
 
 const observedAfter = (
   observed: ObservedRefund[] | undefined,
@@ -167,7 +145,7 @@ export type Operation = {
   /** The revision of the intent. */
   requestedAt: number;
   /** The provider that it was sent to; absent where the intent is older than the names. */
-  provider?: string;
+  provider?: string | undefined;
   /** The provider's name for it: of a create, as soon as the provider has opened or approved it. */
   reference?: string;
   /** The provider waits, or waited, for the shopper until then: a time, UTC (gaps §21). */
@@ -179,10 +157,10 @@ export type Operation = {
   /** A create whose merchant was told that its authorization ends soon (gaps §24). */
   noticedExpiring?: true;
   /** Until it is confirmed: resolved by hand, or recorded as never sent and yet carried out (ADR-0099). */
-  confirmation?: Confirmation;
+  confirmation?: Confirmation | undefined;
   /** Two operators have ended a contradiction: it is not noted again. */
   contradictionEnded?: true;
-  resolutionRequest?: ResolutionRequest;
+  resolutionRequest?: ResolutionRequest | undefined;
 };
 
 /** One operator's request to resolve by hand, which another one has not approved. */
@@ -206,7 +184,7 @@ type ObservedRefund = {
 export type PaymentState = PaymentResponse & {
   merchantId: string;
   operations: Operation[];
-  observedRefunds?: ObservedRefund[];
+  observedRefunds?: ObservedRefund[] | undefined;
   readModel: PaymentReadModel;
 };
 
@@ -263,12 +241,9 @@ export const operationUnder = (state: PaymentState, request: Recognised): Operat
 /** A capture, void or refund names its authorization to the provider by the ids of the create. */
 export const authorizationOf = (
   state: PaymentState,
-): { authorizationId: string; authorizationReference?: string } => {
+): { authorizationId: string; authorizationReference?: string | undefined } => {
   const { operationId, reference } = createOf(state);
-  return {
-    authorizationId: operationId,
-    ...(reference !== undefined && { authorizationReference: reference }),
-  };
+  return { authorizationId: operationId, authorizationReference: reference };
 };
 
 /** No other provider can change the payment (ADR-0247). Undefined where no event names one. */

@@ -81,65 +81,8 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
   PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },
 };
 
-/** Throws Error where the status does not allow the event. */
-export const checkStatus = ({ type }: FollowingEvent | LaterEvent, status: PaymentStatus): void => {
-  if (!TRANSITIONS[type].from.includes(status))
-    throw new Error(`${type} cannot follow status ${status}`);
-};
-
-/** `refundedAmount` includes the refund. */
-export const statusAfterRefund = (
-  refundedAmount: number,
-  capturedAmount: number,
-): 'CAPTURED' | 'REFUNDED' => (refundedAmount >= capturedAmount ? 'REFUNDED' : 'CAPTURED');
-
 /**
  * The provider's word on an operation that was resolved by hand: nothing definite yet (UNCONFIRMED), or,
  * also of one that was never sent, other than what is recorded (ADR-0099).
  */
 export type Confirmation = 'UNCONFIRMED' | 'CONTRADICTED';
-
-export const confirmationAfter = ({ data }: FollowingEvent): Confirmation | undefined =>
-  'resolution' in data && data.resolution !== undefined ? 'UNCONFIRMED' : undefined;
-
-/** Unresolved: the operation has an intent, and no outcome. */
-type Known = { isUnresolved: boolean; confirmation: Confirmation | undefined };
-
-/**
- * Throws Error where a note does not fit its operation: a provider opens something for one without an
- * outcome, or wants its shopper, a resolution is requested of such a one or of a contradicted one, only an unconfirmed one is
- * confirmed, and that or a failed attempt is contradicted.
- */
-export const checkNote = (
-  { type }: NoteEvent,
-  { isUnresolved, confirmation, hasFailed }: Known & { hasFailed: boolean },
-): void => {
-  const fits = {
-    PaymentProviderOpened: isUnresolved,
-    PaymentAuthenticationRequested: isUnresolved,
-    PaymentResolutionRequested: isUnresolved || confirmation === 'CONTRADICTED',
-    PaymentOutcomeConfirmed: confirmation !== undefined,
-    PaymentOutcomeContradicted:
-      confirmation === 'UNCONFIRMED' || (confirmation === undefined && hasFailed && !isUnresolved),
-  };
-  if (!fits[type]) throw new Error(`${type} does not fit its operation`);
-};
-
-/**
- * Throws Error where an intent begins an operation that has no outcome yet, or is not confirmed, and
- * where an outcome has no unresolved intent. A sale is one operation with two outcomes: its
- * PaymentCaptured comes when PaymentAuthorized has ended the create.
- */
-export const checkOperation = (
-  event: FollowingEvent,
-  { isUnresolved, confirmation, captureNow }: Known & { captureNow: boolean },
-): void => {
-  if (isIntent(event)) {
-    if (isUnresolved || confirmation !== undefined)
-      throw new Error(`${event.type} of an operation that has begun already`);
-  } else if (!isUnresolved && !(event.type === 'PaymentCaptured' && captureNow))
-    throw withoutIntent(event);
-};
-
-export const withoutIntent = ({ type }: FollowingEvent): Error =>
-  new Error(`${type} without an unresolved intent of its operation`);

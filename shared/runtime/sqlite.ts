@@ -1,6 +1,4 @@
 /** How this service opens its SQLite files: the settings of each, and the errors of damage. */
-import { closeSync, openSync, readSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
 
 /** For another program's lock on the file. */
@@ -74,31 +72,6 @@ export const withoutSync = (db: DatabaseSync, step: () => void): void => {
 /** The number of the file's schema. */
 export const versionOf = (db: DatabaseSync): number =>
   Number(db.prepare('PRAGMA user_version').get()?.user_version);
-
-/** Of the file's header, where `PRAGMA user_version` stands. */
-const VERSION_AT = 60;
-
-/** 0 where there is none. A file that cannot be read is told of where it is opened. */
-const schemaOf = (file: string): number => {
-  try {
-    const header = Buffer.alloc(VERSION_AT + 4);
-    const opened = openSync(file, 'r');
-    readSync(opened, header);
-    closeSync(opened);
-    return header.readInt32BE(VERSION_AT);
-  } catch {
-    return 0;
-  }
-};
-
-/** Says of each file, by the schema that a start gives it, that an earlier version of the service will not open it. */
-export const waysBackLost = (folder: string, files: Record<string, number>): string[] =>
-  Object.entries(files).flatMap(([name, version]) => {
-    const found = schemaOf(join(folder, name));
-    if (found === 0 || found >= version) return [];
-    const change = `${name} is of schema ${found}, and a start gives it schema ${version}`;
-    return [`${change}: no earlier version opens it afterwards, so keep a backup from before`];
-  });
 
 /** Counts the pages of the write-ahead log that are not in the file yet. */
 export const pagesToMove = (db: DatabaseSync): (() => number) => {

@@ -1,9 +1,10 @@
 /** Sends spans (OTLP over HTTP); only here is the slow SDK loaded. Untaken spans are dropped. */
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import manifest from '../../package.json' with { type: 'json' };
+import { within } from './back-off.ts';
 import { looksLikeCard } from './card-numbers.ts';
 import type { Config } from './config.ts';
-import { errorTypeOf, type SpanCounts, startTracing, stopTracing } from './tracing.ts';
+import { countSpans, errorTypeOf, startTracing, stopTracing } from './tracing.ts';
 
 /** `message` is one line for the operator. */
 export class TracesRefused extends Error {
@@ -47,12 +48,12 @@ const load = async () => {
   }
 };
 
-type Counts = SpanCounts & { waiting: number };
+type Queue = { waiting: number };
 
 /** Logs each change between exported and dropped. */
 const countedExporter = (
   exporter: SpanExporter,
-  counts: Counts,
+  queue: Queue,
   log: TracesOptions['log'],
 ): SpanExporter => {
   let isDown = false;
@@ -68,9 +69,9 @@ const countedExporter = (
   };
   return {
     export: (spans, done) => {
-      counts.waiting -= spans.length;
+      queue.waiting -= spans.length;
       exporter.export(spans, (result) => {
-        counts[result.code === TAKEN ? 'exported' : 'dropped'] += spans.length;
+        countSpans({ [result.code === TAKEN ? 'exported' : 'dropped']: spans.length });
         note(result);
         done(result);
       });
@@ -80,15 +81,14 @@ const countedExporter = (
 };
 
 /** The library does not count dropped spans. */
-const boundedProcessor = (inner: SpanProcessor, counts: Counts): SpanProcessor => ({
+const boundedProcessor = (inner: SpanProcessor, queue: Queue): SpanProcessor => ({
   onStart: () => undefined,
   onEnd: (span: ReadableSpan) => {
-    if (counts.waiting >= WAITING_MAX) {
-      counts.dropped += 1;
-      return;
+    if (queue.waiting >= WAITING_MAX) countSpans({ dropped: 1 });
+    else {
+      queue.waiting += 1;
+      inner.onEnd(span);
     }
-    counts.waiting += 1;
-    inner.onEnd(span);
   },
   forceFlush: () => inner.forceFlush(),
   shutdown: () => inner.shutdown(),
@@ -105,10 +105,10 @@ const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, '')}
 export const openTraces = async (options: TracesOptions): Promise<Traces> => {
   const { endpoint, serviceName, ratio, mode, log } = options;
   const sdk = await load();
-  const counts: Counts = { exported: 0, dropped: 0, waiting: 0 };
+  const queue: Queue = { waiting: 0 };
   const send = options.exporter ?? new sdk.OTLPTraceExporter({ url: tracesUrl(endpoint) });
   const batches = new sdk.BatchSpanProcessor({
-    exporter: countedExporter(send, counts, log),
+    exporter: countedExporter(send, queue, log),
     maxQueueSize: WAITING_MAX,
     scheduledDelayMillis: EVERY_MS,
     exportTimeoutMillis: EXPORT_MS_MAX,
@@ -127,17 +127,15 @@ export const openTraces = async (options: TracesOptions): Promise<Traces> => {
       'service.version': manifest.version,
       'payments.process': mode,
     }),
-    spanProcessors: [boundedProcessor(batches, counts)],
+    spanProcessors: [boundedProcessor(batches, queue)],
   });
-  startTracing(provider, new sdk.AsyncLocalStorageContextManager(), counts);
+  startTracing(provider, new sdk.AsyncLocalStorageContextManager());
   return {
     flush: () => provider.forceFlush(),
     stop: async () => {
       stopTracing();
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, STOP_MS_MAX);
-      await Promise.race([provider.shutdown().catch(() => undefined), late.promise]);
-      clearTimeout(timer);
+      const late = () => new Error('the collector does not take the last spans');
+      await within(STOP_MS_MAX, provider.shutdown(), late).catch(() => undefined);
     },
   };
 };

@@ -3,6 +3,7 @@ import {
   type Context,
   type ContextManager,
   context,
+  isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
@@ -58,45 +59,36 @@ export const errorTypeOf = (error: unknown): string => {
   return typeof known === 'string' ? known : 'Error';
 };
 
-export type TraceParent = { traceId: string; spanId: string; isSampled: boolean };
+export type { SpanContext };
 
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const VERSION = '00';
 const NO_VERSION = 'ff';
-const ZEROS = /^0+$/;
-const SAMPLED = 1;
+
+export const isSampled = ({ traceFlags }: SpanContext): boolean =>
+  (traceFlags & TraceFlags.SAMPLED) !== 0;
 
 /** Further parts of later versions are ignored. */
-export const parseTraceparent = (text: unknown): TraceParent | undefined => {
-  if (typeof text !== 'string') return undefined;
-  const [, version, traceId = '', spanId = '', flags = '', more] = FORM.exec(text) ?? [];
-  if (version === undefined || version === NO_VERSION) return undefined;
-  if (version === VERSION && more !== undefined) return undefined;
-  if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
-  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
+export const parseTraceparent = (text: unknown): SpanContext | undefined => {
+  const [, version, traceId = '', spanId = '', flags = '', more] = FORM.exec(String(text)) ?? [];
+  if (version === NO_VERSION || (version === VERSION && more !== undefined)) return undefined;
+  const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED;
+  const place = { traceId, spanId, traceFlags, isRemote: true };
+  return isSpanContextValid(place) ? place : undefined;
 };
 
 /** Rejects ids that could be a card number, because ids reach log and topics. */
-export const receivedTraceparent = (text: unknown): TraceParent | undefined => {
+export const receivedTraceparent = (text: unknown): SpanContext | undefined => {
   const place = parseTraceparent(text);
   // A whole header of 16 KiB would take 40 ms before any token is checked.
-  if (place !== undefined && looksLikeCard(traceparentOf(place))) return undefined;
-  return place;
+  return place !== undefined && looksLikeCard(traceparentOf(place)) ? undefined : place;
 };
 
-const traceparentOf = ({ traceId, spanId, isSampled }: TraceParent): string =>
-  `${VERSION}-${traceId}-${spanId}-0${isSampled ? 1 : 0}`;
-
-const KINDS = {
-  server: SpanKind.SERVER,
-  client: SpanKind.CLIENT,
-  producer: SpanKind.PRODUCER,
-  consumer: SpanKind.CONSUMER,
-};
-type Kind = keyof typeof KINDS;
+const traceparentOf = (place: SpanContext): string =>
+  `${VERSION}-${place.traceId}-${place.spanId}-0${isSampled(place) ? 1 : 0}`;
 
 export type OpenSpan = {
-  place: TraceParent;
+  place: SpanContext;
   /** Its spans are below this one, also after it returns. */
   run<T>(work: () => T): T;
   /** `error.type` marks a failure. Call it once. */
@@ -105,30 +97,19 @@ export type OpenSpan = {
 
 type SpanStart = {
   name: string;
-  kind: Kind;
-  /** In a trace of another process or an earlier time; undefined begins one. */
-  parent: TraceParent | undefined;
-  links?: readonly TraceParent[];
-  attributes: SpanAttributes;
+  kind: keyof typeof SpanKind;
+  attributes?: SpanAttributes;
+  links?: readonly SpanContext[];
 };
 
-export type SpanCounts = { exported: number; dropped: number };
-
 let tracer: Tracer | undefined;
-let counts: Readonly<SpanCounts> = { exported: 0, dropped: 0 };
-const ofThreads = { exported: 0, dropped: 0 };
 
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** Call it once. `counted` is read at each `spanCounts`. */
-export const startTracing = (
-  provider: TracerProvider,
-  contexts: ContextManager,
-  counted: Readonly<SpanCounts>,
-): void => {
+/** Call it once. */
+export const startTracing = (provider: TracerProvider, contexts: ContextManager): void => {
   context.setGlobalContextManager(contexts.enable());
   tracer = provider.getTracer('payments');
-  counts = counted;
 };
 
 export const stopTracing = (): void => {
@@ -136,29 +117,22 @@ export const stopTracing = (): void => {
   context.disable();
 };
 
-/** Also of threads, which report theirs with `countSpans`. */
-export const spanCounts = (): Readonly<SpanCounts> => ({
-  exported: counts.exported + ofThreads.exported,
-  dropped: counts.dropped + ofThreads.dropped,
-});
+export type SpanCounts = { exported: number; dropped: number };
 
-export const countSpans = ({ exported, dropped }: Readonly<SpanCounts>): void => {
-  ofThreads.exported += exported;
-  ofThreads.dropped += dropped;
+let counts: SpanCounts = { exported: 0, dropped: 0 };
+
+/** Also those of a thread, which reports what it took. */
+export const countSpans = ({ exported = 0, dropped = 0 }: Partial<SpanCounts>): void => {
+  counts.exported += exported;
+  counts.dropped += dropped;
 };
 
-const placeOf = ({ traceId, spanId, traceFlags }: SpanContext): TraceParent => ({
-  traceId,
-  spanId,
-  isSampled: (traceFlags & TraceFlags.SAMPLED) !== 0,
-});
-
-const contextOf = ({ traceId, spanId, isSampled }: TraceParent): SpanContext => ({
-  traceId,
-  spanId,
-  traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-  isRemote: true,
-});
+/** Since the last call. */
+export const takeSpanCounts = (): SpanCounts => {
+  const taken = counts;
+  counts = { exported: 0, dropped: 0 };
+  return taken;
+};
 
 const note = (span: Span, attributes: SpanAttributes): void => {
   if (!span.isRecording()) return;
@@ -168,15 +142,15 @@ const note = (span: Span, attributes: SpanAttributes): void => {
 
 const begin = (
   by: Tracer,
-  { name, kind, links = [], attributes }: SpanStart,
+  { name, kind, attributes = {}, links = [] }: SpanStart,
   parent: Context,
 ): OpenSpan => {
-  const options = { kind: KINDS[kind], links: links.map((one) => ({ context: contextOf(one) })) };
+  const options = { kind: SpanKind[kind], links: links.map((one) => ({ context: one })) };
   const span = by.startSpan(name, options, parent);
   note(span, attributes);
   const inside = trace.setSpan(parent, span);
   return {
-    place: placeOf(span.spanContext()),
+    place: span.spanContext(),
     run: (work) => context.with(inside, work),
     end: (last = {}) => {
       note(span, last);
@@ -185,18 +159,18 @@ const begin = (
   };
 };
 
-/** Below `parent`, else a trace; undefined where this process makes no spans. */
-export const startSpan = (start: SpanStart): OpenSpan | undefined => {
+/** Below `parent`, of another process or an earlier time, else a trace; undefined where this process makes no spans. */
+export const startSpan = (
+  start: SpanStart,
+  parent: SpanContext | undefined,
+): OpenSpan | undefined => {
   if (tracer === undefined) return undefined;
-  const { parent } = start;
-  const above = parent && trace.setSpanContext(ROOT_CONTEXT, contextOf(parent));
+  const above = parent && trace.setSpanContext(ROOT_CONTEXT, parent);
   return begin(tracer, start, above ?? ROOT_CONTEXT);
 };
 
-export const currentPlace = (): TraceParent | undefined => {
-  const active = tracer && trace.getActiveSpan()?.spanContext();
-  return active && placeOf(active);
-};
+export const currentPlace = (): SpanContext | undefined =>
+  tracer && trace.getActiveSpan()?.spanContext();
 
 /** By which another process continues the calling work's trace. */
 export const currentTraceparent = (): string | undefined => {
@@ -209,20 +183,33 @@ export const annotate = (attributes: SpanAttributes): void => {
   if (active !== undefined) note(active, attributes);
 };
 
-/** None where the caller's is not sampled. Throws the work's error. */
-export const withSpan = async <T>(
-  { name, kind, attributes }: Pick<SpanStart, 'name' | 'kind' | 'attributes'>,
+/** Ends the spans with the work. Throws its error. */
+export const during = async <T>(
+  spans: readonly OpenSpan[],
   work: () => Promise<T>,
   described?: (result: T) => SpanAttributes,
 ): Promise<T> => {
-  if (tracer === undefined || currentPlace()?.isSampled !== true) return work();
-  const span = begin(tracer, { name, kind, attributes, parent: undefined }, context.active());
+  const end = (attributes?: SpanAttributes) => {
+    for (const span of spans) span.end(attributes);
+  };
   try {
-    const result = await span.run(work);
-    span.end(described?.(result));
+    const result = await work();
+    end(described?.(result));
     return result;
   } catch (error) {
-    span.end({ 'error.type': errorTypeOf(error) });
+    end({ 'error.type': errorTypeOf(error) });
     throw error;
   }
+};
+
+/** None where the caller's is not sampled. Throws the work's error. */
+export const withSpan = async <T>(
+  start: SpanStart,
+  work: () => Promise<T>,
+  described?: (result: T) => SpanAttributes,
+): Promise<T> => {
+  const place = currentPlace();
+  if (tracer === undefined || place === undefined || !isSampled(place)) return work();
+  const span = begin(tracer, start, context.active());
+  return during([span], () => span.run(work), described);
 };

@@ -66,12 +66,12 @@ import {
   voidRequested,
 } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
-import { COMMANDS, SUB_STATES, subStateOf } from './decide-table.ts';
+import { COMMANDS, type Kind, SUB_STATES, subStateOf } from './decide-table.ts';
 
 const MAX = 1000;
 
 type Step = {
-  kind: Command['kind'];
+  kind: Kind;
   /** `above` counts from the most that would be allowed just then. */
   amount: RequestedAmount | undefined | { above: 0 | 1 };
   outcome: FinalOutcomeDetails;

@@ -2,21 +2,25 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   allReadable,
+  canonicalJson,
   decode,
   decodeParsed,
   encode,
-  hashedText,
   isReadable,
-  type StoredEvent,
 } from '../../shared/event-store/codec.ts';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { foldStream, isOfPayment } from '../../shared/event-store/fold-stream.ts';
-import type { NewEvent, RecordedEvent, UnreadableEvent } from '../../shared/event-store/port.ts';
+import type {
+  NewEvent,
+  RecordedEvent,
+  StoredForm,
+  UnreadableEvent,
+} from '../../shared/event-store/port.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
 const STREAM = 'payment-pay_1';
 const encodeOne = (event: NewEvent) => encode(STREAM, 'none', [event]);
-const storedAs = ({ text, recorded }: ReturnType<typeof encode>[number]): StoredEvent => {
+const storedAs = ({ text, recorded }: ReturnType<typeof encode>[number]): StoredForm => {
   const { stream, revision, hash } = recorded;
   return { position: '1', stream, revision, hash, text };
 };
@@ -69,7 +73,7 @@ describe('decode', () => {
   test('reads the parsed object of a stored text like the text', () => {
     for (const { text, ...place } of stored) {
       expect(decodeParsed(place, JSON.parse(text))).toStrictEqual(decode({ ...place, text }));
-      expect(hashedText(JSON.parse(text))).toBe(text);
+      expect(canonicalJson(JSON.parse(text))).toBe(text);
     }
   });
 });

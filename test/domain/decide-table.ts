@@ -68,7 +68,10 @@ const CREATE = operationId(0);
 const FIRST = operationId(1);
 
 /** The command of each cell; what is recorded is the approval of the payment's last operation. */
-export const COMMANDS: Record<Command['kind'], (given: PaymentEvent[]) => Command> = {
+/** The rules of the others stand in decide-later.test.ts and decide-resolution.test.ts. */
+export type Kind = Exclude<Command['kind'], 'later' | 'resolve' | 'confirm'>;
+
+export const COMMANDS: Record<Kind, (given: PaymentEvent[]) => Command> = {
   create: () => create(),
   capture: () => capture(),
   void: () => voidIt(),
@@ -111,7 +114,7 @@ const notCaptured = (status: string): Refused =>
 const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
 
-type Row = { given: PaymentEvent[]; responses: Record<Command['kind'], CommandResponse> };
+type Row = { given: PaymentEvent[]; responses: Record<Kind, CommandResponse> };
 
 export const TABLE: Record<SubState, Row> = {
   'no payment': {

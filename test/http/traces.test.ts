@@ -229,9 +229,9 @@ test('our files import the API once, and what sends spans late and once', () => 
 
 describe('a trace that a client sends', () => {
   test('is taken as W3C says: by its form, and not with ids of zeros', () => {
-    const taken = { traceId: TRACE, spanId: SPAN, isSampled: true };
+    const taken = { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true };
     expect(parseTraceparent(SENT)).toEqual(taken);
-    expect(parseTraceparent(`00-${TRACE}-${SPAN}-00`)).toEqual({ ...taken, isSampled: false });
+    expect(parseTraceparent(`00-${TRACE}-${SPAN}-00`)).toEqual({ ...taken, traceFlags: 0 });
     expect(parseTraceparent(`cc-${TRACE}-${SPAN}-01-later`)).toEqual(taken);
     for (const text of [
       ...[undefined, '', 'x', `${SENT}-more`, `${SENT}, ${SENT}`, SENT.toUpperCase()],

@@ -167,8 +167,7 @@ describe('a log that no thread can read is read in slices', () => {
   const requested = { from: 'start', fromTime: undefined, toTime: undefined, limit: EVENTS };
   const merchants = createMerchantLookup(store, { getAny: async () => undefined });
   const verified = async () => {
-    const walk = { stored: store.stored, guarantee: store.stored.guarantee, signal };
-    return resultOf(walkLog({ ...walk, end: await store.end() }));
+    return resultOf(walkLog({ stored: store.stored, signal, end: await store.end() }));
   };
   const exported = async () => {
     let lines = 0;

@@ -9,7 +9,6 @@ import {
   openLedgerFile,
   openReadModelsFile,
   openReadModelsToRead,
-  waysBackLost,
   withoutSync,
 } from '../../shared/runtime/sqlite.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -65,17 +64,4 @@ test('a reader of a live file cannot write it', () => {
     expect(() => db.exec('INSERT INTO one VALUES (1)')).toThrow('readonly');
     db.close();
   }
-});
-
-test('a file whose schema a start would raise is named before it is written', () => {
-  const file = join(folder.path, 'file.sqlite');
-  const warnings = () => waysBackLost(folder.path, { 'file.sqlite': 2 });
-  expect(warnings()).toEqual([]);
-  const db = openEventLog(file);
-  db.exec('PRAGMA user_version = 1');
-  db.close();
-  expect(warnings()).toEqual([
-    'file.sqlite is of schema 1, and a start gives it schema 2: no earlier version opens it afterwards, so keep a backup from before',
-  ]);
-  expect(waysBackLost(folder.path, { 'file.sqlite': 1 })).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { startProjector } from '../../projector/compose.ts';
 import { openSealer } from '../../projector/seals/open.ts';
 import { GENESIS_HASH, hashOf, logIdOf } from '../../shared/event-store/chain.ts';
-import { allReadable, hashedText } from '../../shared/event-store/codec.ts';
+import { allReadable, canonicalJson } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -41,7 +41,7 @@ const chained = (change: Change) => {
     const end = ends.get(changed.stream) ?? { revision: -1, hash: GENESIS_HASH };
     const revision = end.revision + 1;
     const hashed = { ...changed, revision, previousHash: end.hash };
-    const hash = hashOf(hashedText(hashed));
+    const hash = hashOf(canonicalJson(hashed));
     ends.set(changed.stream, { revision, hash });
     return { hashed, hash };
   };
@@ -63,7 +63,7 @@ const parsed = (text: string): Record<string, unknown> =>
 
 const textOf = ({ stream, revision, id, type, data, metadata }: Stored): string => {
   const { hash: _, ...rest } = parsed(metadata);
-  return hashedText({ ...rest, stream, revision, id, type, data: parsed(data) });
+  return canonicalJson({ ...rest, stream, revision, id, type, data: parsed(data) });
 };
 
 /** A scavenge leaves the positions of what stays as they are. */

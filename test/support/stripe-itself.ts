@@ -1,6 +1,6 @@
 /** What the tests of Stripe itself share: a test key, so no money moves, and requests one after another. */
 import { describe, expect, test } from '@jest/globals';
-import { startDeadline, stripeClient } from '../../command-api/provider/stripe/client.ts';
+import { stripeClient } from '../../command-api/provider/stripe/client.ts';
 import { getIntent, type StripeRequest } from '../../command-api/provider/stripe/requests.ts';
 import { type PaymentIntent, paymentIntent } from '../../command-api/provider/stripe/shapes.ts';
 import {
@@ -51,14 +51,10 @@ const openStripeItself = (name: TestKey): StripeItself => {
   const options = { accounts: { installation: { secretKey } }, timeoutMs: TIMEOUT_MS };
   const provider = withLog(driverOver(URL_OF_STRIPE, options));
   const send: StripeItself['send'] = async (request) => {
-    const deadline = startDeadline(TIMEOUT_MS);
-    try {
-      const response = await client.send(request, { secretKey }, deadline);
-      if ('sent' in response) throw new Error(`no response: ${response.reason}`);
-      return response;
-    } finally {
-      deadline.end();
-    }
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await client.send(request, { secretKey }, signal);
+    if (response.lost !== undefined) throw new Error(`no response: ${response.lost.reason}`);
+    return response;
   };
   return {
     provider,

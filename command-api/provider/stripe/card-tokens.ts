@@ -1,23 +1,23 @@
 import { CARD_BRANDS } from '../../../shared/payment/card.ts';
 import type { TokenDescription } from '../port.ts';
-import type { StripeCall } from './client.ts';
-import { bodyOf, statusOf, undecided } from './read.ts';
+import type { StripeCall, StripeResponse } from './client.ts';
+import { objectOf, undecided } from './read.ts';
 import { getToken, isConfirmationToken } from './requests.ts';
 import { confirmationToken, paymentMethod } from './shapes.ts';
 
 const TOKEN = /^(pm|ctoken)_[A-Za-z0-9_]{1,248}$/;
 
-const methodIn = (token: string, body: unknown) =>
+const methodIn = (token: string, response: StripeResponse) =>
   isConfirmationToken(token)
-    ? confirmationToken.safeParse(body).data?.payment_method_preview
-    : paymentMethod.safeParse(body).data;
+    ? objectOf(response, confirmationToken)?.payment_method_preview
+    : objectOf(response, paymentMethod);
 
 /** NOT_FOUND where Stripe knows no such PaymentMethod or ConfirmationToken, or it is no card. */
 export const describeToken = async (call: StripeCall, token: string): Promise<TokenDescription> => {
   if (!TOKEN.test(token)) return { outcome: 'NOT_FOUND' };
   const response = await call.send(getToken(token));
-  if ([400, 404].includes(statusOf(response))) return { outcome: 'NOT_FOUND' };
-  const method = methodIn(token, bodyOf(response));
+  if ([400, 404].includes(response.status)) return { outcome: 'NOT_FOUND' };
+  const method = methodIn(token, response);
   if (method === undefined) return undecided(response);
   const { card, customer } = method;
   if (card?.last4 == null || card.exp_month == null || card.exp_year == null)

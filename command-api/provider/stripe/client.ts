@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../../package.json' with { type: 'json' };
 import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
+import { errorBody, type StripeError } from './shapes.ts';
 
 export type StripeAccount = {
   secretKey: string;
@@ -9,15 +10,25 @@ export type StripeAccount = {
   name?: string;
 };
 
-export type Deadline = { signal: AbortSignal; leftMs(): number };
+export type StripeResponse = {
+  /** 0 where there was no response: `lost` says why. `paced`: its turn was too far away. */
+  status: number;
+  lost?: NoResponse | { sent: false; reason: 'paced' };
+  headers: RawResponse['headers'];
+  body: unknown;
+  error?: StripeError | undefined;
+};
 
-/** `paced`: its turn was too far away. */
-export type StripeResponse = RawResponse | NoResponse | { sent: false; reason: 'paced' };
+export type Send = (request: StripeRequest) => Promise<StripeResponse>;
 
 /** One call of the port: its requests share an account and a deadline. */
 export type StripeCall = {
-  send(request: StripeRequest): Promise<StripeResponse>;
+  send: Send;
   leftMs(): number;
+  /** When it began, how long it may take, and how far Stripe's clock, by which it lists, is ahead. */
+  nowMs: number;
+  timeoutMs: number;
+  aheadMs: number;
 };
 
 /** A PaymentIntent is 3 to 6 kB; a list has up to 100 of them. */
@@ -38,6 +49,13 @@ const headersOf = (
   ...(account === undefined ? {} : { 'stripe-account': account }),
 });
 
+export const lostBy = (lost: NonNullable<StripeResponse['lost']>): StripeResponse => ({
+  status: 0,
+  lost,
+  headers: {},
+  body: undefined,
+});
+
 export const stripeClient = (options: {
   url: string;
   version: string;
@@ -55,7 +73,7 @@ export const stripeClient = (options: {
     send: async (
       request: StripeRequest,
       account: StripeAccount,
-      { signal }: Deadline,
+      signal: AbortSignal,
     ): Promise<StripeResponse> => {
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
@@ -68,30 +86,20 @@ export const stripeClient = (options: {
         signal,
         bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
       });
-      const date = 'sent' in response ? Number.NaN : Date.parse(String(response.headers.date));
+      if ('sent' in response) return lostBy(response);
+      const date = Date.parse(String(response.headers.date));
       if (!Number.isNaN(date)) aheadMs = date - nowMs();
-      return response;
+      return { ...response, error: errorBody.safeParse(response.body).data?.error };
     },
     close: transport.close,
   };
 };
 
-export type StripeClient = ReturnType<typeof stripeClient>;
-
-export const startDeadline = (
-  timeoutMs: number,
-  nowMs: () => number = Date.now,
-): Deadline & { end(): void } => {
-  const abort = new AbortController();
+/** What is left of `timeoutMs`. Only the wall clock goes on while the machine is suspended, and the fence with it. */
+export const timeLeft = (timeoutMs: number, nowMs: () => number): (() => number) => {
   const until = performance.now() + timeoutMs;
   const untilTime = nowMs() + timeoutMs;
-  const timer = setTimeout(() => abort.abort(), timeoutMs);
-  return {
-    signal: abort.signal,
-    // Only the wall clock goes on while the machine is suspended, and the fence with it.
-    leftMs: () => Math.max(0, Math.min(until - performance.now(), untilTime - nowMs())),
-    end: () => clearTimeout(timer),
-  };
+  return () => Math.max(0, Math.min(until - performance.now(), untilTime - nowMs()));
 };
 
 /** Longer, and it is not begun: its client would wait for nothing. */
@@ -105,15 +113,18 @@ export const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */
   const fullAt = new Map<string, number>();
-  const fullOf = (name: string, now: number): number => Math.max(fullAt.get(name) ?? 0, now);
 
   const take = (name: string, ms: number, now: number): void => {
     if (fullAt.size >= NAMES_MAX) {
       for (const [other, at] of fullAt) if (at < now) fullAt.delete(other);
     }
-    fullAt.set(name, Math.min(fullOf(name, now) + ms, now + 1_000 + WAIT_MS_MAX));
+    const full = Math.max(fullAt.get(name) ?? 0, now) + ms;
+    fullAt.set(name, Math.min(full, now + 1_000 + WAIT_MS_MAX));
   };
-  const wait = async (name: string, untilMs: number, now: number): Promise<boolean> => {
+  /** Once `name` has room, and `others` have. */
+  const wait = async (name: string, ...others: string[]): Promise<boolean> => {
+    const now = performance.now();
+    const untilMs = Math.max(now, ...[name, ...others].map((one) => fullAt.get(one) ?? 0));
     const waitMs = untilMs + gapMs - now - 1_000;
     if (waitMs > WAIT_MS_MAX) return false;
     take(name, gapMs, now);
@@ -122,21 +133,15 @@ export const createPace = (perSecond: number) => {
   };
 
   /** A request goes now; reads wait for what all requests have left. */
-  const sent = (account: string): void => take(account, gapMs / ALL, performance.now());
+  const atOnce = async (account: string): Promise<boolean> => {
+    take(account, gapMs / ALL, performance.now());
+    return true;
+  };
   return {
-    operation: (account: string, kind: string): Promise<boolean> => {
-      const now = performance.now();
-      const name = `${account} ${kind}`;
-      return wait(name, fullOf(name, now), now);
-    },
-    sent,
+    operation: (account: string, kind: string) => wait(`${account} ${kind}`),
+    atOnce,
     /** All reads share the rate of one endpoint, so that the money's requests find theirs free. */
-    read: async (account: string): Promise<boolean> => {
-      const now = performance.now();
-      const name = `${account} read`;
-      const isInTurn = await wait(name, Math.max(fullOf(name, now), fullOf(account, now)), now);
-      if (isInTurn) sent(account);
-      return isInTurn;
-    },
+    read: async (account: string) =>
+      (await wait(`${account} read`, account)) && (await atOnce(account)),
   };
 };

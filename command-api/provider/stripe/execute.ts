@@ -14,20 +14,22 @@ import type { SentCard } from '../transport.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
-import { type FollowUpQuestion, fence, isFollowUp, readResponse, type Times } from './fence.ts';
-import { find, intentReference, isKeyTaken, isMissing, MISSING } from './look-up.ts';
+import { fence, isFollowUp, readResponse } from './fence.ts';
+import { find } from './look-up.ts';
 import {
-  bodyOf,
   declinedBy,
-  errorOf,
   intentOf,
+  intentReference,
+  isKeyTaken,
+  isMissing,
   MET_FENCE,
+  MISSING,
   mismatch,
   NOT_SENT,
   notSent,
+  objectOf,
   readCreate,
   rejectionOf,
-  statusOf,
   undecided,
   unknown,
 } from './read.ts';
@@ -48,47 +50,48 @@ const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
 type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<ProviderOperation, Create>;
 
-type Execution = Times & {
-  call: StripeCall;
+type Execution = StripeCall & {
   testTokens: boolean;
-  /** With less left no money request begins: its response could not be waited for. */
-  confirmMsMin: number;
   /** What was opened is used no more. Beside the call, and without an outcome. */
   leave(reference: string): void;
 };
+
+/** With less of its time left no money request begins: its response could not be waited for. */
+const MONEY_PART_MIN = 0.2;
+const isTooLate = ({ leftMs, timeoutMs }: StripeCall): boolean =>
+  leftMs() < timeoutMs * MONEY_PART_MIN;
 
 type Step<T> = { value: T } | { end: ProviderOutcome };
 
 const endOfStep = (response: StripeResponse, card?: SentCard): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
-  const error = errorOf(response);
+  const { error } = response;
   if (!isRejected(response) || error === undefined) return notSent(response);
   return isDecline(response) ? declinedBy(error, card) : MISCONFIGURED;
 };
 
 /** By the card's bank (402) or by a code that says so: Stripe gives faults of the account codes too. */
-const isDecline = (response: StripeResponse): boolean => {
-  const { code, decline_code: bank } = errorOf(response) ?? {};
-  return statusOf(response) === 402 || bank != null || (code != null && isOfDecline(code));
+const isDecline = ({ status, error }: StripeResponse): boolean => {
+  const { code, decline_code: bank } = error ?? {};
+  return status === 402 || bank != null || (code != null && isOfDecline(code));
 };
 
 /** Stripe gives no code of a token that cannot pay, and names no other parameter than it. */
-const isOfMethod = (response: StripeResponse): boolean => {
-  const { code, param } = errorOf(response) ?? {};
+const isOfMethod = ({ error }: StripeResponse): boolean => {
+  const { code, param } = error ?? {};
   return code == null && [undefined, null, 'payment_method', 'confirmation_token'].includes(param);
 };
 
-const isRejected = (response: StripeResponse): boolean =>
-  [400, 402, 404].includes(statusOf(response));
+const isRejected = ({ status }: StripeResponse): boolean => [400, 402, 404].includes(status);
 
 const open = async (execution: Execution, operation: Create): Promise<Step<string>> => {
-  const response = await execution.call.send(openIntent(operation));
+  const response = await execution.send(openIntent(operation));
   const intent = intentOf(response);
   if (intent === undefined) return { end: endOfStep(response) };
   // A replay shows the intent as it was made.
   const isOurs =
-    readCreate(intent, questionOf(operation, execution.nowMs)).outcome === 'NOT_FOUND' &&
+    readCreate(intent, questionOf(operation, execution)).outcome === 'NOT_FOUND' &&
     intent.status === 'requires_payment_method';
   return isOurs ? { value: intent.id } : { end: NOT_SENT };
 };
@@ -101,38 +104,37 @@ const paymentMethodFor = async (
   if ('token' in card) return { value: card.token };
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
   if (token !== undefined) return { value: token };
-  const response = await execution.call.send(makePaymentMethod(card, shopper));
-  const made = paymentMethod.safeParse(bodyOf(response)).data;
+  const response = await execution.send(makePaymentMethod(card, shopper));
+  const made = objectOf(response, paymentMethod);
   return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
 };
 
-const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuestion => {
-  const { operationId, paymentId, merchantId, amount, currency, kind } = operation;
-  const requestedAt = new Date(nowMs).toISOString();
-  const question = { operationId, paymentId, merchantId, amount, currency, kind, requestedAt };
-  if ('card' in operation) return question;
-  const { authorizationId, authorizationReference } = operation;
-  return { ...question, authorizationId, authorizationReference };
-};
+const questionOf = (
+  operation: ProviderOperation,
+  { nowMs }: StripeCall,
+  reference?: string,
+): OperationQuestion => ({
+  ...operation,
+  reference,
+  requestedAt: new Date(nowMs).toISOString(),
+});
 
 /**
  * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
  * follow-up's key may be taken by its fence.
  */
 const afterKeyTaken = async (
-  { call, ...times }: Execution,
+  call: StripeCall,
   question: OperationQuestion,
 ): Promise<ProviderOutcome> => {
-  const found = isFollowUp(question)
-    ? await fence(call, question, times)
-    : await find(call, question);
+  const found = isFollowUp(question) ? await fence(call, question) : await find(call, question);
   if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return MET_FENCE;
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
 /** An earlier request under the same id may have acted: Stripe's objects decide. */
 const afterRejection = async (
-  { call }: Execution,
+  call: StripeCall,
   response: StripeResponse,
   question: OperationQuestion,
   card?: SentCard,
@@ -147,52 +149,42 @@ const afterRejection = async (
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
   if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
-    return declinedBy(errorOf(response) ?? {}, card);
+    return declinedBy(response.error ?? {}, card);
   return card && 'token' in card && isOfMethod(response) ? TOKEN_USED : MISCONFIGURED;
 };
 
 const readRejection = async (
-  execution: Execution,
+  call: StripeCall,
   response: StripeResponse,
   question: OperationQuestion,
   card?: SentCard,
 ): Promise<ProviderOutcome> => {
-  if ('sent' in response) return response.sent ? undecided(response) : notSent(response);
-  if (isKeyTaken(response)) return afterKeyTaken(execution, question);
+  const { lost, status, error } = response;
+  if (lost !== undefined) return lost.sent ? undecided(response) : notSent(response);
+  if (isKeyTaken(response)) return afterKeyTaken(call, question);
   // The key, its permissions and the rate limit are checked before execution; a lock (lock_timeout) is not.
   if (rejectionOf(response) !== undefined) return notSent(response);
-  const error = errorOf(response);
-  if (response.status === 409 && error?.code === 'idempotency_key_in_use') return unknown(AT_WORK);
+  if (status === 409 && error?.code === 'idempotency_key_in_use') return unknown(AT_WORK);
   if (!isRejected(response)) return unknown('status');
   if (error === undefined) return unknown('malformed');
-  return response.status === 402
-    ? declinedBy(error, card)
-    : afterRejection(execution, response, question, card);
-};
-
-const isErrorAbout = (response: StripeResponse, reference: string): boolean => {
-  const about = errorOf(response)?.payment_intent?.id;
-  return about === undefined || about === reference;
+  return status === 402 ? declinedBy(error, card) : afterRejection(call, response, question, card);
 };
 
 const confirm = async (
-  execution: Execution,
+  call: StripeCall,
   operation: Create,
   reference: string,
   method: string,
 ): Promise<ProviderOutcome> => {
-  const { call, nowMs } = execution;
-  const card = operation.card.reveal();
   const response = await call.send(confirmIntent(operation, reference, method));
-  const question = { ...questionOf(operation, nowMs), reference };
+  const question = questionOf(operation, call, reference);
   const intent = intentOf(response);
-  if (intent !== undefined && intent.id === reference) {
-    const reading = readCreate(intent, question);
-    const isUndone = reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE';
-    return isUndone || reading.outcome === 'DECLINED' ? mismatch : reading;
-  }
-  if (intent !== undefined || !isErrorAbout(response, reference)) return mismatch;
-  return readRejection(execution, response, question, card);
+  const about = intent ?? response.error?.payment_intent;
+  if (about != null && about.id !== reference) return mismatch;
+  if (intent === undefined) return readRejection(call, response, question, operation.card.reveal());
+  const reading = readCreate(intent, question);
+  const isUndone = reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE';
+  return isUndone || reading.outcome === 'DECLINED' ? mismatch : reading;
 };
 
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
@@ -215,8 +207,8 @@ const executeCreate = async (
   if ('end' in intent) return intent.end;
   const keepAndConfirm = async (): Promise<ProviderOutcome> => {
     if ('end' in method) return method.end;
-    if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
-    if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+    if (!(await isKept(execution, opened(intent.value)))) return NOT_OPENED;
+    if (isTooLate(execution)) return TOO_LATE;
     return confirm(execution, operation, intent.value, method.value);
   };
   const outcome = await keepAndConfirm();
@@ -224,33 +216,23 @@ const executeCreate = async (
   return outcome;
 };
 
-const executeFollowUp = async (
-  execution: Execution,
-  operation: FollowUp,
-): Promise<ProviderOutcome> => {
-  const { call, nowMs } = execution;
+const executeFollowUp = async (call: StripeCall, operation: FollowUp): Promise<ProviderOutcome> => {
   const reference = intentReference(operation.authorizationReference);
   if (reference === undefined) return NOT_SENT;
-  const question = {
-    ...questionOf(operation, nowMs),
-    kind: operation.kind,
-    authorizationReference: reference,
-  } satisfies FollowUpQuestion;
+  const question = { ...questionOf(operation, call), kind: operation.kind };
   if (operation.kind === 'VOID') {
     const named = await call.send(nameVoid(operation.operationId, reference));
-    if (intentOf(named)?.id !== reference) {
-      return isRejected(named) ? afterRejection(execution, named, question) : notSent(named);
-    }
+    if (intentOf(named)?.id !== reference)
+      return isRejected(named) ? afterRejection(call, named, question) : notSent(named);
   }
-  if (call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+  if (isTooLate(call)) return TOO_LATE;
   const response = await call.send(followUpRequest(question, reference));
-  if (statusOf(response) === 200) {
-    const reading = readResponse(response, question, reference);
-    return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE' ? mismatch : reading;
-  }
-  return readRejection(execution, response, question);
+  if (response.status !== 200) return readRejection(call, response, question);
+  const reading = readResponse(response, question, reference);
+  return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE' ? mismatch : reading;
 };
 
+/** Throws Undecided, and ZodError. */
 export const execute = (
   execution: Execution,
   operation: ProviderOperation,

@@ -3,41 +3,28 @@
  * PaymentIntent, which holds without limit. Another operation's is its Idempotency-Key, taken:
  * documented for a day, unproven against the real Stripe (docs/providers/stripe.md).
  */
-import {
-  type Approved,
-  AT_WORK,
-  type Declined,
-  type Fenced,
-  type OperationQuestion,
-  type Unknown,
-} from '../port.ts';
+import { AT_WORK, type OperationQuestion, type Provider } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
-import {
-  find,
-  findFollowUp,
-  intentReference,
-  isKeyTaken,
-  openedDuring,
-  searchFor,
-} from './look-up.ts';
+import { find, findFollowUp, openedDuring, searchFor } from './look-up.ts';
 import {
   declinedBy,
-  errorOf,
   intentOf,
+  intentReference,
+  isKeyTaken,
   mismatch,
+  objectOf,
   type Reading,
   readChange,
   readRefund,
-  refundOf,
-  statusOf,
   undecided,
   unknown,
 } from './read.ts';
 import { cancelAsFence, followUpRequest, getIntent, takeKey } from './requests.ts';
+import { refund } from './shapes.ts';
 
-type FenceOutcome = Approved | Declined | Fenced | Unknown;
+type FenceOutcome = Awaited<ReturnType<Provider['fence']>>;
 
-const FENCED: Fenced = { outcome: 'FENCED' };
+const FENCED: FenceOutcome = { outcome: 'FENCED' };
 const HOUR_MS = 3_600_000;
 /** Keys live for a day at least; an hour less, for the two sides' clocks. */
 const KEY_AGE_MS_MAX = 23 * HOUR_MS;
@@ -49,33 +36,18 @@ const definite = (reading: Reading): FenceOutcome | undefined => {
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
-/** When the fence asks, how long a call to Stripe may take, and how far Stripe's clock is ahead. */
-export type Times = { nowMs: number; timeoutMs: number; aheadMs: number };
-
-/**
- * A restored log may have lost the reference. A list shows what was opened at once; search, which is
- * behind, also what an earlier log had opened under the same id.
- */
-const fenceUnopened = async (
-  call: StripeCall,
-  question: OperationQuestion,
-  times: Times,
-): Promise<FenceOutcome> => {
-  const hit =
-    (await openedDuring(call, question, times)) ?? (await searchFor(call, question.operationId));
-  if (hit === undefined) return FENCED;
-  return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
-};
-
 /**
  * A cancel that fails is no outcome: the PaymentIntent decides. A shopper who was asked for holds its
  * secret and could confirm it again after a decline, so it is canceled then too.
  */
-const cancelUnlessDone = async (
-  call: StripeCall,
-  about: OperationQuestion,
-  reference: string,
-): Promise<FenceOutcome> => {
+const fenceCreate = async (call: StripeCall, about: OperationQuestion): Promise<FenceOutcome> => {
+  // A restored log may have lost the reference. A list shows what was opened at once; search, which
+  // is behind, also what an earlier log had opened under the same id.
+  const reference =
+    about.reference ??
+    (await openedDuring(call, about)) ??
+    (await searchFor(call, about.operationId));
+  if (reference === undefined) return FENCED;
   const question = { ...about, reference };
   // First, so that an approved authorization is not released.
   const before = definite(await find(call, question));
@@ -96,18 +68,6 @@ export const cancelUnused = async (call: StripeCall, reference: string): Promise
   return {};
 };
 
-const fenceCreate = async (
-  call: StripeCall,
-  question: OperationQuestion,
-  times: Times,
-): Promise<FenceOutcome> => {
-  if (question.reference === undefined) return fenceUnopened(call, question, times);
-  const reference = intentReference(question.reference);
-  return reference === undefined
-    ? unknown('reference')
-    : cancelUnlessDone(call, question, reference);
-};
-
 /** The fence holds the key where Stripe responds with our own update, new or replayed. */
 const isOurUpdate = (response: StripeResponse, operationId: string, reference: string): boolean => {
   const intent = intentOf(response);
@@ -124,10 +84,10 @@ const replayed = async (
   reference: string,
 ): Promise<FenceOutcome> => {
   const response = await call.send(followUpRequest(question, reference));
-  if ('sent' in response) return undecided(response);
-  if (response.headers['idempotent-replayed'] !== 'true') return unknown('not_replayed');
-  const error = errorOf(response);
-  if (response.status === 400 || response.status === 402)
+  const { lost, headers, status, error } = response;
+  if (lost !== undefined) return undecided(response);
+  if (headers['idempotent-replayed'] !== 'true') return unknown('not_replayed');
+  if (status === 400 || status === 402)
     return error === undefined || isKeyTaken(response) ? unknown('status') : declinedBy(error);
   return definite(readResponse(response, question, reference)) ?? mismatch;
 };
@@ -138,7 +98,7 @@ export const readResponse = (
   reference: string,
 ): Reading => {
   if (question.kind === 'REFUND') {
-    const made = refundOf(response);
+    const made = objectOf(response, refund);
     return made === undefined ? undecided(response) : readRefund(made, question, reference);
   }
   const intent = intentOf(response);
@@ -155,7 +115,7 @@ const takeItsKey = async (
   const response = await call.send(takeKey(question.operationId, reference));
   const look = async () => definite(await findFollowUp(call, question, reference));
   if (isKeyTaken(response)) return (await look()) ?? replayed(call, question, reference);
-  if (statusOf(response) === 409) return unknown(AT_WORK);
+  if (response.status === 409) return unknown(AT_WORK);
   if (!isOurUpdate(response, question.operationId, reference)) return undecided(response);
   // The key is documented, not proven: a trace that appeared meanwhile says more.
   return (await look()) ?? FENCED;
@@ -164,12 +124,12 @@ const takeItsKey = async (
 const fenceFollowUp = async (
   call: StripeCall,
   question: FollowUpQuestion,
-  reference: string,
-  nowMs: number,
 ): Promise<FenceOutcome> => {
+  const reference = intentReference(question.authorizationReference);
+  if (reference === undefined) return unknown('no_reference');
   const before = definite(await findFollowUp(call, question, reference));
   if (before !== undefined) return before;
-  const ageMs = nowMs - Date.parse(question.requestedAt);
+  const ageMs = call.nowMs - Date.parse(question.requestedAt);
   if (ageMs < KEY_AGE_MS_MAX) return takeItsKey(call, question, reference);
   if (ageMs < TRACELESS_AGE_MS_MIN) return unknown('key_too_old');
   const seen = await call.send(getIntent(reference));
@@ -180,13 +140,6 @@ const fenceFollowUp = async (
 export const isFollowUp = (question: OperationQuestion): question is FollowUpQuestion =>
   question.kind !== 'AUTHORIZE' && question.kind !== 'SALE';
 
-export const fence = async (
-  call: StripeCall,
-  question: OperationQuestion,
-  times: Times,
-): Promise<FenceOutcome> => {
-  if (!isFollowUp(question)) return fenceCreate(call, question, times);
-  const reference = intentReference(question.authorizationReference);
-  if (reference === undefined) return unknown('no_reference');
-  return fenceFollowUp(call, question, reference, times.nowMs);
-};
+/** Throws Undecided, and ZodError. */
+export const fence = (call: StripeCall, question: OperationQuestion): Promise<FenceOutcome> =>
+  isFollowUp(question) ? fenceFollowUp(call, question) : fenceCreate(call, question);

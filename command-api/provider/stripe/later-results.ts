@@ -1,23 +1,34 @@
 /** What became of a payment later (gaps §15), read from Stripe's objects as they are now. */
-
+import { z } from 'zod';
 import type { LaterResult } from '../../../shared/payment/outcome.ts';
-import type { LaterResults, NotFound, PaymentQuestion, Unknown } from '../port.ts';
+import type {
+  EndedAuthorizations,
+  KnownDispute,
+  LaterResults,
+  NotFound,
+  PaymentQuestion,
+  Unknown,
+} from '../port.ts';
 import { cleanCode } from '../transport.ts';
-import type { StripeCall } from './client.ts';
-import { disputesOf, intentReference, isMissing, refundsOf } from './look-up.ts';
+import type { Send, StripeCall } from './client.ts';
+import { type Book, eachAs, eachBook, oursAs, readAll } from './lists.ts';
+import { refundsOf } from './look-up.ts';
 import {
   hasFailed,
   intentOf,
+  intentReference,
   isElsewhere,
   isExpired,
   isMade,
+  isMissing,
   isReleased,
   mismatch,
   refundDeclinedBy,
   undecided,
+  unknownBy,
 } from './read.ts';
-import { getIntent } from './requests.ts';
-import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
+import { getIntent, listDisputes, listEnds } from './requests.ts';
+import { type Dispute, dispute, disputeOfOurs, type PaymentIntent, type Refund } from './shapes.ts';
 
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
 export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
@@ -83,6 +94,8 @@ const captureResults = ({
     ? [{ kind: 'CAPTURE_OBSERVED', reference, amount: amount_received ?? amount }]
     : [];
 
+const DISPUTES_MAX = 10_000;
+
 const resultsOfCaptured = async (
   call: StripeCall,
   question: PaymentQuestion,
@@ -94,10 +107,12 @@ const resultsOfCaptured = async (
   const isUnrefunded =
     charge?.amount_refunded === 0 && question.refunds.length + question.observed.length === 0;
   const refunds = isUnrefunded ? [] : await refundsOf(call, intent.id);
-  if ('outcome' in refunds) return refunds;
+  const pageOf = listDisputes({ reference: intent.id });
   // A key that may not read disputes is good for a payment that Stripe says has none.
-  const disputes = charge?.disputed === false ? [] : await disputesOf(call, intent.id);
-  if ('outcome' in disputes) return disputes;
+  const disputes =
+    charge?.disputed === false
+      ? []
+      : await readAll(call.send, pageOf, eachAs(dispute), DISPUTES_MAX);
   const isOfIntent = (one: Refund | Dispute): boolean =>
     one.payment_intent === intent.id && one.currency.toUpperCase() === question.currency;
   if (![...refunds, ...disputes].every(isOfIntent)) return mismatch;
@@ -108,6 +123,7 @@ const resultsOfCaptured = async (
   );
 };
 
+/** Throws Undecided, and ZodError. */
 export const laterResults = async (
   call: StripeCall,
   question: PaymentQuestion,
@@ -139,4 +155,64 @@ export const paymentOf = async (
   if (intent === undefined) return undecided(response);
   const paymentId = intent.metadata?.paymentId;
   return paymentId === undefined ? { outcome: 'NOT_FOUND' } : { outcome: 'FOUND', paymentId };
+};
+
+const YEAR_MS = 365 * 86_400_000;
+const CLOCKS_MS_MAX = 60_000;
+
+/** Throws Error where Stripe fails, or an account has more than 10,000 of the last year. */
+export const readDisputes = async (
+  books: readonly Book[],
+  nowMs: number,
+): Promise<KnownDispute[]> => {
+  const secondOf = (ms: number) => Math.floor(ms / 1_000);
+  const window = { from: secondOf(nowMs - YEAR_MS), to: secondOf(nowMs + CLOCKS_MS_MAX) };
+  const ofBook = (send: Send) =>
+    readAll(send, listDisputes(window), oursAs(disputeOfOurs), DISPUTES_MAX);
+  const all: KnownDispute[] = [];
+  for await (const read of eachBook(books, ofBook)) {
+    for (const one of read.reverse()) {
+      const { paymentId } = one.payment_intent.metadata;
+      const about = { paymentId, currency: one.currency.toUpperCase() };
+      all.push(...disputeResults(one).map((result) => ({ ...result, ...about })));
+    }
+  }
+  return all;
+};
+
+/** The rest of the object is as the version that its account is set to shows it. */
+const endOfAuthorization = z
+  .object({
+    data: z.object({
+      object: z.object({
+        capture_method: z.literal('manual'),
+        // What this service captured has the operation's id.
+        metadata: z.object({ paymentId: z.string(), captureOperationId: z.never().optional() }),
+      }),
+    }),
+  })
+  .transform(({ data }) => data.object.metadata.paymentId);
+
+/** An event may be listed so much later than its time. */
+const LISTED_LATE_MS = 300_000;
+const ENDS_MAX = 1_000_000;
+
+/** By Stripe's events: each is a reason to ask, never believed (ADR-0204). */
+export const readEnded = async (
+  books: readonly Book[],
+  sinceMs: number,
+): Promise<EndedAuthorizations> => {
+  const pageOf = listEnds(Math.floor((sinceMs - LISTED_LATE_MS) / 1_000));
+  const ofBook = async (send: Send, account?: string): Promise<EndedAuthorizations> => {
+    try {
+      const paymentIds = await readAll(send, pageOf, oursAs(endOfAuthorization), ENDS_MAX);
+      return { outcome: 'FOUND', paymentIds };
+    } catch (error) {
+      return { ...unknownBy(error), ...(account !== undefined && { account }), paymentIds: [] };
+    }
+  };
+  const all: EndedAuthorizations[] = [];
+  for await (const ofOne of eachBook(books, ofBook)) all.push(ofOne);
+  const said = all.find(({ outcome }) => outcome === 'UNKNOWN') ?? { outcome: 'FOUND' };
+  return { ...said, paymentIds: all.flatMap(({ paymentIds }) => paymentIds) };
 };

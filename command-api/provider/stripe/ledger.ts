@@ -1,12 +1,6 @@
 /** Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. */
-import type { z } from 'zod';
-import {
-  type KnownDispute,
-  LedgerEndNotFound,
-  type LedgerEntry,
-  type LedgerPage,
-} from '../port.ts';
-import { disputeResults } from './later-results.ts';
+import { LedgerEndNotFound, type LedgerEntry, type LedgerPage } from '../port.ts';
+import type { Send } from './client.ts';
 import {
   afterPlace,
   inOrder,
@@ -16,39 +10,41 @@ import {
   refundEntry,
   secondOf,
 } from './ledger-entries.ts';
-import {
-  type Book,
-  eachBook,
-  type Page,
-  readAll,
-  readPage,
-  type Send,
-  WINDOW_MAX,
-} from './lists.ts';
+import { type Book, eachBook, oursAs, type Page, pagesOf, readAll, TOO_MANY } from './lists.ts';
+import { Undecided } from './read.ts';
 import {
   LIST_PAGE,
-  listDisputes,
   listIntents,
   listRefunds,
-  type StripeRequest,
+  type PageOf,
   searchOurs,
   type Window,
 } from './requests.ts';
-import { disputeOfOurs, paymentIntent, refundWithIntent } from './shapes.ts';
+import { paymentIntent, refundWithIntent } from './shapes.ts';
 
 /** No PaymentIntent is older. In seconds since 1970. */
 const FIRST_SECOND = Date.UTC(2018, 0, 1) / 1_000;
 /** Stripe's clock may be ahead by so much, and a window that ended so long ago is complete. */
 const CLOCKS_S_MAX = 60;
 
+/** Objects of one window; about 5 MB. */
+const WINDOW_MAX = 500;
+const intentOfOurs = oursAs(paymentIntent);
+const refundOfOurs = oursAs(refundWithIntent);
+
+/** Undefined for more than a window may hold. */
 const entriesOfBook = async (send: Send, window: Window): Promise<LedgerEntry[] | undefined> => {
-  const [opened, made] = await Promise.all([
-    readAll(send, (after) => listIntents(window, after), paymentIntent),
-    readAll(send, (after) => listRefunds(window, after), refundWithIntent),
-  ]);
-  // A second that holds more than fits cannot be halved; Stripe takes 100 requests in it.
-  if (opened === undefined || made === undefined) return undefined;
-  return [...opened.flatMap(intentEntries), ...made.flatMap(refundEntry)];
+  try {
+    const [opened, made] = await Promise.all([
+      readAll(send, listIntents(window), intentOfOurs, WINDOW_MAX),
+      readAll(send, listRefunds(window), refundOfOurs, WINDOW_MAX),
+    ]);
+    return [...opened.reverse().flatMap(intentEntries), ...made.reverse().flatMap(refundEntry)];
+  } catch (error) {
+    // A second that holds more than fits cannot be halved; Stripe takes 100 requests in it.
+    if (error instanceof Undecided && error.outcome === TOO_MANY) return undefined;
+    throw error;
+  }
 };
 
 const entriesOf = async (
@@ -131,53 +127,38 @@ type End = { entries: LedgerEntry[]; from: number };
 const isOurs = (entry: LedgerEntry): boolean => entry.operationId !== entry.providerReference;
 
 const endOfList = async <T>(
-  send: Send,
-  pageOf: (after: string | undefined) => StripeRequest,
-  shape: z.ZodType<T>,
-  entriesOf: (object: T) => LedgerEntry[],
-  { from, limit }: { from: number; limit: number },
+  pages: AsyncGenerator<Page<T>>,
+  entriesIn: (object: T) => LedgerEntry[],
+  { from, limit, pagesMax }: { from: number; limit: number; pagesMax: number },
 ): Promise<End> => {
   // Not the objects, of which there may be 20 MB in each account.
-  let last: Page<T>['last'];
   const entries: LedgerEntry[] = [];
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const read = await readPage(send, pageOf(last?.id), shape);
-    last = read.last ?? last;
-    entries.unshift(...read.objects.toReversed().flatMap(entriesOf).filter(isOurs));
-    if (!read.more || entries.length >= limit) return { entries, from };
+  let count = 0;
+  for await (const { objects, last, more } of pages) {
+    entries.unshift(...objects.reverse().flatMap(entriesIn).filter(isOurs));
+    if (!more || entries.length >= limit) break;
+    count += 1;
+    // The last second that was read may go on on the next page.
+    if (count === pagesMax) return { entries, from: (last?.created ?? from) + 1 };
   }
-  // The last second that was read may go on on the next page.
-  return { entries, from: (last?.created ?? from) + 1 };
-};
-
-/** Newest first, and a minute behind; undefined where an account has no search. */
-const searchEnd = async (send: Send, { from }: Window): Promise<End | undefined> => {
-  const read = await readPage(send, searchOurs(), paymentIntent).catch(() => undefined);
-  if (read === undefined) return undefined;
-  const entries = read.objects.toReversed().flatMap(intentEntries).filter(isOurs);
-  return { entries, from: read.more ? (read.last?.created ?? from) + 1 : from };
+  return { entries, from };
 };
 
 const endOfBook = async (send: Send, window: Window, limit: number): Promise<End> => {
-  const listed = await endOfList(
-    send,
-    (after) => listIntents(window, after),
-    paymentIntent,
-    intentEntries,
-    { from: window.from, limit },
-  );
-  const isHidden = listed.entries.length === 0 && listed.from > window.from;
-  const opened = (isHidden && (await searchEnd(send, window))) || listed;
+  const { from } = window;
+  const openedIn = (pageOf: PageOf, pagesMax: number): Promise<End> =>
+    endOfList(pagesOf(send, pageOf, intentOfOurs), intentEntries, { from, limit, pagesMax });
+  const listed = await openedIn(listIntents(window), PAGES_MAX);
+  const isHidden = listed.entries.length === 0 && listed.from > from;
+  // A minute behind, and an account may have no search.
+  const searched = isHidden ? await openedIn(searchOurs, 1).catch(() => undefined) : undefined;
+  const opened = searched ?? listed;
   // Before the last `limit` entries of PaymentIntents no refund is among the last of both.
   const oldest = opened.entries.at(-limit);
   const since = { ...window, from: oldest === undefined ? opened.from : secondOf(oldest) };
-  const made = await endOfList(
-    send,
-    (after) => listRefunds(since, after),
-    refundWithIntent,
-    refundEntry,
-    { from: opened.from, limit },
-  );
+  const within = { from: opened.from, limit, pagesMax: PAGES_MAX };
+  const refunds = pagesOf(send, listRefunds(since), refundOfOurs);
+  const made = await endOfList(refunds, refundEntry, within);
   const entries = inOrder([...opened.entries, ...made.entries]);
   return { entries, from: Math.max(opened.from, made.from) };
 };
@@ -202,28 +183,4 @@ export const readLedgerEnd = async (
   const entries = place === undefined ? whole : afterPlace(whole, place);
   if (entries.length === 0 && from > first) throw new LedgerEndNotFound(`${window.to}.`);
   return entries.slice(-limit);
-};
-
-const YEAR_S = 365 * 86_400;
-const DISPUTES_MAX = 10_000;
-
-/** Throws Error where Stripe fails, or an account has more than 10,000 of the last year. */
-export const readDisputes = async (
-  books: readonly Book[],
-  nowMs: number,
-): Promise<KnownDispute[]> => {
-  const now = Math.floor(nowMs / 1_000);
-  const window = { from: now - YEAR_S, to: now + CLOCKS_S_MAX };
-  const ofBook = (send: Send) =>
-    readAll(send, (after) => listDisputes(window, after), disputeOfOurs, DISPUTES_MAX);
-  const all: KnownDispute[] = [];
-  for await (const read of eachBook(books, ofBook)) {
-    if (read === undefined) throw new Error("the provider's disputes: too many");
-    for (const one of read) {
-      const { paymentId } = one.payment_intent.metadata;
-      const about = { paymentId, currency: one.currency.toUpperCase() };
-      all.push(...disputeResults(one).map((result) => ({ ...result, ...about })));
-    }
-  }
-  return all;
 };

@@ -1,13 +1,18 @@
-/** Stripe's lists, in pages, of each account. */
+/** Stripe's lists, newest first and in pages, of one account or of each. */
 import { z } from 'zod';
-import type { StripeResponse } from './client.ts';
-import type { StripeRequest } from './requests.ts';
+import type { Send } from './client.ts';
+import { Undecided, undecided, unknown } from './read.ts';
+import type { PageOf, StripeRequest } from './requests.ts';
 import { listOf } from './shapes.ts';
 
-export type Send = (request: StripeRequest) => Promise<StripeResponse>;
 export type Book = { send: Send; name: string | undefined };
-
-const BOOKS_AT_ONCE = 8;
+/** Of one object of a list. Throws ZodError where it is one of ours in another form. */
+type Read<T> = (object: unknown) => T[];
+export type Page<T> = {
+  objects: T[];
+  last: { id: string; created: number } | undefined;
+  more: boolean;
+};
 
 const page = listOf(z.looseObject({ id: z.string(), created: z.int().min(0) }));
 /** By its own metadata, or by its PaymentIntent's. */
@@ -16,42 +21,72 @@ const ofOurs = z.union([
   z.object({ payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }) }),
 ]);
 
-/** What others made may have any form. Throws ZodError where an object of ours has another. */
-const readObject = <T>(shape: z.ZodType<T>, object: unknown): T[] => {
-  const read = shape.safeParse(object);
-  if (read.success) return [read.data];
-  if (ofOurs.safeParse(object).success) throw read.error;
-  return [];
-};
+/** What others made may have any form. */
+export const oursAs =
+  <T>(shape: z.ZodType<T>): Read<T> =>
+  (object) => {
+    const read = shape.safeParse(object);
+    if (read.success) return [read.data];
+    if (ofOurs.safeParse(object).success) throw read.error;
+    return [];
+  };
+export const eachAs =
+  <T>(shape: z.ZodType<T>): Read<T> =>
+  (object) => [shape.parse(object)];
 
-export type Page<T> = {
-  objects: T[];
-  last: { id: string; created: number } | undefined;
-  more: boolean;
-};
-
-const refused = (response: StripeResponse, why: string): Error =>
-  new Error(`the provider's ledger: ${why}`, { cause: response });
-
-/** Throws Error, with Stripe's response as its cause where that is no list. */
+/** Throws Undecided, and ZodError. */
 export const readPage = async <T>(
   send: Send,
   request: StripeRequest,
-  shape: z.ZodType<T>,
+  read: Read<T>,
 ): Promise<Page<T>> => {
   const response = await send(request);
-  if ('sent' in response) {
-    const { reason } = response;
-    const limit = Math.floor(Number(request.params.limit) / 2);
-    if (reason !== 'oversized' || limit < 1) throw refused(response, reason);
+  const limit = Math.floor(Number(request.params.limit) / 2);
+  if (response.lost?.reason === 'oversized' && limit >= 1) {
     const params = { ...request.params, limit: String(limit) };
-    return readPage(send, { ...request, params }, shape);
+    return readPage(send, { ...request, params }, read);
   }
-  if (response.status !== 200) throw refused(response, `status ${response.status}`);
-  const { data, has_more } = page.parse(response.body);
-  const objects = data.flatMap((object) => readObject(shape, object));
-  return { objects, last: data.at(-1), more: has_more && data.length > 0 };
+  const { status, lost, body } = response;
+  if (status !== 200) throw new Undecided(undecided(response), lost?.reason ?? `status ${status}`);
+  const { data, has_more: more } = page.parse(body);
+  if (more && data.length === 0) throw new Undecided(unknown('malformed'));
+  return { objects: data.flatMap(read), last: data.at(-1), more };
 };
+
+export async function* pagesOf<T>(
+  send: Send,
+  pageOf: PageOf,
+  read: Read<T>,
+): AsyncGenerator<Page<T>> {
+  let after: string | undefined;
+  for (let more = true; more; ) {
+    const found = await readPage(send, pageOf(after), read);
+    yield found;
+    ({ more } = found);
+    after = found.last?.id;
+  }
+}
+
+export const TOO_MANY = unknown('too_many');
+
+/** Up to what `isEnough`. Throws Undecided, also for more than `max`, and ZodError. */
+export const readAll = async <T>(
+  send: Send,
+  pageOf: PageOf,
+  read: Read<T>,
+  max: number,
+  isEnough: (object: T) => boolean = () => false,
+): Promise<T[]> => {
+  const all: T[] = [];
+  for await (const { objects, more } of pagesOf(send, pageOf, read)) {
+    all.push(...objects);
+    if (objects.some(isEnough)) break;
+    if (more && all.length >= max) throw new Undecided(TOO_MANY);
+  }
+  return all;
+};
+
+const BOOKS_AT_ONCE = 8;
 
 const readBook = async <T>(
   { send, name }: Book,
@@ -73,22 +108,3 @@ export async function* eachBook<T>(
     yield* await Promise.all(some.map((book) => readBook(book, read)));
   }
 }
-
-/** Objects of one window; about 5 MB. */
-export const WINDOW_MAX = 500;
-export const readAll = async <T>(
-  send: Send,
-  pageOf: (after: string | undefined) => StripeRequest,
-  shape: z.ZodType<T>,
-  max = WINDOW_MAX,
-): Promise<T[] | undefined> => {
-  const all: T[] = [];
-  let after: string | undefined;
-  for (;;) {
-    const { objects, last, more } = await readPage(send, pageOf(after), shape);
-    all.push(...objects);
-    after = last?.id;
-    if (!more) return all.reverse();
-    if (all.length >= max) return undefined;
-  }
-};

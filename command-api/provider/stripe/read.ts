@@ -1,4 +1,5 @@
 /** An error's text is never passed on: it can hold a card's digits. */
+import { z } from 'zod';
 import {
   type ActionRequired,
   type Approved,
@@ -15,11 +16,10 @@ import type { StripeResponse } from './client.ts';
 import { adviceOf, failureCodeOf, refundFailureOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
 import {
-  errorBody,
+  intentId,
   type PaymentIntent,
   paymentIntent,
   type Refund,
-  refund,
   type StripeError,
 } from './shapes.ts';
 
@@ -56,32 +56,36 @@ export const refundDeclinedBy = ({ failure_reason }: Pick<Refund, 'failure_reaso
   };
 };
 
-export const errorOf = (response: StripeResponse): StripeError | undefined =>
-  'sent' in response ? undefined : errorBody.safeParse(response.body).data?.error;
-
-/** 0 where there was no response. */
-export const statusOf = (response: StripeResponse): number =>
-  'sent' in response ? 0 : response.status;
-export const bodyOf = (response: StripeResponse): unknown =>
-  'sent' in response || response.status !== 200 ? undefined : response.body;
+/** What a 200 holds; undefined where it is no such object. */
+export const objectOf = <T>(response: StripeResponse, shape: z.ZodType<T>): T | undefined =>
+  response.status === 200 ? shape.safeParse(response.body).data : undefined;
 export const intentOf = (response: StripeResponse): PaymentIntent | undefined =>
-  paymentIntent.safeParse(bodyOf(response)).data;
-export const refundOf = (response: StripeResponse): Refund | undefined =>
-  refund.safeParse(bodyOf(response)).data;
+  objectOf(response, paymentIntent);
+
+export const intentReference = (reference: unknown): string | undefined =>
+  intentId.safeParse(reference).data;
+
+export const isKeyTaken = ({ status, error }: StripeResponse): boolean =>
+  status === 400 && error?.type === 'idempotency_error';
+
+/** Decides nothing: the payment may have been made in an account that its merchant had before. */
+export const MISSING = unknown('missing');
+export const isMissing = ({ status, error }: StripeResponse): boolean =>
+  status === 404 && error !== undefined;
 
 /** The key (401), a permission or our address (403), the rate limit (429): no fault of a card. */
-export const rejectionOf = (
-  response: StripeResponse,
-): 'unauthorized' | 'forbidden' | 'rate_limited' | undefined => {
-  const status = statusOf(response);
+export const rejectionOf = ({
+  status,
+  error,
+}: StripeResponse): 'unauthorized' | 'forbidden' | 'rate_limited' | undefined => {
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
-  return status === 429 && errorOf(response)?.code === 'rate_limit' ? 'rate_limited' : undefined;
+  return status === 429 && error?.code === 'rate_limit' ? 'rate_limited' : undefined;
 };
 
 export const notSent = (response: StripeResponse): NotSent => {
   // Never connected: only this counts for the breaker.
-  if ('sent' in response && !response.sent) return { outcome: 'NOT_SENT', reason: 'unreachable' };
+  if (response.lost?.sent === false) return { outcome: 'NOT_SENT', reason: 'unreachable' };
   const reason = rejectionOf(response);
   return { outcome: 'NOT_SENT', byProvider: true, ...(reason && { reason }) };
 };
@@ -90,7 +94,7 @@ export const MET_FENCE: NotSent = { ...NOT_SENT, reason: 'fenced' };
 
 /** For Stripe's support: its ids of the requests that failed, else of the last one. */
 export const traceOf = (responses: readonly StripeResponse[]) => {
-  const whole = responses.flatMap((one) => ('sent' in one ? [] : [one]));
+  const whole = responses.filter(({ lost }) => lost === undefined);
   const failed = whole.filter(({ status }) => status !== 200);
   const shown = failed.length > 0 ? failed : whole.slice(-1);
   const headersOf = (name: string) => shown.map(({ headers }) => String(headers[name] ?? ''));
@@ -103,8 +107,25 @@ export const traceOf = (responses: readonly StripeResponse[]) => {
 };
 
 export const undecided = (response: StripeResponse): Unknown => {
-  if ('sent' in response) return unknown(response.reason);
-  return unknown(rejectionOf(response) ?? (response.status === 200 ? 'malformed' : 'status'));
+  const { lost, status } = response;
+  const reason = lost?.reason ?? rejectionOf(response);
+  return unknown(reason ?? (status === 200 ? 'malformed' : 'status'));
+};
+
+/** Ends a call of the port as UNKNOWN: a list that was not read, or not whole, decides nothing. */
+export class Undecided extends Error {
+  readonly outcome: Unknown;
+  constructor(outcome: Unknown, why = outcome.reason) {
+    super(`the provider's ledger: ${why}`);
+    this.outcome = outcome;
+  }
+}
+
+/** Throws what is none of Stripe's doing. */
+export const unknownBy = (error: unknown): Unknown => {
+  if (error instanceof Undecided) return error.outcome;
+  if (error instanceof z.ZodError) return unknown('malformed');
+  throw error;
 };
 
 const isIn = (currency: string, question: OperationQuestion): boolean =>

@@ -195,38 +195,36 @@ export const getToken = (token: string): StripeRequest =>
   get(`/v1/${isConfirmationToken(token) ? 'confirmation_tokens' : 'payment_methods'}/${token}`);
 
 export const LIST_PAGE = 100;
-/** By its PaymentIntent, or each with it. */
-const listMade =
-  (path: string) =>
-  (of: { reference: string } | Window, after: string | undefined): StripeRequest => {
-    const those =
-      'reference' in of
-        ? { payment_intent: of.reference }
-        : { ...created(of), 'expand[0]': 'data.payment_intent' };
-    return get(path, { ...those, ...page(after) });
+/** The request for the page after an object; for the first page without one. */
+export type PageOf = (after?: string) => StripeRequest;
+const pages =
+  (path: string, params: Record<string, string>): PageOf =>
+  (after) => {
+    const place = after === undefined ? {} : { starting_after: after };
+    return get(path, { ...params, limit: String(LIST_PAGE), ...place });
   };
-export const listRefunds = listMade('/v1/refunds');
-export const listDisputes = listMade('/v1/disputes');
-export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
-  get('/v1/payment_intents', {
-    ...created(window),
-    ...page(after),
-    'expand[0]': 'data.latest_charge',
-  });
-/** Events of what ended an authorization, among others; Stripe keeps them for 30 days. */
-export const listEnds = (fromSecond: number, after: string | undefined): StripeRequest =>
-  get('/v1/events', {
-    'types[0]': 'payment_intent.succeeded',
-    'types[1]': 'payment_intent.canceled',
-    'created[gte]': String(fromSecond),
-    ...page(after),
-  });
+
 export type Window = { from: number; to: number };
 const created = ({ from, to }: Window) => ({
   'created[gte]': String(from),
   'created[lt]': String(to),
 });
-const page = (after: string | undefined): Record<string, string> => ({
-  limit: String(LIST_PAGE),
-  ...(after === undefined ? {} : { starting_after: after }),
-});
+/** By its PaymentIntent, or each with it. */
+const madeIn = (of: { reference: string } | Window): Record<string, string> =>
+  'reference' in of
+    ? { payment_intent: of.reference }
+    : { ...created(of), 'expand[0]': 'data.payment_intent' };
+
+export const listRefunds = (of: { reference: string } | Window): PageOf =>
+  pages('/v1/refunds', madeIn(of));
+export const listDisputes = (of: { reference: string } | Window): PageOf =>
+  pages('/v1/disputes', madeIn(of));
+export const listIntents = (window: Window): PageOf =>
+  pages('/v1/payment_intents', { ...created(window), 'expand[0]': 'data.latest_charge' });
+/** Events of what ended an authorization, among others; Stripe keeps them for 30 days. */
+export const listEnds = (fromSecond: number): PageOf =>
+  pages('/v1/events', {
+    'types[0]': 'payment_intent.succeeded',
+    'types[1]': 'payment_intent.canceled',
+    'created[gte]': String(fromSecond),
+  });

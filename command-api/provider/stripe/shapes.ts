@@ -18,19 +18,21 @@ const declineCodes = {
   network_advice_code: optionalNetworkCode,
 };
 
-/** `type` decides nothing: a double and older versions name others. */
 export const errorBody = z.object({
   error: z.object({
     ...declineCodes,
+    /** Only `idempotency_error` decides: a double and older versions name others. */
+    type: code.catch(undefined),
     param: code,
     payment_intent: z.object({ id: z.string() }).nullish(),
   }),
 });
 export type StripeError = z.infer<typeof errorBody>['error'];
 
+export const intentId = id('pi');
 export const paymentIntent = z.object({
   object: z.literal('payment_intent'),
-  id: id('pi'),
+  id: intentId,
   amount,
   amount_received: amount.nullish(),
   capture_method: z.string(),

@@ -2,7 +2,13 @@
 import { SEALS_STREAM } from '../../payment/seal-events.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { FOREIGN, hashReason } from '../chain.ts';
-import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';
+import {
+  canonicalJson,
+  decodeParsed,
+  type EncodedEvent,
+  isReadable,
+  unreadableAt,
+} from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
 
 export const STREAM_PREFIXES = [
@@ -122,7 +128,7 @@ export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent 
 export function verifiedFromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
   const recorded = fromServer(event);
   if (!isReadable(recorded)) return recorded;
-  const reason = hashReason({ text: hashedText(hashed(event)), hash: recorded.hash });
+  const reason = hashReason({ text: canonicalJson(hashed(event)), hash: recorded.hash });
   return reason === undefined ? recorded : unreadableAt(recorded, reason);
 }
 
@@ -132,5 +138,5 @@ export const storedFormOf = (event: ServerEvent): StoredForm => ({
   revision: Number(event.revision),
   id: event.id,
   hash: hashOfRecord(event),
-  text: hashedText(hashed(event)),
+  text: canonicalJson(hashed(event)),
 });

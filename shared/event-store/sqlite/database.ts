@@ -1,4 +1,4 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { reasonOf } from '../../runtime/error-text.ts';
 import {
   capped,
@@ -9,7 +9,7 @@ import {
   versionOf,
 } from '../../runtime/sqlite.ts';
 import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
-import type { HashesAt } from '../port.ts';
+import type { HashesAt, StoredForm } from '../port.ts';
 import { createSchema, SCHEMA_VERSION } from './schema.ts';
 
 /** Tests alone set `maxPages`, to meet a full disk. */
@@ -27,12 +27,9 @@ export type AppendJob = {
   events: { id: string; hash: string; text: string }[];
 };
 
-/** Position, stream, revision, id, hash, log hash, text, log hash of the row before it. */
-export type Row = [number, string, number, string, string, string, string, string | null];
-
 export type AppendOutcome =
   | { first: number; logHashes: string[] }
-  | { repeated: Row[] }
+  | { repeated: StoredForm[] }
   | { conflict: string };
 
 /** `busy`: try again; `fatal`: this process can never write again; `unusable`: cannot be opened. */
@@ -64,6 +61,13 @@ const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
   ELSE (SELECT p.log_hash FROM events p WHERE p.position = e.position - 1) END`;
 const ROW = `${POSITION}, s.name, ${REVISION}, e.id, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
+
+type Row = [number, string, number, string, string, string, string, string | null];
+
+const formOf = (row: Row): StoredForm => {
+  const [number, stream, revision, id, hash, logHash, text, logHashBefore] = row;
+  return { position: String(number), stream, revision, id, hash, logHash, text, logHashBefore };
+};
 
 /** `committing`: the failed statement was COMMIT. */
 export function failureOf(error: unknown, committing: boolean): Failure {
@@ -107,10 +111,11 @@ function rejectOldSqlite(): void {
 }
 
 export function prepareAll(database: DatabaseSync) {
-  const rows = (sql: string): StatementSync => {
+  const forms = (sql: string) => {
     const statement = database.prepare(sql);
     statement.setReturnArrays(true);
-    return statement;
+    return (...values: SQLInputValue[]): StoredForm[] =>
+      (statement.all(...values) as unknown as Row[]).map(formOf);
   };
   return {
     begin: database.prepare('BEGIN IMMEDIATE'),
@@ -128,15 +133,15 @@ export function prepareAll(database: DatabaseSync) {
       `INSERT INTO events (position, stream_id, revision, id, hash, log_hash, text)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
-    storedFrom: rows(
+    storedFrom: forms(
       `SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? AND e.revision > ?
        ORDER BY e.revision LIMIT ?`,
     ),
-    readStream: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
+    readStream: forms(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
     lastRevision: database.prepare(
       `SELECT ${capped('max(e.revision)')} AS revision FROM ${EVENTS} WHERE s.name = ?`,
     ),
-    readAll: rows(
+    readAll: forms(
       `SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? AND e.position <= ?
        ORDER BY e.position LIMIT ?`,
     ),
@@ -147,24 +152,16 @@ export function prepareAll(database: DatabaseSync) {
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     pagesToMove: pagesToMove(database),
-    chain: database.prepare(
-      `SELECT ${POSITION} AS position, s.name AS stream, ${REVISION} AS revision, e.id, e.hash,
-         e.log_hash AS logHash, e.text,
-         (SELECT b.hash FROM events b
-          WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
-       FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position`,
-    ),
   };
 }
 
 export type Statements = ReturnType<typeof prepareAll>;
 
 export const readsOf = (statements: Statements) => ({
-  readStream: (stream: string) => statements.readStream.all(stream) as unknown as Row[],
+  readStream: (stream: string) => statements.readStream(stream),
   lastRevision: (stream: string) =>
     (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
-  readAll: (after: number, upTo: number, limit: number) =>
-    statements.readAll.all(after, upTo, limit) as unknown as Row[],
+  readAll: (after: number, upTo: number, limit: number) => statements.readAll(after, upTo, limit),
   hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
   timeAfter: (position: number) =>
     (statements.timeAfter.get(position)?.time ?? null) as string | null,
@@ -204,10 +201,10 @@ export function appender(database: DatabaseSync, statements: Statements) {
 
   /** This very append may be stored already, when its response was lost. */
   function repeatOf({ stream, revision, events }: AppendJob): AppendOutcome | undefined {
-    const rows = statements.storedFrom.all(stream, revision, events.length) as unknown as Row[];
+    const repeated = statements.storedFrom(stream, revision, events.length);
     const isSame =
-      rows.length === events.length && rows.every(([, , , id], at) => id === events[at]?.id);
-    return isSame ? { repeated: rows } : undefined;
+      repeated.length === events.length && repeated.every(({ id }, at) => id === events[at]?.id);
+    return isSame ? { repeated } : undefined;
   }
 
   function insert({ revision, events }: AppendJob, stream: number, before: LogEnd): string[] {

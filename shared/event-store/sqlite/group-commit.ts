@@ -7,6 +7,7 @@ import {
   StoreFileUnusable,
   StoreUnavailable,
 } from '../errors.ts';
+import { decodeForm } from '../fold-stream.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
 import {
   type AppendJob,
@@ -16,7 +17,7 @@ import {
   type Reply,
   type WorkerOptions,
 } from './database.ts';
-import { decodeRow, type LiveTail } from './log-reader.ts';
+import type { LiveTail } from './log-reader.ts';
 import type { Handlers } from './worker.ts';
 
 export type Thread = {
@@ -181,7 +182,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
     try {
       if ('first' in outcome) resolve(placed(encoded, outcome));
-      else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeRow)));
+      else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeForm)));
       else reject(new RevisionConflict(`${stream} ${outcome.conflict}`));
     } catch (error) {
       reject(error as Error);

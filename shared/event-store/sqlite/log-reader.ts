@@ -16,11 +16,10 @@ import type {
   LogReader,
   Position,
   RecordedEvent,
-  StoredForm,
   SubscriptionItem,
   UnreadableEvent,
 } from '../port.ts';
-import { openForReading, prepareAll, type Reads, type Row, readsOf } from './database.ts';
+import { openForReading, prepareAll, type Reads, readsOf } from './database.ts';
 
 // A subscriber may lag so far before it reads the store: 0.8 MB (ADR-0112).
 const KEPT_EVENTS = 512;
@@ -120,13 +119,6 @@ export async function* ofTypes(
   }
 }
 
-function formOf(row: Row): StoredForm {
-  const [number, stream, revision, id, hash, logHash, text, logHashBefore] = row;
-  return { position: String(number), stream, revision, id, hash, logHash, text, logHashBefore };
-}
-
-export const decodeRow = (row: Row): RecordedEvent | UnreadableEvent => decodeForm(formOf(row));
-
 /** Runs a read in the thread that has the file open; throws the port's errors. */
 export type Call = <N extends keyof Reads>(
   name: N,
@@ -140,14 +132,14 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
   };
   return {
     readStream: async (stream) =>
-      wholeStream(await mapInSlices(await call('readStream', stream), decodeRow)),
+      wholeStream(await mapInSlices(await call('readStream', stream), decodeForm)),
     lastRevision: (stream) => call('lastRevision', stream),
-    readAll: async (...range) => mapInSlices(await page(...range), decodeRow),
+    readAll: async (...range) => mapInSlices(await page(...range), decodeForm),
     hashAt: async (position) => call('hashAt', positionNumber(position)),
     stored: {
       guarantee: 'log',
-      readStream: async (stream) => (await call('readStream', stream)).map(formOf),
-      readAll: async (...range) => (await page(...range)).map(formOf),
+      readStream: (stream) => call('readStream', stream),
+      readAll: page,
     },
   };
 }
@@ -176,17 +168,17 @@ const openLog = ({ file, isLive }: LogFile) => {
   const inOrder: Reads = {
     ...reads,
     readAll: (after, upTo, limit) => {
-      const rows = reads.readAll(after, upTo, limit);
+      const forms = reads.readAll(after, upTo, limit);
       // Two pages of the file in each other's place would make reading go round.
       let before = after;
-      for (const [position] of rows) {
-        if (position > before) before = position;
-        else
+      for (const { position } of forms) {
+        if (Number(position) <= before)
           throw new StoreFileUnusable(
             `${address}: event ${position} is stored after event ${before}`,
           );
+        before = Number(position);
       }
-      return rows;
+      return forms;
     },
   };
   const call = async (name: keyof Reads, ...args: never[]) =>

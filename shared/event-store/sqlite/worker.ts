@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
-import { describeBreak, type Link, LOG_START, type LogEnd, verifyLog } from '../chain.ts';
+import { breakAt, describeBreak, LOG_START, type LogEnd, storedCheck } from '../chain.ts';
 import {
   type AppendJob,
   type AppendOutcome,
@@ -14,9 +14,9 @@ import {
   openDatabase,
   openForReading,
   prepareAll,
+  type Reads,
   type Reply,
   readsOf,
-  type Statements,
   type WorkerOptions,
 } from './database.ts';
 
@@ -30,25 +30,28 @@ if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const { file, maxPages, readOnly } = workerData as WorkerOptions;
 const reply = (message: Reply): void => port.postMessage(message);
 
-function verifyTail(statements: Statements, end: LogEnd): void {
-  const start = Math.max(0, end.position - TAIL_EVENTS);
-  const before = statements.hashAt.get(start) as Omit<LogEnd, 'position'> | undefined;
-  if (start > 0 && before === undefined)
-    throw new Error(`the event log is damaged: position ${start} is missing`);
-  const links = statements.chain.iterate(start) as Iterable<Link<number>>;
-  const result = verifyLog(links, before && { position: start, logHash: before.logHash });
-  if ('broken' in result) {
-    throw new Error(`the event log is damaged at ${describeBreak(result.broken)}`);
+async function verifyTail(reads: Reads, end: number): Promise<void> {
+  const position = Math.max(0, end - TAIL_EVENTS);
+  const { logHash } = position === 0 ? LOG_START : (reads.hashAt(position) ?? {});
+  if (logHash === undefined)
+    throw new Error(`the event log is damaged: position ${position} is missing`);
+  const readStream = async (stream: string) => reads.readStream(stream);
+  const check = storedCheck({ readStream }, 'log', { position, logHash });
+  for (const form of reads.readAll(position, end, TAIL_EVENTS)) {
+    const reason = await check(form);
+    if (reason !== undefined)
+      throw new Error(`the event log is damaged at ${describeBreak(breakAt(form, reason))}`);
   }
 }
 
-function open() {
+async function open() {
   try {
     const database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
     const statements = prepareAll(database);
     const end = (statements.end.get() as LogEnd | undefined) ?? LOG_START;
-    if (!readOnly) verifyTail(statements, end);
-    return { database, statements, end };
+    const reads = readsOf(statements);
+    if (!readOnly) await verifyTail(reads, end.position);
+    return { database, statements, reads, end };
   } catch (error) {
     const message = `${file}: ${reasonOf(error)}`;
     reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
@@ -68,7 +71,7 @@ function identityOf(path: string): string | undefined {
 
 const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;
 
-const { database, statements, end } = open();
+const { database, statements, reads, end } = await open();
 const append = appender(database, statements);
 const place = placeOf();
 let stopped: Failure | undefined;
@@ -109,7 +112,7 @@ function requireWritable(): void {
 }
 
 const handlers = {
-  ...readsOf(statements),
+  ...reads,
   append(jobs: AppendJob[]): AppendOutcome[] {
     requireWritable();
     const outcomes = append(jobs);

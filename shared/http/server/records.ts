@@ -8,8 +8,8 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import {
   type OpenSpan,
   receivedTraceparent,
-  spanCounts,
   startSpan,
+  takeSpanCounts,
 } from '../../runtime/tracing.ts';
 
 type RecordOptions = { log: Log; metrics: Metrics };
@@ -92,27 +92,22 @@ const endOf = (span: OpenSpan, request: FastifyRequest, reply: FastifyReply): vo
 const spanOf = ({ method, headers, routeOptions: { url } }: FastifyRequest) =>
   isWatched(url)
     ? undefined
-    : startSpan({
-        name: url === undefined ? method : `${method} ${url}`,
-        kind: 'server',
-        parent: receivedTraceparent(headers.traceparent),
-        attributes: { 'http.request.method': method, 'http.route': url },
-      });
-
-const watchSpans = (metrics: Metrics): void => {
-  let counted = { exported: 0, dropped: 0 };
-  metrics.beforeScrape(() => {
-    const { exported, dropped } = spanCounts();
-    metrics.traceSpans.inc({ outcome: 'exported' }, exported - counted.exported);
-    metrics.traceSpans.inc({ outcome: 'dropped' }, dropped - counted.dropped);
-    counted = { exported, dropped };
-  });
-};
+    : startSpan(
+        {
+          name: url === undefined ? method : `${method} ${url}`,
+          kind: 'SERVER',
+          attributes: { 'http.request.method': method, 'http.route': url },
+        },
+        receivedTraceparent(headers.traceparent),
+      );
 
 /** Call it before any hook that may respond. */
 export const traceRequests = (app: FastifyInstance, metrics: Metrics): void => {
   app.decorateRequest('span', undefined);
-  watchSpans(metrics);
+  metrics.beforeScrape(() => {
+    for (const [outcome, count] of Object.entries(takeSpanCounts()))
+      metrics.traceSpans.inc({ outcome }, count);
+  });
   app.addHook('onRequest', (request, reply, done) => {
     const span = spanOf(request);
     if (span !== undefined) {

@@ -7,6 +7,7 @@ import { type LogRequest, logLines, logPage } from '../../../audit/log.ts';
 import { createMerchantLookup } from '../../../audit/merchants.ts';
 import type { EventStore, Position, StoredForm } from '../../../shared/event-store/port.ts';
 import { walkLog } from '../../../shared/event-store/verify-log.ts';
+import { resultOf } from '../../../shared/runtime/scan.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
 import { batchOf, type EventStoreDriver, openForGroup, placed } from './opened.ts';
 
@@ -81,11 +82,12 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       const { signal } = new AbortController();
       const { stored } = store;
       const end = await store.end();
-      const steps = walkLog({ stored, guarantee: 'stream', includes: isOwn, end, signal });
-      let step = await steps.next();
-      while (step.done !== true) step = await steps.next();
-      expect(step.value).toMatchObject({ events: EVENTS, last: { position: end } });
-      expect(step.value).not.toHaveProperty('broken');
+      const walked = await resultOf(walkLog({ stored, includes: isOwn, end, signal }));
+      expect(walked).toMatchObject({
+        events: EVENTS,
+        last: { position: end },
+        breaks: { count: 0 },
+      });
     });
 
     test('an export has every line', async () => {

@@ -85,7 +85,7 @@ test('M5: an object has its whole size, and its charge only where that is expand
   expect(bare.latest_charge).toBe(reference.replace('pi_', 'ch_'));
   const window = { from: 0, to: Math.floor(Date.now() / 1_000) + 60 };
   const listed = await ask(
-    `/v1/payment_intents?${new URLSearchParams(listIntents(window, undefined).params)}`,
+    `/v1/payment_intents?${new URLSearchParams(listIntents(window)().params)}`,
   );
   expect(await listed.json()).toMatchObject({
     data: [{ id: reference, latest_charge: { status: 'succeeded' } }],

@@ -65,7 +65,7 @@ doubtful('a capture of part makes no refund of the rest', async ({ begun, send, 
   const { operation, reference } = await begun('AUTHORIZE');
   const part = followUp('CAPTURE', operation, { ...unused(), amount: 500 });
   expect((await send(followUpRequest(part, reference))).status).toBe(200);
-  expect((await send(listRefunds({ reference }, undefined))).body).toMatchObject({ data: [] });
+  expect((await send(listRefunds({ reference })())).body).toMatchObject({ data: [] });
   expect(await intent(reference)).toMatchObject({ amount_received: 500 });
 });
 
@@ -101,7 +101,7 @@ doubtful('a canceled PaymentIntent keeps why its card was declined', async (stri
 
 doubtful('a list shows what was opened a moment before', async (stripe) => {
   const { reference } = await stripe.begun('AUTHORIZE');
-  const ids = (await listed(stripe, listIntents(aroundNow(), undefined))).map(({ id }) => id);
+  const ids = (await listed(stripe, listIntents(aroundNow())())).map(({ id }) => id);
   expect(ids).toContain(reference);
 });
 
@@ -125,7 +125,7 @@ doubtful(
       const path = `/v1/payment_intents/${reference}/${verb}`;
       expect((await stripe.send({ method: 'POST', path, params: {} })).status).toBe(200);
       const isListed = async () =>
-        JSON.stringify(await listed(stripe, listEnds(aroundNow().from, undefined))).includes(
+        JSON.stringify(await listed(stripe, listEnds(aroundNow().from)())).includes(
           operation.operationId,
         );
       await until(`the ${verb} is listed`, isListed, SOON_MS);
@@ -137,7 +137,7 @@ doubtful('disputes are listed by time, with their PaymentIntent', async (stripe)
   const operation = { ...byToken('pm_card_createDispute'), kind: 'SALE' as const };
   expect((await stripe.provider.execute(operation)).outcome).toBe('APPROVED');
   const isListed = async () =>
-    JSON.stringify(await listed(stripe, listDisputes(aroundNow(), undefined))).includes(
+    JSON.stringify(await listed(stripe, listDisputes(aroundNow())())).includes(
       operation.operationId,
     );
   await until('the dispute is there', isListed, SOON_MS);
@@ -161,9 +161,9 @@ doubtful(
     expect((await send(followUpRequest(refund, reference))).status).toBe(200);
     expect((await provider.describeToken('pm_card_visa', 'm_1')).outcome).toBe('DESCRIBED');
     for (const request of [
-      listDisputes(aroundNow(), undefined),
-      listRefunds(aroundNow(), undefined),
-      listEnds(aroundNow().from, undefined),
+      listDisputes(aroundNow())(),
+      listRefunds(aroundNow())(),
+      listEnds(aroundNow().from)(),
       searchOurs(),
     ])
       expect((await send(request)).status).toBe(200);

@@ -40,7 +40,7 @@ doubtful(
     const late = followUp('REFUND', operation, unused());
     expect(await send(takeKey(late.operationId, reference))).toMatchObject({ status: 200 });
     expect(await send(followUpRequest(late, reference))).toMatchObject(rejectedByItsKey);
-    expect((await send(listRefunds({ reference }, undefined))).body).toMatchObject({ data: [] });
+    expect((await send(listRefunds({ reference })())).body).toMatchObject({ data: [] });
   },
 );
 

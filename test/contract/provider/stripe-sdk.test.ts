@@ -56,7 +56,7 @@ test('the events that end an authorization are events of its types', () => {
     'payment_intent.succeeded',
     'payment_intent.canceled',
   ] satisfies Stripe.Event.Type[];
-  const { params } = listEnds(0, undefined);
+  const { params } = listEnds(0)();
   expect([params['types[0]'], params['types[1]']]).toEqual(types);
 });
 
