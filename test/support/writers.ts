@@ -48,10 +48,12 @@ const send = async (
       method: 'POST',
       headers: { authorization: `Bearer ${work.token}` },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(15_000),
+      signal: AbortSignal.timeout(60_000),
     });
     response = { status: got.status, text: await got.text() };
-  } catch {
+  } catch (error) {
+    // What may refuse is not to die.
+    if (work.mayRefuse) throw error;
     work.ended = true;
     return undefined;
   }
