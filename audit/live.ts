@@ -44,20 +44,17 @@ async function* untilExpiry(
   }
 }
 
-/** Resolves at the first item. Throws RangeError where `after` is no position. */
+/** Waits for the first item. Throws RangeError where `after` is no position. */
 const openSubscription = async (
   store: Pick<EventStore, 'subscribe'>,
   after: Position | null,
   signal: AbortSignal,
-): Promise<AsyncGenerator<SubscriptionItem>> => {
+) => {
   const items = store.subscribe(after, signal)[Symbol.asyncIterator]();
   const first = await items.next();
-  return (async function* () {
-    let item = first;
-    while (item.done !== true) {
-      yield item.value;
-      item = await items.next();
-    }
+  return (async function* (): AsyncGenerator<SubscriptionItem> {
+    if (first.done !== true) yield first.value;
+    yield* { [Symbol.asyncIterator]: () => items };
   })();
 };
 

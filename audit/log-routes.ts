@@ -19,7 +19,7 @@ import {
 } from '../shared/http/server/streams.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
-import { mapSteps, resultOf } from '../shared/runtime/scan.ts';
+import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
@@ -110,14 +110,18 @@ async function* verificationTexts(
   deps: AuditDeps,
   options: LogVerification,
 ): AsyncGenerator<string> {
-  const progress = (step: unknown) => serverSent('progress', step);
-  const result = yield* mapSteps(verification(deps, options), progress);
-  if (result !== undefined) yield serverSent('result', result);
+  const steps = verification(deps, options);
+  let step = await steps.next();
+  for (; step.done !== true; step = await steps.next()) yield serverSent('progress', step.value);
+  if (step.value !== undefined) yield serverSent('result', step.value);
 }
 
 const route = routeWith<AuditDeps>();
 
-const signatureIn = async ({ store, sealingKey }: AuditDeps, manifest: Manifest) => {
+const signatureIn = async (
+  { store, sealingKey }: AuditDeps,
+  manifest: Manifest,
+): Promise<'GOOD' | 'NOT_GOOD' | 'NONE'> => {
   if (manifest.signature === undefined) return 'NONE';
   const seals = await store.readStream(SEALS_STREAM);
   const keys = seals.flatMap(({ event }) => {
@@ -129,32 +133,29 @@ const signatureIn = async ({ store, sealingKey }: AuditDeps, manifest: Manifest)
   return hasGoodSignature(manifest, known) ? 'GOOD' : 'NOT_GOOD';
 };
 
-/** Throws RangeError as `keptHeadIn`. */
-const headOfManifest = async (deps: AuditDeps, manifest: Manifest) => {
-  const { log, merchantId, head } = manifest;
+type Requested = z.output<typeof VerifyParameters>;
+
+const headOfManifest = ({ log, merchantId, head }: Manifest): Requested => {
   if (head === null) throw new RangeError('an empty export has no head');
   const { position, hash, logHash } = head;
-  const kept = await keptHeadIn(deps, {
-    position,
-    hash: logHash ?? hash,
-    log,
-    merchant: merchantId,
-  });
-  return (
-    kept && ({ ...kept, whole: { head, signature: await signatureIn(deps, manifest) } } as const)
-  );
+  return { position, hash: logHash ?? hash, log, merchant: merchantId };
 };
 
 /** In this store's form where it is of this log. Throws RangeError for an impossible position. */
-const keptHeadIn = async (
-  deps: AuditDeps,
-  { manifest, position, hash, log, merchant }: z.output<typeof VerifyParameters>,
-): Promise<KeptHead | undefined> => {
-  if (manifest !== undefined) return headOfManifest(deps, manifest);
+const keptHeadIn = async (deps: AuditDeps, requested: Requested): Promise<KeptHead | undefined> => {
   const { store } = deps;
+  const { manifest } = requested;
+  const { position, hash, log, merchant } = manifest ? headOfManifest(manifest) : requested;
   if (position === undefined || hash === undefined) return undefined;
   const isOfThisLog = log === (await logIdOf(store));
-  return { position: isOfThisLog ? store.positionOf(position) : position, hash, log, merchant };
+  const kept = {
+    position: isOfThisLog ? store.positionOf(position) : position,
+    hash,
+    log,
+    merchant,
+  };
+  if (manifest?.head == null) return kept;
+  return { ...kept, whole: { head: manifest.head, signature: await signatureIn(deps, manifest) } };
 };
 
 export const AUDIT_LOG_ROUTES = {

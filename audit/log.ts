@@ -1,5 +1,4 @@
 /** The log after a position: in pages, as an export, and live. */
-import { setImmediate as turn } from 'node:timers/promises';
 import type { z } from 'zod';
 import { breakOfForm } from '../shared/event-store/breaks.ts';
 import { formReason, logHashes } from '../shared/event-store/chain.ts';
@@ -10,12 +9,12 @@ import type {
   StoredForm,
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
-import { type LogScan, readPage, scanLog } from '../shared/event-store/scan-log.ts';
+import { type LogScan, logPages, scanLog } from '../shared/event-store/scan-log.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
-import { pauseAt } from '../shared/runtime/scheduling.ts';
+import { inSlices } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
@@ -131,10 +130,8 @@ export const logPage = async (
   for (let read = 0; read < READ_MAX && !isFull() && !atEnd; read += PAGE) {
     const size = isPart ? PAGE : Math.min(PAGE, limit - events.length);
     const page = await log.stored.readAll(next, size, end);
-    for (const [index, form] of page.entries()) {
+    for await (const form of inSlices(page)) {
       if (isFull()) break;
-      const pause = pauseAt(index);
-      if (pause !== undefined) await pause;
       const isVisible = only === undefined || (await merchants.ofForm(form)) === only;
       next = form.position;
       if (isVisible && fits(form, requested)) take(form);
@@ -166,20 +163,15 @@ export async function* logLines(
   only: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  let after = startOf(requested.from);
+  const after = startOf(requested.from);
   const end = await log.end();
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
   // From the start of the log its hashes are known, whether the store keeps them or not.
-  const linked = after === null ? logHashes() : undefined;
+  const linked = after === null ? logHashes() : (form: StoredForm) => form;
   let chain = LINES_START;
-  while (after !== end && wanted > 0) {
-    if (signal.aborted) throw new Error('the export was aborted');
-    const { page, unreadable } = await readPage(log.stored, signal, after, PAGE, end);
-    const forms = linked === undefined ? page : page.map(linked);
-    for (const [index, form] of forms.entries()) {
-      const pause = pauseAt(index);
-      if (pause !== undefined) await pause;
-      if (wanted === 0 || !fits(form, requested)) continue;
+  for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
+    for await (const form of inSlices(page.map(linked))) {
+      if (!fits(form, requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const made = exportLine(form, chain);
       chain = made.chain;
@@ -187,12 +179,11 @@ export async function* logLines(
       yield `${made.line}\n`;
       const reason = formReason(form);
       if (reason !== undefined) yield `${breakLine(breakOfForm(form, reason))}\n`;
+      if (wanted === 0) return;
     }
     if (unreadable !== undefined) yield `${breakLine(unreadable)}\n`;
-    if (page.length === 0 || unreadable !== undefined) return;
-    after = page.at(-1)?.position ?? after;
-    await turn();
   }
+  if (signal.aborted) throw new Error('the export was aborted');
 }
 
 export async function* liveTexts(

@@ -11,7 +11,6 @@ import {
   type RemovedStreams,
   removedStreams,
 } from '../shared/read-models/removed-streams.ts';
-import { mapSteps } from '../shared/runtime/scan.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
@@ -113,8 +112,6 @@ export type LogVerification = {
   signal: AbortSignal;
 };
 
-type Progress = { verified: number; of: number; estimated: boolean };
-
 type AuditVerifyArgs = {
   end: Position | null;
   only: string | undefined;
@@ -164,7 +161,7 @@ export const removedFor = async (
 export async function* verifyLogForms(
   deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
   { only, known, signal }: LogVerification,
-): AsyncGenerator<Progress, AuditVerification | undefined> {
+): AsyncGenerator<LogProgress, AuditVerification | undefined> {
   const { store, sealingKey: publicKey } = deps;
   const guarantee = only === undefined ? store.stored.guarantee : 'stream';
   const logId = await logIdOf(store);
@@ -172,10 +169,7 @@ export async function* verifyLogForms(
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
   const order = { module: import.meta.url, job: 'verify', args, calls: scanCalls(deps), signal };
-  const walked = yield* mapSteps(
-    scanLog<LogProgress, AuditWalked | undefined>(store, order),
-    ({ read, total, isExact }) => ({ verified: read, of: total, estimated: !isExact }),
-  );
+  const walked = yield* scanLog<LogProgress, AuditWalked | undefined>(store, order);
   if (walked === undefined) return undefined;
   const { events, last, breaks: met, keptHead: found, seals: sealed } = walked;
   const removed = await removedFor(deps, only, judgeBreaks(met).count > 0, signal);

@@ -18,6 +18,7 @@ export type Client = {
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
     body?: unknown,
+    headers?: Record<string, string>,
   ): Promise<Response>;
 };
 
@@ -84,34 +85,49 @@ const codeOf = (error: unknown): string => {
   return String(Object(cause).code ?? (error as Error).message);
 };
 
+const LOOK_EVERY_MS = 10_000;
+const LOOK_MS_MAX = 5_000;
+
+/** While a response is waited for: stops the wait once the service says nothing to anyone. */
+const watchSilence = (url: string, silence: AbortController): NodeJS.Timeout =>
+  setInterval(() => {
+    fetch(`${url}/health/live`, { signal: AbortSignal.timeout(LOOK_MS_MAX) }).catch(() =>
+      silence.abort(new Error('it took the connection and does not respond')),
+    );
+  }, LOOK_EVERY_MS);
+
 /** Sends nothing yet. Throws CommandFailed where a setting is wrong, and as givenToken. */
 export const openClient = async (options: ClientOptions = {}): Promise<Client> => {
   const url = serviceUrl();
   const tokenNow = tokens(options);
-  const send = async (path: string, init: RequestInit): Promise<Response> => {
-    const headers = new Headers(init.headers);
-    headers.set('authorization', `Bearer ${await tokenNow()}`);
+  const send: Client['send'] = async (method, path, body, headers) => {
+    const authorization = `Bearer ${await tokenNow()}`;
+    const json = body !== undefined && { 'content-type': 'application/json' };
+    const silence = new AbortController();
+    const watch = watchSilence(url, silence);
     try {
-      return await fetch(url + path, { ...init, headers, redirect: 'error' });
+      return await fetch(url + path, {
+        method,
+        headers: { ...json, ...headers, authorization },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        redirect: 'error',
+        signal: silence.signal,
+      });
     } catch (error) {
       const code = codeOf(error);
       const why = code === 'ECONNREFUSED' ? '' : ` (${code})`;
       throw new ServiceUnreachable(
         `no service answers at ${url}${why}; start it with npm start, or set PAYMENTS_URL`,
       );
+    } finally {
+      clearInterval(watch);
     }
   };
-  const sendBody = (method: string, path: string, body: unknown, headers = {}) =>
-    send(path, {
-      method,
-      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
   return {
     url,
-    get: (path, headers = {}) => send(path, { headers }),
-    send: sendBody,
-    post: (path, body, headers) => sendBody('POST', path, body, headers),
+    send,
+    get: (path, headers) => send('GET', path, undefined, headers),
+    post: (path, body, headers) => send('POST', path, body, headers),
   };
 };
 

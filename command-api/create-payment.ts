@@ -35,7 +35,7 @@ import {
   rejection,
   replayed,
   responseTo,
-  tokenNotDescribed,
+  tryLater,
 } from './responses.ts';
 
 /** Its page is on this machine, and may lead back to it (gaps §21). */
@@ -287,7 +287,12 @@ const describeToken = async (
         response: rejection('INVALID_REQUEST', ['paymentMethod.card.token is not known']),
       };
     case 'UNKNOWN':
-      return { response: tokenNotDescribed() };
+      return {
+        response: tryLater(
+          'PROVIDER_UNAVAILABLE',
+          'the provider could not be asked for the card of the token; nothing was stored',
+        ),
+      };
   }
 };
 

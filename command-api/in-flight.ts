@@ -35,7 +35,6 @@ export const createInFlight = (options: {
   const { sharedStore, nowMs } = options;
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
-  const ended = new Map<string, Set<string>>();
   /** Read from a clock that only goes forward: another process's wall clock may be wrong. */
   const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
@@ -51,12 +50,7 @@ export const createInFlight = (options: {
   const leftMsOf = (payment: WithEvents, operation: Operation): number => {
     const { operationId, waitsUntil } = operation;
     // The call has ended: the shopper is waited for.
-    if (
-      !sharedStore ||
-      waitsUntil !== undefined ||
-      ended.get(payment.state.paymentId)?.has(operationId)
-    )
-      return 0;
+    if (!sharedStore || waitsUntil !== undefined) return 0;
     const leftMs = inFlightMsMax - ageMsOf(payment, operation);
     // Another process's clock may be wrong: its time counts where nothing else is known.
     const isSeen = leftMs > inFlightMsMax || firstSeen.get(operationId) !== undefined;
@@ -70,9 +64,8 @@ export const createInFlight = (options: {
       if (sharedStore) see(operationId);
     },
     /** This process saw the call end without an outcome, and waits for it no more. */
-    sawEnd: (paymentId: string, operationId: string): void =>
-      void ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId)),
-    forget: (paymentId: string): void => void ended.delete(paymentId),
+    sawEnd: (operationId: string): void =>
+      void firstSeen.set(operationId, Number.NEGATIVE_INFINITY),
     leftMsOf,
     leftMs: (payment: WithEvents | undefined): number =>
       payment === undefined

@@ -14,11 +14,10 @@ import { onNotice } from './recovery/later-results.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   actionRequired,
-  atOtherProvider,
   type CommandResponse,
   rejection,
   responseTo,
-  tokenUsed,
+  tryLater,
   unknownOutcome,
 } from './responses.ts';
 
@@ -32,11 +31,9 @@ export type OperationRequest = {
   mayGoOn?: () => Promise<boolean>;
 };
 
-type Progress = {
-  intentUnknown?: boolean;
-  /** Holds the intent, later what the provider opened, and the outcome. */
-  payment?: LoadedPayment;
-};
+/** `payment` holds the intent, later what the provider opened, and the outcome. */
+type Running = OperationRequest & { intentUnknown?: boolean; payment?: LoadedPayment };
+type Begun = Running & { payment: LoadedPayment };
 
 /**
  * Runs in the payment's queue and goes on to its end whether or not the request still waits.
@@ -47,22 +44,21 @@ export const operate = async (
   deps: CommandDeps,
   request: OperationRequest,
 ): Promise<CommandResponse | undefined> => {
+  const running: Running = { ...request };
   const { operationId } = request.command;
-  const progress: Progress = {};
   deps.inFlight.begin(operationId);
   try {
-    return await carryOut(deps, request, progress);
+    return await carryOut(deps, running);
   } finally {
     deps.inFlight.end(operationId);
-    noteIn(deps.unresolved, request, progress);
+    noteIn(deps.unresolved, running);
   }
 };
 
 /** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
 const noteIn = (
   unresolved: CommandDeps['unresolved'],
-  { paymentId, command: { kind, operationId } }: OperationRequest,
-  { intentUnknown, payment }: Progress,
+  { paymentId, command: { kind, operationId }, intentUnknown, payment }: Running,
 ): void => {
   const isUnresolved =
     payment === undefined
@@ -75,36 +71,36 @@ const noteIn = (
 
 const carryOut = async (
   deps: CommandDeps,
-  request: OperationRequest,
-  progress: Progress,
+  running: Running,
 ): Promise<CommandResponse | undefined> => {
-  const { paymentId, command, budget } = request;
-  const executed = await appendIntent(deps, request, progress);
+  const { paymentId, budget } = running;
+  const executed = await appendIntent(deps, running);
   if (executed.kind !== 'done') return responseWithoutIntent(deps, paymentId, executed);
-  const { payment } = executed;
-  progress.payment = payment;
   budget.begunOn = paymentId;
-  const operation = operationOf(payment, command.operationId);
-  const early = await endEarly(deps, request, progress, payment, operation);
-  if (early !== undefined) return early.response;
-  if (operation.ended !== undefined) return responseTo(payment, operation);
-  const outcome = await callProvider(deps, request, progress, payment, operation);
+  const begun = Object.assign(running, { payment: executed.payment });
+  const early = await endEarly(deps, begun);
+  if (early !== 'go on') return early;
+  if (operationIn(begun).ended !== undefined) return responseTo(begun.payment, operationIn(begun));
+  const outcome = await callProvider(deps, begun);
   switch (outcome.outcome) {
     case 'UNKNOWN':
-      return responseTo(progress.payment, operation);
+      return responseTo(begun.payment, operationIn(begun));
     case 'ACTION_REQUIRED':
-      return waitForShopper(deps, request, progress, progress.payment, outcome);
+      return waitForShopper(deps, begun, outcome);
     default:
-      return record(deps, request, progress, progress.payment, outcome);
+      return record(deps, begun, outcome);
   }
 };
+
+const operationIn = ({ payment, command }: Begun): Operation =>
+  operationOf(payment, command.operationId);
 
 /** No call follows an intent that may not be stored. */
 const appendIntent = async (
   { paymentLog, inFlight }: CommandDeps,
-  { paymentId, command, sender, budget }: OperationRequest,
-  progress: Progress,
+  running: Running,
 ): Promise<Executed> => {
+  const { paymentId, command, sender, budget } = running;
   // The client has its response, that nothing was begun, and may have sent the request again.
   if (budget.leftMs() === 0) throw new BudgetSpent();
   budget.appending = true;
@@ -114,8 +110,8 @@ const appendIntent = async (
     if (executed.kind === 'done') inFlight.sawIntent(command.operationId);
     return executed;
   } catch (error) {
-    progress.intentUnknown = error instanceof AppendOutcomeUnknown;
-    if (progress.intentUnknown) inFlight.sawIntent(command.operationId);
+    running.intentUnknown = error instanceof AppendOutcomeUnknown;
+    if (running.intentUnknown) inFlight.sawIntent(command.operationId);
     throw error;
   } finally {
     budget.appending = false;
@@ -135,38 +131,53 @@ const responseWithoutIntent = (
     case 'unresolved':
       return unknownOutcome(paymentId);
     case 'other provider':
-      return atOtherProvider();
+      // An operator has to set the earlier provider again, or to say that it is the same (ADR-0247).
+      return tryLater(
+        'PROVIDER_UNAVAILABLE',
+        'the payment was made at another provider than the one in use now; nothing was stored or sent',
+        { 'retry-after': '60' },
+      );
     case 'exists':
     case 'repeated':
       return undefined;
   }
 };
 
-/** Undefined: go on to the call. Never throws: the response has to name the payment. */
-const endEarly = async (
-  deps: CommandDeps,
-  { paymentId, budget, mayGoOn }: OperationRequest,
-  progress: Progress,
-  payment: LoadedPayment,
-  operation: Operation,
-): Promise<{ response: CommandResponse | undefined } | undefined> => {
+/** Never throws: the response has to name the payment, and recovery does what was not done. */
+const orUnknown = async <T>(
+  { logger }: CommandDeps,
+  { paymentId }: Begun,
+  failed: string,
+  work: () => Promise<T>,
+): Promise<T | CommandResponse> => {
   try {
-    if (mayGoOn === undefined || (await mayGoOn())) return undefined;
-    if (!isProof(deps, operation)) return { response: unknownOutcome(paymentId) };
-    const { operationId } = operation;
-    const command = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
-    progress.payment = await deps.paymentLog.record(payment, command);
-    // The request goes on with another payment, or finds the one that another request made.
-    budget.begunOn = undefined;
-    return { response: undefined };
+    return await work();
   } catch (error) {
-    deps.logger.error(
-      { paymentId, err: error },
-      'nothing sent to the provider: the event store failed after the intent; recovery will end it',
-    );
-    return { response: unknownOutcome(paymentId) };
+    logger.error({ paymentId, err: error }, failed);
+    return unknownOutcome(paymentId);
   }
 };
+
+const endEarly = (
+  deps: CommandDeps,
+  begun: Begun,
+): Promise<CommandResponse | 'go on' | undefined> =>
+  orUnknown(
+    deps,
+    begun,
+    'nothing sent to the provider: the event store failed after the intent; recovery will end it',
+    async () => {
+      const { paymentId, mayGoOn, payment, command } = begun;
+      if (mayGoOn === undefined || (await mayGoOn())) return 'go on';
+      if (!isProof(deps, operationIn(begun))) return unknownOutcome(paymentId);
+      const { operationId } = command;
+      const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
+      begun.payment = await deps.paymentLog.record(payment, notSent);
+      // The request goes on with another payment, or finds the one that another request made.
+      begun.budget.begunOn = undefined;
+      return undefined;
+    },
+  );
 
 /**
  * True where NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost
@@ -185,17 +196,11 @@ export const metEarlierFence = (
   attempt: number,
 ): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
 
-type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
-
 /** The one call that may move money. Never throws. */
-const callProvider = async (
-  deps: CommandDeps,
-  { call, budget }: OperationRequest,
-  progress: Progress,
-  payment: LoadedPayment,
-  operation: Operation,
-): Promise<ProviderOutcome> => {
+const callProvider = async (deps: CommandDeps, begun: Begun): Promise<ProviderOutcome> => {
+  const { call, budget, payment } = begun;
   const { paymentId, merchantId, currency } = payment.state;
+  const operation = operationIn(begun);
   const { operationId, amountMinor: amount } = operation;
   const opened = async (reference: string): Promise<void> => {
     const command = { kind: 'open', operationId, reference } as const;
@@ -203,7 +208,7 @@ const callProvider = async (
     const { ended, reference: own } = operationOf(kept, operationId);
     // The opened reference may not be used, so no money may move on it.
     if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
-    progress.payment = kept;
+    begun.payment = kept;
   };
   // With a spent budget the client may have sent the request again; a late call another process may
   // take for ended.
@@ -220,84 +225,74 @@ const callProvider = async (
     : outcome;
 };
 
-/** Never throws: what the store does not take is left to recovery, which asks the provider again. */
-const waitForShopper = async (
+const waitForShopper = (
   deps: CommandDeps,
-  { paymentId, command: { operationId } }: OperationRequest,
-  progress: Progress,
-  payment: LoadedPayment,
+  begun: Begun,
   required: ActionRequired,
-): Promise<CommandResponse> => {
-  try {
-    const expiresAt = deps.inFlight.waitsUntil(required);
-    const command = { kind: 'authenticate', operationId, expiresAt } as const;
-    const waiting = await deps.paymentLog.record(payment, command);
-    progress.payment = waiting;
-    return actionRequired(waiting, operationOf(waiting, operationId), required.url);
-  } catch (error) {
-    deps.logger.error(
-      { paymentId, err: error },
-      'the event store failed after the provider asked for the shopper; recovery will ask again',
-    );
-    return unknownOutcome(paymentId);
-  }
-};
-
-/** Never throws: an outcome that the store does not take is left to recovery. */
-const record = async (
-  deps: CommandDeps,
-  { paymentId, command: { operationId } }: OperationRequest,
-  progress: Progress,
-  payment: LoadedPayment,
-  outcome: Ended,
-): Promise<CommandResponse> => {
-  try {
-    const command = { kind: 'record', operationId, ...outcome } as const;
-    const recorded = await deps.paymentLog.record(payment, command);
-    progress.payment = recorded;
-    const operation = operationOf(recorded, operationId);
-    logDifference(deps, paymentId, operation, outcome);
-    logDecline(deps, paymentId, operation, outcome);
-    // It may have been captured or canceled elsewhere. In its turn, after the response.
-    if (outcome.outcome === 'DECLINED' && recorded.state.status === 'AUTHORIZED')
-      void onNotice(deps, paymentId);
-    const isUsed = outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used';
-    return isUsed && isFree(operation) ? tokenUsed(recorded) : responseTo(recorded, operation);
-  } catch (error) {
-    deps.logger.error(
-      { paymentId, err: error },
-      'outcome not recorded: the event store failed; recovery will ask the provider for it',
-    );
-    return unknownOutcome(paymentId);
-  }
-};
-
-/** Neither a fault nor a reason for the circuit breaker: the shopper's bank decides. */
-const logDecline = (
-  { logger }: CommandDeps,
-  paymentId: string,
-  { kind: operation }: Operation,
-  outcome: Ended,
-): void => {
-  if (outcome.outcome !== 'DECLINED') return;
-  const { failureCode, providerFailureCode } = outcome;
-  logger.info(
-    { paymentId, operation, failureCode, ...(providerFailureCode && { providerFailureCode }) },
-    'the provider declined the operation',
+): Promise<CommandResponse> =>
+  orUnknown(
+    deps,
+    begun,
+    'the event store failed after the provider asked for the shopper; recovery will ask again',
+    async () => {
+      const { operationId } = begun.command;
+      const expiresAt = deps.inFlight.waitsUntil(required);
+      const command = { kind: 'authenticate', operationId, expiresAt } as const;
+      begun.payment = await deps.paymentLog.record(begun.payment, command);
+      return actionRequired(begun.payment, operationIn(begun), required.url);
+    },
   );
-};
 
-/** The log keeps the first outcome; a provider that now gives another one contradicts itself. */
-const logDifference = (
+type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
+
+const record = (deps: CommandDeps, begun: Begun, outcome: Ended): Promise<CommandResponse> =>
+  orUnknown(
+    deps,
+    begun,
+    'outcome not recorded: the event store failed; recovery will ask the provider for it',
+    async () => {
+      const { paymentId } = begun;
+      const { operationId } = begun.command;
+      const command = { kind: 'record', operationId, ...outcome } as const;
+      begun.payment = await deps.paymentLog.record(begun.payment, command);
+      const { payment } = begun;
+      const operation = operationIn(begun);
+      logOutcome(deps, paymentId, operation, outcome);
+      // It may have been captured or canceled elsewhere. In its turn, after the response.
+      if (outcome.outcome === 'DECLINED' && payment.state.status === 'AUTHORIZED')
+        void onNotice(deps, paymentId);
+      // Nothing was charged, and the key is free for another token (gaps §14).
+      if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
+        return {
+          ...rejection('BUSINESS_RULE_VIOLATION', [
+            `paymentId ${paymentId}`,
+            'the token was used already or belongs to a customer',
+          ]),
+          seen: { paymentId, revision: payment.events.length - 1 },
+        };
+      return responseTo(payment, operation);
+    },
+  );
+
+const logOutcome = (
   { logger }: CommandDeps,
   paymentId: string,
   operation: Operation,
-  late: Ended,
+  said: Ended,
 ): void => {
-  const recorded = operation.ended?.outcome;
-  if (recorded === late.outcome || (isFree(operation) && late.outcome === 'NOT_SENT')) return;
-  logger.error(
-    { paymentId, operation: operation.kind, recorded, provider: late.outcome },
-    'the provider answered other than what is recorded; reconcile with its ledger',
+  const { kind, ended: { outcome: recorded } = {} } = operation;
+  const about = { paymentId, operation: kind };
+  // The log keeps the first outcome; a provider that now gives another one contradicts itself.
+  if (recorded !== said.outcome && !(isFree(operation) && said.outcome === 'NOT_SENT'))
+    logger.error(
+      { ...about, recorded, provider: said.outcome },
+      'the provider answered other than what is recorded; reconcile with its ledger',
+    );
+  if (said.outcome !== 'DECLINED') return;
+  // Neither a fault nor a reason for the circuit breaker: the shopper's bank decides.
+  const { failureCode, providerFailureCode } = said;
+  logger.info(
+    { ...about, failureCode, ...(providerFailureCode && { providerFailureCode }) },
+    'the provider declined the operation',
   );
 };

@@ -46,30 +46,13 @@ export const KEY_REUSED = 'the Idempotency-Key was used for another request; use
 
 export const keyReused = (): CommandResponse => rejection('IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
 
-const tryLater = (
+export const tryLater = (
   code: 'PROVIDER_UNAVAILABLE' | 'SERVICE_UNAVAILABLE' | 'IDEMPOTENCY_IN_PROGRESS',
   detail: string,
   headers: Record<string, string> = RETRY_LATER,
 ): CommandResponse => ({ ...errorResponse(code, [detail]), headers, outcome: 'unavailable' });
 
-export const tokenNotDescribed = (): CommandResponse =>
-  tryLater(
-    'PROVIDER_UNAVAILABLE',
-    'the provider could not be asked for the card of the token; nothing was stored',
-  );
-
-/** An operator has to set the earlier provider again, or to say that it is the same. */
-const OTHER_PROVIDER_RETRY = { 'retry-after': '60' };
-
-/** The payment was made at another provider than the one that is set (ADR-0247). */
-export const atOtherProvider = (): CommandResponse =>
-  tryLater(
-    'PROVIDER_UNAVAILABLE',
-    'the payment was made at another provider than the one in use now; nothing was stored or sent',
-    OTHER_PROVIDER_RETRY,
-  );
-
-const unknownOn = (paymentId: string, detail: string): CommandResponse => ({
+export const unknownOn = (paymentId: string, detail: string): CommandResponse => ({
   ...errorResponse('PROVIDER_UNAVAILABLE', [`paymentId ${paymentId}`, detail]),
   headers: { ...RETRY_LATER, location: `/api/v1/payments/${paymentId}` },
   outcome: 'unknown',
@@ -80,20 +63,6 @@ export const unknownOutcome = (paymentId: string): CommandResponse =>
   unknownOn(
     paymentId,
     'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
-  );
-
-/** An earlier log may have sent something under the key, so no further attempt is made. */
-export const earlierAttemptUnknown = (paymentId: string): CommandResponse =>
-  unknownOn(
-    paymentId,
-    'the provider cannot say now whether an earlier attempt was carried out; repeat it under the same key',
-  );
-
-/** The log has it as never sent, and the provider carried it out (gaps §16). */
-export const contradicted = (paymentId: string): CommandResponse =>
-  unknownOn(
-    paymentId,
-    'the provider carried it out although it is recorded as never sent: an operator has to resolve it; do not send it again under another key',
   );
 
 const neverCarriedOut = ({ kind }: Operation, paymentId: string): CommandResponse => ({
@@ -134,15 +103,6 @@ export const responseTo = (payment: LoadedPayment, operation: Operation): Comman
     seen,
   };
 };
-
-/** Nothing was charged, and the key is free for another token (gaps §14). */
-export const tokenUsed = ({ state: { paymentId }, events }: LoadedPayment): CommandResponse => ({
-  ...rejection('BUSINESS_RULE_VIOLATION', [
-    `paymentId ${paymentId}`,
-    'the token was used already or belongs to a customer',
-  ]),
-  seen: { paymentId, revision: events.length - 1 },
-});
 
 /** 202 while the provider waits for the shopper at `url`, which is stored nowhere (gaps §21). */
 export const actionRequired = (

@@ -21,9 +21,7 @@ export type DifferenceKind =
   | 'unlisted'
   /** It has its check, and the events up to its revision say something else. */
   | 'differs'
-  /** The log has no such revision, or no such payment. */
   | 'not in the log'
-  /** The events cannot be read. */
   | 'unreadable'
   /** The projector does not bring the document up to date. */
   | 'parked';

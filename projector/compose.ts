@@ -1,5 +1,4 @@
-/** Puts the parts of the projector together. */
-import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
@@ -40,30 +39,11 @@ export type ProjectorOptions = {
   sampleMs?: number;
 };
 
-export type ProjectorStatus = {
-  state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'standing-by' | 'stopped';
-  /** This projector's, or the stored one while it stands by. */
-  checkpoint: Position | null;
-  caughtUp: boolean;
-  stuck: boolean;
-  parked: number;
-  /** Since the start (ADR-0121). */
-  compared: { samples: number; differences: number };
-  error?: string;
-  /** Since the start. `parkings` counts each time that a payment was parked. */
-  counts: { events: number; healed: number; parkings: number; restarts: number };
-};
-
-const stateOf = (
-  state: SubscriptionState,
-  caughtUp: boolean,
-  standingBy: boolean,
-): ProjectorStatus['state'] => {
+const stateOf = (state: SubscriptionState, caughtUp: boolean, standingBy: boolean) => {
   if (standingBy) return 'standing-by';
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
-/** `start` throws LogMisfit, and what the engines throw. */
 const subscriberOf = (
   { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'>,
   lease: Lease,
@@ -101,15 +81,11 @@ export const startProjector = async (options: ProjectorOptions) => {
   const { isCaughtUp } = freshness;
   const plain = createProjection({ store, readModels, logger, freshness });
   const projection = isTracing() ? tracedProjection(plain) : plain;
-  const lease = keepLease({
-    readModels,
-    logger,
-    ttlMs: leaseMs,
-    onLost: () => {
-      freshness.lost();
-      subscription.restart();
-    },
-  });
+  const onLost = (): void => {
+    freshness.lost();
+    subscription.restart();
+  };
+  const lease = keepLease(readModels, logger, onLost, leaseMs);
   const subscription = runSubscription({
     store,
     logger,
@@ -139,17 +115,19 @@ export const startProjector = async (options: ProjectorOptions) => {
   return {
     /** Resolves at the first catch-up; pending while an engine is out of reach. */
     caughtUp: freshness.firstCaughtUp,
-    status: (): ProjectorStatus => {
+    status: () => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
       return {
         state: stateOf(state, isCaughtUp(), lease.standingBy()),
+        /** This projector's, or the stored one while it stands by. */
         checkpoint: watch.checkpoint(),
         caughtUp: isCaughtUp(),
         stuck: watch.stuck(),
         parked: watch.parked(),
         compared: sampler.counts(),
         ...(error === undefined ? {} : { error }),
+        /** Since the start. `parkings` counts each time that a payment was parked. */
         counts: { events, healed, parkings, restarts },
       };
     },
@@ -162,14 +140,12 @@ export const startProjector = async (options: ProjectorOptions) => {
       rejectStandingBy();
       return projection.retryParked(paymentId);
     },
-    /** Throws StandingBy, and what `rebuild` throws. */
     rebuild: async (request?: RebuildRequest): Promise<RebuildResult> => {
       rejectStandingBy();
       const result = await rebuilds.run(request);
       if (result.served) sampler.forget();
       return result;
     },
-    /** Throws StandingBy, and what the sampler's throws. */
     compareAll: async (onProgress?: CompareAllOptions['onProgress']): Promise<Comparison> => {
       rejectStandingBy();
       return sampler.compareAll(onProgress);
@@ -189,3 +165,4 @@ export const startProjector = async (options: ProjectorOptions) => {
   };
 };
 export type Projector = Awaited<ReturnType<typeof startProjector>>;
+export type ProjectorStatus = ReturnType<Projector['status']>;

@@ -9,27 +9,11 @@ import type { Lease } from './lease.ts';
 import { PARKED_KNOWN_MAX, type Projection } from './projection.ts';
 import type { Subscription } from './subscription.ts';
 
-export type Lag = {
-  events: number;
-  isExact: boolean;
-  seconds: number;
-  head: Position | null;
-  stuck: boolean;
-};
-
-type LagOptions = {
-  store: Pick<EventStore, 'head'>;
-  checkpoint(): Position | null;
-  now?(): number;
-  stillMsMax?: number | undefined;
-};
-
-export const createLag = ({
-  store,
-  checkpoint,
-  now = Date.now,
-  stillMsMax = 60_000,
-}: LagOptions): (() => Promise<Lag>) => {
+export const createLag = (
+  store: Pick<EventStore, 'head'>,
+  checkpoint: () => Position | null,
+  { stillMsMax = 60_000, now = Date.now }: { stillMsMax?: number | undefined; now?(): number } = {},
+) => {
   let seen: Position | null | undefined;
   let movedAt = now();
 
@@ -48,6 +32,8 @@ export const createLag = ({
     };
   };
 };
+
+export type Lag = Awaited<ReturnType<ReturnType<typeof createLag>>>;
 
 type WatchOptions = {
   store: Pick<EventStore, 'head'>;
@@ -68,7 +54,7 @@ export const watchCheckpoint = (options: WatchOptions) => {
 
   const checkpoint = (): Position | null =>
     lease.standingBy() ? followed.checkpoint : projection.checkpoint();
-  const lag = createLag({ store, checkpoint, stillMsMax });
+  const lag = createLag(store, checkpoint, { stillMsMax });
 
   const follow = async (): Promise<void> => {
     const parked = await readModels.parked(PARKED_KNOWN_MAX);

@@ -3,18 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 
-type LeaseOptions = {
-  readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
-  logger: Logger;
-  /** It is renewed, or requested, three times as often. */
-  ttlMs?: number | undefined;
-  onLost(): void;
-};
-
 /** As long as the deliverer waits after a holder that was lost: until then its requests may be under way. */
 const LOST_MS = 15_000;
 
-export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOptions) => {
+/** Renewed, or requested, three times in `ttlMs`. */
+export const keepLease = (
+  readModels: Pick<ReadModelsWriter, 'lease' | 'release'>,
+  logger: Logger,
+  onLost: () => void,
+  ttlMs = 6000,
+) => {
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;
   const stopping = new AbortController();

@@ -112,6 +112,7 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
       await verification.stop();
       await sealer.stop();
       await deliverer.stop();
+      await deliveries.close();
       await relay.stop();
       await projector.stop();
     },

@@ -16,7 +16,7 @@ import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { Parking, ReadModelChange, ReadModels, Repair } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { oneAfterAnother, pauseAt } from '../shared/runtime/scheduling.ts';
+import { inSlices, oneAfterAnother } from '../shared/runtime/scheduling.ts';
 import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './subscription.ts';
 
@@ -26,13 +26,19 @@ type Folded = {
   poison?: { revision: number; reason: string };
 };
 
-/** `counts.healed` goes up at each gap. */
-type Folding = {
+type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;
-  readModels: Pick<ReadModels, 'load'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
+  /** Left out where no request reads the read models yet. */
+  freshness?: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
   logger: Logger;
-  parked: ReadonlySet<string>;
-  counts: { healed: number };
+};
+
+type Projecting = ProjectionOptions & {
+  parked: Set<string>;
+  checkpoint: Position | null;
+  started: boolean;
+  counts: { events: number; healed: number; parkings: number };
 };
 
 const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent): Folded => {
@@ -45,9 +51,7 @@ const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent)
 
 const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
   let folded: Folded = { readModel: undefined };
-  for (const [index, event] of events.entries()) {
-    const pause = pauseAt(index);
-    if (pause !== undefined) await pause;
+  for await (const event of inSlices(events)) {
     folded = applyOne(folded.readModel, event);
     if (folded.poison !== undefined) return folded;
   }
@@ -56,7 +60,7 @@ const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
 
 /** A stream that ends before `atLeast`, or cannot be read, gives a poison event. Throws StoreUnavailable. */
 const foldPayment = async (
-  { store }: Pick<Folding, 'store'>,
+  { store }: Projecting,
   paymentId: string,
   atLeast: number,
 ): Promise<Folded> => {
@@ -76,12 +80,12 @@ const foldPayment = async (
 
 /** The payment after one more event, on top of what the batch or else the store has of it. */
 const foldNext = async (
-  folding: Folding,
+  own: Projecting,
   before: Folded | undefined,
   paymentId: string,
   event: LogEvent,
 ): Promise<Folded | undefined> => {
-  const { readModels, logger, parked, counts } = folding;
+  const { readModels, logger, parked, counts } = own;
   if (before?.poison !== undefined || parked.has(paymentId)) return before;
   const { revision } = event;
   // A first event needs no look-up: where a document exists already, the write is skipped.
@@ -93,15 +97,15 @@ const foldNext = async (
   if (revision === applied + 1) return applyOne(readModel, event);
   counts.healed += 1;
   logger.warn({ paymentId, revision }, 'gap in the events of a payment: its stream is read');
-  return foldPayment(folding, paymentId, revision);
+  return foldPayment(own, paymentId, revision);
 };
 
-const foldBatch = async (folding: Folding, events: LogEvent[]): Promise<Map<string, Folded>> => {
+const foldBatch = async (own: Projecting, events: LogEvent[]): Promise<Map<string, Folded>> => {
   const payments = new Map<string, Folded>();
   for (const event of events) {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined) continue;
-    const folded = await foldNext(folding, payments.get(paymentId), paymentId, event);
+    const folded = await foldNext(own, payments.get(paymentId), paymentId, event);
     if (folded !== undefined) payments.set(paymentId, folded);
   }
   return payments;
@@ -109,14 +113,6 @@ const foldBatch = async (folding: Folding, events: LogEvent[]): Promise<Map<stri
 
 /** Any beyond are recognised by reading their stream again. */
 export const PARKED_KNOWN_MAX = 10_000;
-
-type ProjectionOptions = {
-  store: Pick<EventStore, 'readStream'>;
-  readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
-  /** Left out where no request reads the read models yet. */
-  freshness?: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
-  logger: Logger;
-};
 
 const CANNOT_TAKE = 'payment parked: the read models cannot take its event';
 const NOT_WHOLE = 'payment parked: the event store no longer holds its stream whole';
@@ -128,14 +124,6 @@ const changesOf = (payments: Map<string, Folded>, time: string): ReadModelChange
     if (poison !== undefined) changes.push({ kind: 'park', paymentId, ...poison, time });
   }
   return changes;
-};
-
-/** Its parts and its state, which one step at a time changes. */
-type Projecting = ProjectionOptions & {
-  parked: Set<string>;
-  checkpoint: Position | null;
-  started: boolean;
-  counts: { events: number; healed: number; parkings: number };
 };
 
 const lastOf = async ({ readModels }: Projecting, paymentId: string): Promise<number> =>
@@ -195,13 +183,10 @@ const foreignIn = (recorded: LogEvent): string | undefined => {
 };
 
 /** Payments that are acknowledged as foreign from their first event on; one with a document stays. */
-const forgetForeign = async (
-  events: readonly LogEvent[],
-  lastOf: (paymentId: string) => Promise<number>,
-): Promise<Repair[]> => {
+const forgetForeign = async (own: Projecting, events: readonly LogEvent[]): Promise<Repair[]> => {
   const forgotten: Repair[] = [];
   for (const paymentId of events.flatMap((event) => foreignIn(event) ?? [])) {
-    if ((await lastOf(paymentId)) === -1)
+    if ((await lastOf(own, paymentId)) === -1)
       forgotten.push({ kind: 'repair', paymentId, readModel: undefined });
   }
   return forgotten;
@@ -211,7 +196,7 @@ const applyBatch = async (own: Projecting, events: LogEvent[]): Promise<void> =>
   const last = events.at(-1);
   if (last === undefined) return;
   const payments = await foldBatch(own, events);
-  const forgotten = await forgetForeign(events, (paymentId) => lastOf(own, paymentId));
+  const forgotten = await forgetForeign(own, events);
   for (const { paymentId } of forgotten) payments.delete(paymentId);
   const to = { to: last.position, hash: checkpointHashOf(last) ?? undefined };
   const parkings = await write(own, payments, to, forgotten);

@@ -48,7 +48,6 @@ async function* samplesOf({
   for await (const ids of paymentPages(store, STRETCH)) yield oneOf(ids);
 }
 
-/** Its parts, and what it knows of differences. */
 type Sampling = SamplerOptions & {
   differences: Map<string, DifferenceKind>;
   /** Payments whose damage a read has found. */
@@ -120,7 +119,6 @@ const unlessBusy = async (own: Sampling, step: () => Promise<void>): Promise<voi
   own.isBusy = false;
 };
 
-/** Replaces the remembered differences. */
 const remember = (own: Sampling, found: readonly Difference[]): void => {
   own.isRebuilding = false;
   own.differences.clear();
@@ -174,7 +172,6 @@ export const startSampler = (options: SamplerOptions) => {
 
   return {
     counts: () => ({ samples: own.samples, differences: own.differences.size }),
-    /** All of them. Throws ComparisonRunning, and what the engines throw. */
     compareAll: (onProgress: CompareAllOptions['onProgress']) => compareEach(own, onProgress),
     /** The read models were filled anew. */
     forget: (): void => remember(own, []),

@@ -41,26 +41,6 @@ export type Waiting = { outcome: 'ACTION_REQUIRED' } & Authentication;
 
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
-export type Ledger = {
-  /** Decides and records, unless the id is recorded or fenced. Resolves once durable. */
-  record(operation: OperationOrder, behaviour: CardBehaviour | undefined): Promise<Recorded>;
-  /** Unless the id is recorded. Resolves once durable. */
-  fence(operationId: string): Promise<Recorded>;
-  /** What no call ordered, once. */
-  recordElsewhere(entry: Ordered): void;
-  /** Unless it waits already. Resolves once durable. */
-  await(operation: AskingShopper, expiresAt: string): Promise<Waiting>;
-  authentication(secret: string): Authentication | undefined;
-  /** Unless the id is recorded or fenced: a late shopper changes nothing. */
-  complete(authentication: Authentication, outcome: SimulatedOutcome): Recorded;
-  find(operationId: string): Recorded | Waiting | undefined;
-  list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
-  /** Leaves out operations made elsewhere, which no log has until they are noticed. */
-  end(after: number, limit: number): SimulatedEntry[];
-  authorization(operationId: string): Authorization | undefined;
-  close(): void;
-};
-
 export const LEDGER_VERSION = 2;
 const SCHEMA = `
   CREATE TABLE operations (
@@ -169,9 +149,9 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
   }
 };
 
-const listIn = (db: DatabaseSync): Ledger['list'] => {
+const listIn = (db: DatabaseSync) => {
   const list = db.prepare(LIST);
-  return (after, limit) => {
+  return (after: number, limit: number) => {
     const rows = list.all(after, limit + 1) as CarriedOut[];
     const entries = rows.slice(0, limit).map(entryOf);
     return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
@@ -179,16 +159,12 @@ const listIn = (db: DatabaseSync): Ledger['list'] => {
 };
 
 /** Reads a stopped simulator's ledger, by a SQLite address or a path. Throws what SQLite throws. */
-export const readLedger = (file: string): Pick<Ledger, 'list' | 'close'> => {
+export const readLedger = (file: string) => {
   const db = new DatabaseSync(file, { readOnly: true });
   return { list: listIn(db), close: () => db.close() };
 };
 
-const expiryFromNow = () => ({
-  authorizationExpiresAt: new Date(Date.now() + AUTHORIZATION_MS_MAX).toISOString(),
-});
-
-const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
+const ledgerIn = (db: DatabaseSync) => {
   const find = db.prepare(FIND);
   const end = db.prepare(END);
   const insert = db.prepare(INSERT);
@@ -222,34 +198,36 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
     behaviour?: CardBehaviour,
   ): Recorded => {
     const sequence = lastSequence + 1;
-    const expiry = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED' && expiryFromNow();
-    const row = { sequence, operationId, kind, paymentId, amount, currency, ...decided, ...expiry };
+    const isAuthorized = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED';
+    const authorizationExpiresAt = new Date(Date.now() + AUTHORIZATION_MS_MAX).toISOString();
+    const row = {
+      ...{ sequence, operationId, kind, paymentId, amount, currency, ...decided },
+      ...(isAuthorized && { authorizationExpiresAt }),
+    };
     const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
     const values = { ...none, ...row, authorizationId, behaviour: remembered(behaviour) };
     if (insert.run(values).changes === 0) return mustRead(operationId);
     lastSequence = sequence;
     return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
   };
-  const operate = (operation: OperationOrder, behaviour: CardBehaviour | undefined): Recorded =>
-    'card' in operation
-      ? keep(operation, decideCard(operation), null, behaviour)
-      : keep(
-          operation,
-          decideFollowUp(operation, authorizationOf(operation.authorizationId)),
-          operation.authorizationId,
-          behaviour,
-        );
 
   return {
-    record: async (operation, behaviour) => operate(operation, behaviour),
-    fence: async (operationId) => {
+    /** Decides and records, unless the id is recorded or fenced. */
+    record: (operation: OperationOrder, behaviour: CardBehaviour | undefined): Recorded => {
+      if ('card' in operation) return keep(operation, decideCard(operation), null, behaviour);
+      const { authorizationId } = operation;
+      const decided = decideFollowUp(operation, authorizationOf(authorizationId));
+      return keep(operation, decided, authorizationId, behaviour);
+    },
+    /** Unless the id is recorded. */
+    fence: (operationId: string): Recorded => {
       fence.run(operationId);
       return mustRead(operationId);
     },
-    recordElsewhere: (entry) => {
-      keep(entry, { outcome: 'APPROVED' }, null);
-    },
-    await: async (operation, expiresAt) => {
+    /** What no call ordered, once. */
+    recordElsewhere: (entry: Ordered): Recorded => keep(entry, { outcome: 'APPROVED' }, null),
+    /** Unless it waits already. */
+    await: (operation: AskingShopper, expiresAt: string): Waiting => {
       const { operationId, kind, paymentId, amount, currency, authentication } = operation;
       const secret = randomBytes(SECRET_BYTES).toString('base64url');
       const { returnUrl } = authentication;
@@ -259,11 +237,16 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
       if (kept === undefined) throw new Error(`operation ${operationId} waits and is not kept`);
       return kept;
     },
-    authentication: (secret) => bySecret.get(secret) as Authentication | undefined,
-    complete: (authentication, outcome) => keep(authentication, outcome, null, undefined),
-    find: (operationId) => read(operationId) ?? waiting(operationId),
+    authentication: (secret: string) => bySecret.get(secret) as Authentication | undefined,
+    /** Unless the id is recorded or fenced: a late shopper changes nothing. */
+    complete: (authentication: Authentication, outcome: SimulatedOutcome): Recorded =>
+      keep(authentication, outcome, null),
+    find: (operationId: string): Recorded | Waiting | undefined =>
+      read(operationId) ?? waiting(operationId),
     list: listIn(db),
-    end: (after, limit) => (end.all(after, limit) as CarriedOut[]).map(entryOf),
+    /** Leaves out operations made elsewhere, which no log has until they are noticed. */
+    end: (after: number, limit: number): SimulatedEntry[] =>
+      (end.all(after, limit) as CarriedOut[]).map(entryOf),
     authorization: authorizationOf,
   };
 };
@@ -274,7 +257,7 @@ const ledgerIn = (db: DatabaseSync): Omit<Ledger, 'close'> => {
  * other side. Makes file (0600) and folder (0700). Throws what the file system or SQLite throws;
  * isLockHeld tells a held ledger.
  */
-export const openLedger = (file: string, durability: Durability): Ledger => {
+export const openLedger = (file: string, durability: Durability) => {
   makeDataDir(dirname(resolve(file)));
   // One process for each ledger: memory alone knows which operations are at work. The lock is
   // another file, so that the ledger can be copied meanwhile.

@@ -4,7 +4,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import { isLockHeld } from '../shared/runtime/private-files.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
 import { simulatorServer } from './server.ts';
-import { openSimulation, type Simulation } from './simulator.ts';
+import { openSimulation, type Simulation } from './simulation.ts';
 
 const IDLE_CHECK_MS = 100;
 

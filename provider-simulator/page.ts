@@ -5,17 +5,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { WITH_HEAD } from '../shared/http/server/health.ts';
 import type { Authentication } from './ledger.ts';
+import type { Simulation } from './simulation.ts';
 import { TEST_CARDS } from './test-cards.ts';
-
-/** `seen`: what the shopper did counts; else it came too late. */
-type Pressed = Authentication & { seen: boolean };
-
-export type Pages = {
-  authentication(secret: string): Authentication | undefined;
-  isWaiting(operationId: string): boolean;
-  /** A button of the page. Undefined where no such page is. */
-  press(secret: string, authenticated: boolean): Pressed | undefined;
-};
 
 /** Addresses of a shopper's browser, which has no token. */
 export const SHOPPER_PATH = '/simulator/';
@@ -78,8 +69,8 @@ type Call = { Params: { secret: string } };
 
 export const registerPage = (
   app: FastifyInstance,
-  pages: Pages,
-  onPressed: (pressed: Pressed) => void,
+  pages: Pick<Simulation, 'authentication' | 'isWaiting' | 'press'>,
+  onPressed: (pressed: Authentication) => void,
 ): void => {
   const send = (reply: FastifyReply, status: number, page: string) =>
     reply.code(status).headers(HEADERS).type('text/html; charset=utf-8').send(page);

@@ -1,5 +1,6 @@
 /** The simulated provider over HTTP (provider.md). No body and no address is logged. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { z } from 'zod';
@@ -15,7 +16,7 @@ import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import type { SimulatedEntry, Waiting } from './ledger.ts';
 import { pagePath, registerPage, SHOPPER_PATH } from './page.ts';
 import { networkCodesOf } from './rules.ts';
-import type { Known, Simulation } from './simulator.ts';
+import type { Known, Simulation } from './simulation.ts';
 
 /** Holds a call without a response open for that long, unless the client closes it first. */
 const SILENCE_MS_MAX = 30_000;
@@ -102,35 +103,39 @@ const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
 
 /** Keeps the calls that get no response, so that a stop can end them. */
 const silences = (app: FastifyInstance) => {
-  const pending = new Set<() => void>();
+  const silent = new Set<Socket>();
   app.addHook('preClose', async () => {
-    for (const end of pending) end();
+    for (const socket of silent) socket.destroy();
   });
   return (reply: FastifyReply): void => {
     const { socket } = reply.raw;
     reply.hijack();
-    const end = (): void => {
-      clearTimeout(timer);
-      pending.delete(end);
-      socket?.destroy();
-    };
-    const timer = setTimeout(end, SILENCE_MS_MAX);
-    pending.add(end);
-    socket?.once('close', end);
+    if (socket === null) return;
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+    setTimeout(() => socket.destroy(), SILENCE_MS_MAX).unref();
   };
 };
 
-type Call = { Params: { operationId: string } };
+type Call = FastifyRequest<{ Params: { operationId: string } }>;
+
+/** A FENCED one is a conflict to a PUT alone. */
+const respond = (call: Call, reply: FastifyReply, known: Known, fencedStatus: 200 | 409) => {
+  const { operationId } = call.params;
+  switch (known.outcome) {
+    case 'RECORDED':
+      return outcomeOf(known.entry);
+    case 'ACTION_REQUIRED':
+      return actionOf(call, known);
+    case 'AT_WORK':
+      return reply.code(202).send({ operationId, state: 'AT_WORK' });
+    case 'FENCED':
+      return reply.code(fencedStatus).send({ operationId, outcome: 'FENCED' });
+  }
+};
 
 const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
   const holdOpen = silences(app);
-  const fenced = (operationId: string) => ({ operationId, outcome: 'FENCED' });
-  const atWork = (operationId: string) => ({ operationId, state: 'AT_WORK' });
-  const carriedOut = (reply: FastifyReply, entry: SimulatedEntry) => reply.send(outcomeOf(entry));
-  const neverCarriedOut = (reply: FastifyReply, found: Known, id: string) =>
-    found.outcome === 'RECORDED'
-      ? carriedOut(reply, found.entry)
-      : reply.code(409).send(fenced(id));
 
   app.addHook('preHandler', async (request, reply) => {
     const { operationId } = request.params as { operationId?: string };
@@ -138,43 +143,36 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
       return reply.code(400).send({ error: 'the operation id is not well formed' });
   });
 
-  app.put<Call>('/operations/:operationId', async (call, reply) => {
+  app.put('/operations/:operationId', async (call: Call, reply) => {
     const { operationId } = call.params;
     const body = operationBody.safeParse(call.body);
     if (!body.success) return reply.code(400).send({ error: 'the body is no operation' });
     const carried = await simulation.operate(operationFrom(operationId, body.data));
     switch (carried.outcome) {
-      case 'RECORDED':
-        if (!carried.responseLost) return carriedOut(reply, carried.entry);
+      case 'SILENT':
+        return holdOpen(reply);
+      case 'RESPONSE_LOST':
         reply.hijack();
         reply.raw.socket?.destroy();
         return;
-      case 'ACTION_REQUIRED':
-        return actionOf(call, carried);
-      case 'SILENT':
-        return holdOpen(reply);
       case 'NOT_REACHABLE':
         // The request did arrive, so only a fence can promise that it will never run.
-        return neverCarriedOut(reply, await simulation.fence(operationId), operationId);
-      case 'FENCED':
-        return neverCarriedOut(reply, carried, operationId);
+        return respond(call, reply, simulation.fence(operationId), 409);
+      default:
+        return respond(call, reply, carried, 409);
     }
   });
 
-  app.get<Call>('/operations/:operationId', async (call, reply) => {
+  app.get('/operations/:operationId', async (call: Call, reply) => {
     const found = simulation.find(call.params.operationId);
-    if (found?.outcome === 'RECORDED') return carriedOut(reply, found.entry);
-    if (found?.outcome === 'ACTION_REQUIRED') return actionOf(call, found);
-    if (found?.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
-    return reply.code(404).send({ error: 'nothing with that id has been carried out' });
+    return found === undefined || found.outcome === 'FENCED'
+      ? reply.code(404).send({ error: 'nothing with that id has been carried out' })
+      : respond(call, reply, found, 200);
   });
 
-  app.delete<Call>('/operations/:operationId', async (call, reply) => {
-    const found = await simulation.fence(call.params.operationId);
-    if (found.outcome === 'RECORDED') return carriedOut(reply, found.entry);
-    if (found.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
-    return reply.send(fenced(call.params.operationId));
-  });
+  app.delete('/operations/:operationId', async (call: Call, reply) =>
+    respond(call, reply, simulation.fence(call.params.operationId), 200),
+  );
 
   app.get('/operations', async (call, reply) => {
     const requested = page.safeParse(call.query);

@@ -96,7 +96,7 @@ export const openEventStore = async (
     store: withFailuresCounted(withSpans(tracedStore, store, 'sqlite'), metrics),
     shared: false,
     lastPosition: () => store.lastPosition(),
-    commits: () => store.stats().commits,
+    commits: () => store.commits(),
     ping: () => store.ping(),
   };
 };

@@ -19,7 +19,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
-import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { CommandDeps } from '../deps.ts';
 import { listUnresolved } from '../operator/list-unresolved.ts';
 import type { Misconfigured } from '../provider/resilience.ts';
@@ -160,10 +160,10 @@ const readFrom = async <T>(
 };
 
 const endpointItems = async ({ store }: AttentionDeps, only: string): Promise<Found[]> => {
-  const merchantIds = only === '*' ? (await merchantsWithEndpoints(store)).merchantIds : [only];
+  const merchantIds = only === '*' ? await merchantsWithEndpoints(store) : [only];
   const found: Found[] = [];
   for (const merchantId of merchantIds) {
-    const read = await readEndpoints(store, merchantId).catch(unreadable);
+    const read = await readableEndpoints(store, merchantId);
     if (read instanceof UnreadableStream) {
       found.push({
         reason: 'UNREADABLE_EVENT',

@@ -57,7 +57,7 @@ export const readableDeliveries = ({
   attempts: (...args) => attempts(...args).catch(unavailable),
 });
 
-type Stored = Extract<Handled, { kind: 'stored' }>;
+export type Stored = Extract<Handled, { kind: 'stored' }>;
 
 export type Keyed<T> = { key: string | undefined; request: T };
 
@@ -78,11 +78,11 @@ const requestOf = (
   }));
 };
 
-const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
+const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): FastifyReply => {
   const why = hadItsTurn
     ? 'it is not known whether anything was stored'
     : 'the turn of this request did not come in time';
-  reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+  return reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 };
 
 const TESTED = `an endpoint is sent ${TESTS.max} tests a minute; try again later`;
@@ -103,14 +103,15 @@ const rejectOutcome = (
   return reject(reply, code, [outcome.why]);
 };
 
-/** In its merchant's turn (gaps §7). Undefined, and rejected, where nothing is stored. */
+/** In its merchant's turn (gaps §7); `show` makes the body of the response to what is stored. */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
   { principal, arrivedAtMs }: Arrived,
   command: EndpointCommand,
   reply: FastifyReply,
+  show: (stored: Stored) => object | Promise<object>,
   keyed?: Keyed<object>,
-): Promise<Stored | undefined> => {
+): Promise<FastifyReply> => {
   const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
   const request = keyed && requestOf(commands, merchantId, command, keyed);
@@ -118,22 +119,18 @@ export const handled = async (
   const task = commands.queues.run(endpointStreamOf(merchantId), async () => {
     if (budget.leftMs() === 0) throw new BudgetSpent();
     budget.appending = true;
-    const circumstances = { time: budget, request };
-    return handleEndpointCommand(webhooks.store, merchantId, command, context, circumstances);
+    return handleEndpointCommand(webhooks.store, merchantId, command, context, budget, request);
   });
   try {
     const outcome = await withinBudget(task, budget, waiting);
-    if (outcome.kind === 'stored') {
-      if (outcome.isRepeat) reply.header('idempotent-replayed', 'true');
-      return outcome;
-    }
-    rejectOutcome(outcome, command, reply);
+    if (outcome.kind !== 'stored') return rejectOutcome(outcome, command, reply);
+    if (outcome.isRepeat) reply.header('idempotent-replayed', 'true');
+    return sendJson(reply, await show(outcome));
   } catch (error) {
-    if (error instanceof RevisionConflict) outOfTime(reply, false);
-    else if (error instanceof BudgetSpent) outOfTime(reply, budget.appending === true);
-    else throw error;
+    if (error instanceof RevisionConflict) return outOfTime(reply, false);
+    if (error instanceof BudgetSpent) return outOfTime(reply, budget.appending === true);
+    throw error;
   }
-  return undefined;
 };
 
 /** Undefined, and rejected, for another merchant's as for an unknown one. */

@@ -1,6 +1,7 @@
 /** A request becomes an event, which the deliverer follows. */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { type Read, readJson } from '../../shared/http/request.ts';
 import {
@@ -30,6 +31,7 @@ import {
   handled,
   type Keyed,
   ownEndpoint,
+  type Stored,
   sendAttempts,
   type WebhookDeps,
   type Webhooks,
@@ -79,20 +81,15 @@ const FAULT: Record<number, ResponseForm> = {
   500: { description: 'A fault of ours.', unrecorded: true },
 };
 
-const lookFor = async (
-  { store, deliveries }: Webhooks,
-  endpointId: string,
-): Promise<'known' | 'unknown' | 'not readable'> => {
-  if ((await deliveries.load(endpointId)) !== undefined) return 'known';
-  const { merchantIds } = await merchantsWithEndpoints(store);
-  let otherwise: 'unknown' | 'not readable' = 'unknown';
+const endpointsOf = async ({ store }: Webhooks, merchantIds: readonly string[]) => {
+  const endpoints: Endpoint[] = [];
+  const unreadable: string[] = [];
   for (const merchantId of merchantIds) {
-    const own = await readableEndpoints(store, merchantId, () => {
-      otherwise = 'not readable';
-    });
-    if (own?.endpoints.some((one) => one.endpointId === endpointId)) return 'known';
+    const own = await readableEndpoints(store, merchantId);
+    if (own instanceof UnreadableStream) unreadable.push(merchantId);
+    else endpoints.push(...own.endpoints);
   }
-  return otherwise;
+  return { endpoints, unreadable };
 };
 
 const NOT_READABLE = [
@@ -132,9 +129,9 @@ export const WEBHOOK_ROUTES = {
         apiVersion: 'v1' as const,
         ...(after !== null && { after }),
       };
-      const done = await handled(api, input, { kind: 'create', endpoint }, reply, content);
-      if (done === undefined) return reply;
-      return sendJson(reply.code(201), await withSecret(webhooks, done.endpoint));
+      const command = { kind: 'create', endpoint } as const;
+      const show = (done: Stored) => withSecret(webhooks, done.endpoint);
+      return handled(api, input, command, reply.code(201), show, content);
     },
   }),
   listWebhookEndpoints: route({
@@ -170,9 +167,9 @@ export const WEBHOOK_ROUTES = {
       const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const end = await webhooks.store.end();
       const command = { kind: 'change', endpointId, end, ...content } as const;
-      const done = await handled(api, input, command, reply);
-      if (done === undefined) return reply;
-      return sendJson(reply, endpointBody(done.endpoint, delivery));
+      return handled(api, input, command, reply, ({ endpoint }) =>
+        endpointBody(endpoint, delivery),
+      );
     },
   }),
   deleteWebhookEndpoint: route({
@@ -181,8 +178,10 @@ export const WEBHOOK_ROUTES = {
     handle: async (api, input, reply) => {
       const { endpointId } = input;
       const delivery = await deliveryOf(api.webhooks.deliveries, endpointId);
-      const done = await handled(api, input, { kind: 'delete', endpointId }, reply);
-      return done === undefined ? reply : sendJson(reply, endpointBody(done.endpoint, delivery));
+      const command = { kind: 'delete', endpointId } as const;
+      return handled(api, input, command, reply, ({ endpoint }) =>
+        endpointBody(endpoint, delivery),
+      );
     },
   }),
   rotateWebhookSecret: route({
@@ -206,9 +205,8 @@ export const WEBHOOK_ROUTES = {
       const expiresMs = Date.now() + content.request.oldExpiresInHours * HOUR_MS;
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
-      const done = await handled(api, input, command, reply, content);
-      if (done === undefined) return reply;
-      return sendJson(reply, await withSecret(webhooks, done.endpoint, delivery));
+      const show = (done: Stored) => withSecret(webhooks, done.endpoint, delivery);
+      return handled(api, input, command, reply, show, content);
     },
   }),
   testWebhookEndpoint: route({
@@ -221,9 +219,8 @@ export const WEBHOOK_ROUTES = {
     handle: async (api, input, reply) => {
       const { endpointId, content } = input;
       const command = { kind: 'test', endpointId, nowMs: Date.now() } as const;
-      const done = await handled(api, input, command, reply, content);
-      if (done === undefined) return reply;
-      return sendJson(reply.code(202), { eventId: done.events.at(-1)?.id });
+      const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
+      return handled(api, input, command, reply.code(202), show, content);
     },
   }),
   resendWebhookEvents: route({
@@ -259,9 +256,8 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      const done = await handled(api, input, command, reply, content);
-      if (done === undefined) return reply;
-      return sendJson(reply.code(202), endpointBody(done.endpoint, delivery));
+      const show = (done: Stored) => endpointBody(done.endpoint, delivery);
+      return handled(api, input, command, reply.code(202), show, content);
     },
   }),
   listWebhookAttempts: route({
@@ -276,19 +272,15 @@ export const WEBHOOK_ROUTES = {
     request: { allMerchants: true, query: contract.AllEndpointsParameters },
     responses: okJson(contract.MerchantEndpointList),
     handle: async ({ webhooks }, { query: { merchant } }, reply) => {
-      const { merchantIds } =
-        merchant === undefined
-          ? await merchantsWithEndpoints(webhooks.store)
-          : { merchantIds: [merchant] };
-      const endpoints: object[] = [];
-      const unreadable: string[] = [];
-      for (const merchantId of merchantIds) {
-        const note = () => unreadable.push(merchantId);
-        const own = await readableEndpoints(webhooks.store, merchantId, note);
-        for (const one of own?.endpoints ?? [])
-          endpoints.push({ merchantId, ...(await currentEndpointBody(webhooks.deliveries, one)) });
+      const merchantIds =
+        merchant === undefined ? await merchantsWithEndpoints(webhooks.store) : [merchant];
+      const { endpoints, unreadable } = await endpointsOf(webhooks, merchantIds);
+      const shown: object[] = [];
+      for (const one of endpoints) {
+        const { merchantId } = one;
+        shown.push({ merchantId, ...(await currentEndpointBody(webhooks.deliveries, one)) });
       }
-      return sendJson(reply, { endpoints, ...(unreadable.length > 0 && { unreadable }) });
+      return sendJson(reply, { endpoints: shown, ...(unreadable.length > 0 && { unreadable }) });
     },
   }),
   listAllWebhookAttempts: route({
@@ -298,10 +290,14 @@ export const WEBHOOK_ROUTES = {
       404: { description: 'No merchant has such a webhook endpoint.' },
     },
     handle: async ({ webhooks }, { endpointId, query }, reply) => {
-      const found = await lookFor(webhooks, endpointId);
-      if (found === 'unknown') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
-      if (found === 'not readable')
-        return reject(reply, 'SERVICE_UNAVAILABLE', NOT_READABLE, RETRY_LATER);
+      if ((await webhooks.deliveries.load(endpointId)) === undefined) {
+        const merchantIds = await merchantsWithEndpoints(webhooks.store);
+        const { endpoints, unreadable } = await endpointsOf(webhooks, merchantIds);
+        const isKnown = endpoints.some((one) => one.endpointId === endpointId);
+        if (!isKnown && unreadable.length > 0)
+          return reject(reply, 'SERVICE_UNAVAILABLE', NOT_READABLE, RETRY_LATER);
+        if (!isKnown) return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+      }
       return sendAttempts(webhooks, endpointId, query, reply);
     },
   }),

@@ -97,6 +97,7 @@ export type ActionRequired = {
 };
 
 export type ProviderOutcome = Approved | Declined | NotSent | ActionRequired | Unknown;
+export type LookedUp = Approved | Declined | ActionRequired | NotFound | Unknown;
 
 /**
  * Keeps the provider's id of what it opened durably in the payment's stream. Where it rejects, the
@@ -189,9 +190,7 @@ export type Provider = {
    */
   execute(operation: ProviderOperation, opened: Opened): Promise<ProviderOutcome>;
   /** The recorded outcome. Never throws; ends within the timeout. */
-  lookUp(
-    question: OperationQuestion,
-  ): Promise<Approved | Declined | ActionRequired | NotFound | Unknown>;
+  lookUp(question: OperationQuestion): Promise<LookedUp>;
   /**
    * Fences the operation, also while a shopper is waited for, unless it was carried out: then its
    * outcome. Never throws.

@@ -18,21 +18,30 @@ type TransportRequest = {
   bytesMax: number;
 };
 
-export type RawResponse = {
+export type Response = {
+  /** 0 where there was none: `lost` says why. */
   status: number;
   headers: Dispatcher.ResponseData['headers'];
   body: unknown;
+  lost?: Lost;
 };
 
-/** `sent` is false only when nothing can have reached the provider. */
-export type NoResponse = {
+/** `sent` is false only when nothing can have reached the provider. `paced`: its turn was too far away. */
+type Lost = {
   sent: boolean;
-  reason: 'timeout' | 'oversized' | 'unreachable' | 'broken';
+  reason: 'timeout' | 'oversized' | 'unreachable' | 'broken' | 'paced';
 };
+
+export const lostBy = (reason: Lost['reason'], sent = true): Response => ({
+  status: 0,
+  headers: {},
+  body: undefined,
+  lost: { sent, reason },
+});
 
 type Transport = {
   /** Never throws. Follows no redirect and sends nothing a second time. */
-  send(request: TransportRequest): Promise<RawResponse | NoResponse>;
+  send(request: TransportRequest): Promise<Response>;
   close(): Promise<void>;
 };
 
@@ -124,11 +133,10 @@ const connectWithin = (timeoutMs: number): buildConnector.connector => {
   };
 };
 
-const noResponse = (error: unknown, aborted: boolean): NoResponse => {
-  if (aborted) return { sent: true, reason: 'timeout' };
-  if (error instanceof TooLarge) return { sent: true, reason: 'oversized' };
-  if (neverConnected(error as ConnectFailure)) return { sent: false, reason: 'unreachable' };
-  return { sent: true, reason: 'broken' };
+const noResponse = (error: unknown, aborted: boolean): Response => {
+  if (aborted) return lostBy('timeout');
+  if (error instanceof TooLarge) return lostBy('oversized');
+  return neverConnected(error as ConnectFailure) ? lostBy('unreachable', false) : lostBy('broken');
 };
 
 export const openTransport = (origin: string, connectTimeoutMs: number): Transport => {

@@ -22,29 +22,14 @@ import {
 
 export const LISTED_MAX = 1000;
 
-const createFindings = () => {
-  const differences: Difference[] = [];
-  const unreadableEvents: Reconciliation['unreadableEvents'] = [];
-  const counts = { operations: 0, atOtherProviders: 0, entries: 0, unreadable: 0, more: 0 };
-  const none = DIFFERENCE_KINDS.map((kind) => [kind, 0]);
-  const byKind: Reconciliation['byKind'] = Object.fromEntries(none);
-  return {
-    differences,
-    unreadableEvents,
-    counts,
-    byKind,
-    differ: (difference: Difference): void => {
-      byKind[difference.kind] += 1;
-      if (differences.length < LISTED_MAX) differences.push(difference);
-      else counts.more += 1;
-    },
-    noteUnreadable: ({ position, revision }: LogEvent, paymentId: string, reason: string): void => {
-      counts.unreadable += 1;
-      if (unreadableEvents.length >= LISTED_MAX) return;
-      unreadableEvents.push({ paymentId, position, revision, reason });
-    },
-  };
-};
+const nothingFound = (): Reconciliation => ({
+  ok: true,
+  ...{ operations: 0, atOtherProviders: 0, entries: 0, unreadable: 0, more: 0 },
+  unreadableEvents: [],
+  notCompared: 0,
+  differences: [],
+  byKind: Object.fromEntries(DIFFERENCE_KINDS.map((kind) => [kind, 0])) as Reconciliation['byKind'],
+});
 
 /**
  * `providers` undefined: everything was sent to the provider whose ledger it is. `begunBefore` reads
@@ -57,8 +42,15 @@ export const createBooks = (
 ) => {
   const logged = new Map<string, Logged>();
   const entries = new Map<string, LedgerEntry>();
-  const findings = createFindings();
+  const found = nothingFound();
   const sumsOf = sumsCheck(stored);
+
+  const differ = (kind: Difference['kind'], own?: Logged, entry?: LedgerEntry): void => {
+    found.byKind[kind] += 1;
+    if (found.differences.length < LISTED_MAX)
+      found.differences.push(differenceOf(kind, own, entry));
+    else found.more += 1;
+  };
 
   const isElsewhere = (provider: string | undefined): boolean =>
     providers !== undefined && isOtherProvider(provider, providers);
@@ -69,7 +61,7 @@ export const createBooks = (
     logged.delete(own.operationId);
     entries.delete(own.operationId);
     const kind = differenceKind(own, entry);
-    if (kind !== undefined) findings.differ(differenceOf(kind, own, entry));
+    if (kind !== undefined) differ(kind, own, entry);
   };
 
   /** A refund that may have bounced waits for its whole stream. */
@@ -80,16 +72,6 @@ export const createBooks = (
     } else compare(own, entry);
   };
 
-  const takeWhole = (own: Logged): void => {
-    const entry = entries.get(own.operationId);
-    if (entry !== undefined) compareSoFar(own, entry);
-    else if (!hasEntry(own)) {
-      // An entry that still comes finds the operation in its stream.
-      logged.delete(own.operationId);
-      if (own.reason !== undefined) findings.differ(differenceOf('AMOUNT_DIFFERS', own, undefined));
-    }
-  };
-
   const takePaymentEvent = async (
     event: RecordedPaymentEvent,
     reason: string | undefined,
@@ -98,45 +80,45 @@ export const createBooks = (
     const known = logged.get(operationId) ?? (await begunBefore?.(event));
     const own = loggedAfter(known, event);
     if (own === undefined) return;
-    if (known === undefined) findings.counts.operations += 1;
-    if (known === undefined && isElsewhere(own.provider)) findings.counts.atOtherProviders += 1;
+    if (known === undefined) found.operations += 1;
+    if (known === undefined && isElsewhere(own.provider)) found.atOtherProviders += 1;
     if (reason !== undefined) own.reason ??= reason;
     logged.set(operationId, own);
-    if (isWhole(own)) takeWhole(own);
+    if (!isWhole(own)) return;
+    const entry = entries.get(operationId);
+    if (entry !== undefined) return compareSoFar(own, entry);
+    if (hasEntry(own)) return;
+    // An entry that still comes finds the operation in its stream.
+    logged.delete(operationId);
+    if (own.reason !== undefined) differ('AMOUNT_DIFFERS', own);
   };
 
   const takeEvent = async (event: LogEvent): Promise<void> => {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined) return;
-    const reason = await sumsOf(event);
-    if (!isReadable(event)) findings.noteUnreadable(event, paymentId, event.unreadable);
-    else if (isOfPayment(event)) await takePaymentEvent(event, reason);
-    else findings.noteUnreadable(event, paymentId, 'is not an event of a payment');
+    const sums = await sumsOf(event);
+    if (isReadable(event) && isOfPayment(event)) return takePaymentEvent(event, sums);
+    found.unreadable += 1;
+    if (found.unreadableEvents.length >= LISTED_MAX) return;
+    const { position, revision } = event;
+    const reason = isReadable(event) ? 'is not an event of a payment' : event.unreadable;
+    found.unreadableEvents.push({ paymentId, position, revision, reason });
   };
 
   const takeEntry = (entry: LedgerEntry): void => {
-    findings.counts.entries += 1;
+    found.entries += 1;
     const own = logged.get(entry.operationId);
     if (own !== undefined && isWhole(own)) compareSoFar(own, entry);
     else entries.set(entry.operationId, entry);
   };
 
   /** All entries so far have their operations in the log so far, and nothing differs. */
-  const agreeSoFar = (): boolean => {
-    const { differences, counts } = findings;
-    return entries.size + differences.length + counts.unreadable === 0;
-  };
+  const agreeSoFar = (): boolean =>
+    entries.size + found.differences.length + found.unreadable === 0;
 
   return {
-    ...findings,
-    agreeSoFar,
-    logged,
-    entries,
-    isElsewhere,
-    hasEntry,
-    compare,
-    takeEvent,
-    takeEntry,
+    ...{ found, logged, entries, isElsewhere, hasEntry },
+    ...{ differ, compare, takeEvent, takeEntry, agreeSoFar },
   };
 };
 

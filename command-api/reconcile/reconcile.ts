@@ -10,18 +10,11 @@ import type { LogReader, Position } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { pauseAt } from '../../shared/runtime/scheduling.ts';
+import { inSlices } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
-import {
-  differenceOf,
-  isOutcome,
-  isWhole,
-  type Logged,
-  ledgerIdOf,
-  loggedAfter,
-} from './differences.ts';
+import { isOutcome, isWhole, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
 
 export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
@@ -97,26 +90,6 @@ const placeOf = async ({ store, signal, part }: ReconcileOptions): Promise<Posit
   }
 };
 
-const logReader = async (options: ReconcileOptions, books: Books) => {
-  const { store, signal } = options;
-  let after = await placeOf(options);
-  let end = after;
-  const readOn = async (): Promise<boolean> => {
-    signal?.throwIfAborted();
-    if (after === end) end = await store.end();
-    const page = await store.readAll(after, PAGE, end);
-    for (const [index, event] of page.entries()) {
-      const pause = pauseAt(index);
-      if (pause !== undefined) await pause;
-      await books.takeEvent(event);
-    }
-    after = page.at(-1)?.position ?? after;
-    await turn();
-    return page.length > 0;
-  };
-  return { readOn, at: () => after };
-};
-
 type Reading = {
   end: Mark;
   /** The last place where nothing differed, and no entry waited for its operation. */
@@ -126,30 +99,34 @@ type Reading = {
 };
 
 const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
-  const { waitingMax = WAITING_MAX, part } = options;
-  const log = await logReader(options, books);
-  const isFull = () => Math.max(books.logged.size, books.entries.size) > waitingMax;
+  const { store, signal, waitingMax = WAITING_MAX, part } = options;
+  const { logged, entries } = books;
+  let position = await placeOf(options);
+  let logEnd = position;
   let cursor = part?.cursor ?? null;
   let agreed: Mark | undefined;
   let keepsDeclines = true;
-  const reading = (stopped: boolean): Reading => {
-    const end = { position: log.at(), cursor };
-    return { end, agreed, stopped, keepsDeclines };
+  const isFull = () => Math.max(logged.size, entries.size) > waitingMax;
+  /** False at the end of the log. */
+  const readLog = async (): Promise<boolean> => {
+    signal?.throwIfAborted();
+    if (position === logEnd) logEnd = await store.end();
+    const page = await store.readAll(position, PAGE, logEnd);
+    for await (const event of inSlices(page)) await books.takeEvent(event);
+    position = page.at(-1)?.position ?? position;
+    await turn();
+    if (books.agreeSoFar()) agreed = { position, cursor };
+    return page.length > 0;
   };
-  const readOn = async (): Promise<boolean> => {
-    const isMore = await log.readOn();
-    if (books.agreeSoFar()) agreed = { position: log.at(), cursor };
-    return isMore;
-  };
-  for await (const { entries, declines } of ledgerPages(options, cursor)) {
-    for (const entry of entries) books.takeEntry(entry);
-    cursor = entries.at(-1)?.cursor ?? cursor;
-    keepsDeclines &&= declines !== 'not kept';
-    while (books.entries.size > books.logged.size && (await readOn())) if (isFull()) break;
-    if (isFull()) return reading(true);
+  for await (const page of ledgerPages(options, cursor)) {
+    for (const entry of page.entries) books.takeEntry(entry);
+    cursor = page.entries.at(-1)?.cursor ?? cursor;
+    keepsDeclines &&= page.declines !== 'not kept';
+    while (entries.size > logged.size && (await readLog())) if (isFull()) break;
+    if (isFull()) break;
   }
-  while (await readOn()) if (isFull()) return reading(true);
-  return reading(false);
+  while (!isFull() && (await readLog()));
+  return { end: { position, cursor }, agreed, stopped: isFull(), keepsDeclines };
 };
 
 /** Outcomes recorded while the log was read may be younger than the ledger was. */
@@ -196,10 +173,9 @@ const judge = async (
   const now = await lookUp(options, paymentId, isOfEntry);
   if (now === 'unreadable') {
     books.logged.delete(entry.operationId);
-    books.differ(differenceOf('UNREADABLE_IN_LOG', waiting, entry));
-    return;
+    return books.differ('UNREADABLE_IN_LOG', waiting, entry);
   }
-  if (now === undefined) return books.differ(differenceOf('MISSING_IN_LOG', undefined, entry));
+  if (now === undefined) return books.differ('MISSING_IN_LOG', undefined, entry);
   const { reason } = waiting ?? {};
   books.compare(reason === undefined ? now : { ...now, reason }, entry);
 };
@@ -239,9 +215,8 @@ const judgeWaiting = async (
     const some = waiting.slice(next, next + AT_ONCE);
     const missing = await Promise.all(some.map(isMissing));
     for (const [at, own] of some.entries())
-      if (missing[at] === true) books.differ(differenceOf('MISSING_AT_PROVIDER', own, undefined));
-      else if (own.reason !== undefined)
-        books.differ(differenceOf('AMOUNT_DIFFERS', own, undefined));
+      if (missing[at] === true) books.differ('MISSING_AT_PROVIDER', own);
+      else if (own.reason !== undefined) books.differ('AMOUNT_DIFFERS', own);
   }
 };
 
@@ -267,11 +242,12 @@ export const reconcile = async (options: ReconcileOptions): Promise<Compared> =>
     await readTail(options, books, end.cursor);
     await judgeWaiting(options, books, keepsDeclines);
   }
-  const { differences, unreadableEvents, byKind, counts } = books;
-  const ok = differences.length === 0 && counts.unreadable === 0 && notCompared === 0;
-  const result = { ok, ...counts, unreadableEvents, notCompared, differences, byKind };
+  const { found } = books;
+  const { byKind } = found;
+  const ok = found.differences.length === 0 && found.unreadable === 0 && notCompared === 0;
   // What the log has and the ledger lacks may lie before any place.
   const isKnown = byKind.MISSING_AT_PROVIDER + byKind.AMOUNT_DIFFERS === 0 && notCompared === 0;
+  const result = { ...found, ok, notCompared };
   return { result, mark: ok ? end : isKnown ? agreed : undefined };
 };
 

@@ -65,9 +65,6 @@ const faultsOf = ({ byKind, unreadable, notCompared }: Reconciliation): number =
   return differences - byKind.UNRESOLVED_IN_LOG + unreadable + notCompared;
 };
 
-const keyOf = ({ kind, operationId, paymentId }: Difference): string =>
-  `${kind} ${operationId} ${paymentId}`;
-
 const checkResultOf = (result: Reconciliation): CheckResult => {
   const { operations, entries, unreadable, unreadableEvents, notCompared } = result;
   const differences = result.differences.filter(({ kind }) => kind !== 'UNRESOLVED_IN_LOG');
@@ -78,7 +75,10 @@ const checkResultOf = (result: Reconciliation): CheckResult => {
   return {
     faults: {
       count,
-      keys: [...differences.map(keyOf), ...(notCompared > 0 ? ['NOT_COMPARED'] : [])],
+      keys: [
+        ...differences.map((one) => `${one.kind} ${one.operationId} ${one.paymentId}`),
+        ...(notCompared > 0 ? ['NOT_COMPARED'] : []),
+      ],
       what: `Log and provider's ledger differ in ${places}${where}`,
       over: [operations, entries],
     },
@@ -104,35 +104,32 @@ const logResult = (logger: Logger, result: Reconciliation, part: Part | undefine
     );
 };
 
-const logFailure = (logger: Logger, error: unknown): void => {
-  const what = error instanceof LedgerUnavailable ? "the provider's ledger" : 'the event log';
-  logger.warn({ err: error }, `reconciliation could not run: ${what} cannot be read now`);
-};
-
-const withDisputes = (result: Reconciliation, disputes: KnownDispute[]): Reconciliation => {
-  if (disputes.length === 0) return result;
+/**
+ * With the disputes that the log has otherwise, and the parked payments: a removed stream leaves no
+ * event to compare, and the read models still know its payment.
+ */
+const withOthers = (
+  result: Reconciliation,
+  disputes: KnownDispute[],
+  parked: ParkedPayment[],
+): Reconciliation => {
   const untold = disputes.map((dispute): Difference => {
     const { paymentId, disputeId: operationId, kind, amount, currency, status: outcome } = dispute;
     const provider = { kind, amount, currency, outcome };
     return { kind: 'MISSING_IN_LOG', operationId, paymentId, provider };
   });
-  const byKind = { ...result.byKind };
-  byKind.MISSING_IN_LOG += untold.length;
-  return { ...result, ok: false, differences: [...result.differences, ...untold], byKind };
-};
-
-/** A removed stream leaves no event to compare, and the read models still know its payment. */
-const withParked = (result: Reconciliation, parked: ParkedPayment[]): Reconciliation => {
   const known = new Set(result.unreadableEvents.map(({ paymentId }) => paymentId));
-  const others = parked
+  const removed = parked
     .filter(({ paymentId }) => !known.has(paymentId))
     .map(({ paymentId, revision, reason }) => ({ paymentId, position: '', revision, reason }));
-  if (others.length === 0) return result;
+  const { ok, unreadable, unreadableEvents, differences, byKind } = result;
   return {
     ...result,
-    ok: false,
-    unreadable: result.unreadable + others.length,
-    unreadableEvents: [...result.unreadableEvents, ...others].slice(0, LISTED_MAX),
+    ok: ok && untold.length + removed.length === 0,
+    unreadable: unreadable + removed.length,
+    unreadableEvents: [...unreadableEvents, ...removed].slice(0, LISTED_MAX),
+    differences: [...differences, ...untold],
+    byKind: { ...byKind, MISSING_IN_LOG: byKind.MISSING_IN_LOG + untold.length },
   };
 };
 
@@ -150,7 +147,7 @@ const compare = async (running: Running, part: Part | undefined): Promise<Compar
   const disputes = await untoldDisputes().catch(unavailable);
   // Without the read models log and ledger are compared all the same.
   const parked = await readModels.parked(LISTED_MAX).catch(() => []);
-  return { result: withParked(withDisputes(result, disputes), parked), mark };
+  return { result: withOthers(result, disputes, parked), mark };
 };
 
 /** What no notice told is recorded, and then compared again (gaps §15). */
@@ -206,7 +203,9 @@ const runPart = async (
 };
 
 const noteFailure = ({ stopping, logger }: Running, error: unknown): void => {
-  if (!stopping.signal.aborted) logFailure(logger, error);
+  if (stopping.signal.aborted) return;
+  const what = error instanceof LedgerUnavailable ? "the provider's ledger" : 'the event log';
+  logger.warn({ err: error }, `reconciliation could not run: ${what} cannot be read now`);
 };
 
 /** One of everything may take longer than the interval: what is new is compared beside it. */
@@ -235,12 +234,6 @@ const takeTurn = async (running: Running): Promise<number> => {
   return leftMs > 0 ? leftMs : Math.min(everyMs, AGAIN_MS);
 };
 
-const endTurn = async (running: Running): Promise<void> => {
-  const { held } = running;
-  running.held = undefined;
-  await held?.end();
-};
-
 const runOnSchedule = async (running: Running): Promise<number> => {
   try {
     const afterMs = await takeTurn(running);
@@ -250,7 +243,11 @@ const runOnSchedule = async (running: Running): Promise<number> => {
     noteFailure(running, error);
     return Math.min(running.everyMs, AGAIN_MS);
   } finally {
-    if (running.whole === undefined) await endTurn(running);
+    if (running.whole === undefined) {
+      const { held } = running;
+      running.held = undefined;
+      await held?.end();
+    }
   }
 };
 

@@ -6,12 +6,7 @@ import { isFree, type Operation } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { BY_RECOVERY, type LoadedPayment, operationOf } from '../payment-log.ts';
 import type { Approved } from '../provider/port.ts';
-import {
-  type CommandResponse,
-  contradicted,
-  earlierAttemptUnknown,
-  responseTo,
-} from '../responses.ts';
+import { type CommandResponse, responseTo, unknownOn } from '../responses.ts';
 import { questionAbout } from './ask.ts';
 
 const recordContradiction = async (
@@ -68,9 +63,17 @@ export const responseUnlessFenced = async (
   const { provider: _, ...question } = questionAbout(payment, operation);
   const fence = await deps.provider.fence(question);
   if (fence.outcome === 'UNKNOWN')
-    return deps.isLevel() ? responseTo(payment, operation) : earlierAttemptUnknown(paymentId);
+    return deps.isLevel()
+      ? responseTo(payment, operation)
+      : unknownOn(
+          paymentId,
+          'the provider cannot say now whether an earlier attempt was carried out; repeat it under the same key',
+        );
   // A void cannot happen twice: the next attempt brings the log level.
   if (fence.outcome !== 'APPROVED' || kind === 'void') return undefined;
   await recordContradiction(deps, payment, operation, fence);
-  return contradicted(paymentId);
+  return unknownOn(
+    paymentId,
+    'the provider carried it out although it is recorded as never sent: an operator has to resolve it; do not send it again under another key',
+  );
 };

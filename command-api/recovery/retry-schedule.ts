@@ -15,10 +15,12 @@ export type Attempted =
 
 export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: unknown };
 
-type RetrySchedulesOptions = {
+type RetrySchedulesOptions<T> = {
   delaysMs: readonly number[];
   nowMs: () => number;
   startTimer?: StartTimer;
+  /** What is known of a payment whose schedule begins. */
+  unknown: T;
   attempt(paymentId: string): Promise<Attempted>;
   onFailed(paymentId: string, failed: FailedAttempt): void;
 };
@@ -29,26 +31,27 @@ const AT_ONCE_MAX = 8;
 export const RETRY_SCHEDULES_MAX = 100_000;
 const PAST_FLIGHT_MS = 100;
 
-type Schedule = {
+type Schedule<T> = {
   attempts: number;
   nextAttemptAtMs: number | undefined;
   cancelTimer?: () => void;
   queued: boolean;
+  known: T;
 };
 
-export const createRetrySchedules = (options: RetrySchedulesOptions) => {
+export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   const { delaysMs, nowMs, startTimer = startBackgroundTimer, attempt, onFailed } = options;
-  const schedules = new Map<string, Schedule>();
+  const schedules = new Map<string, Schedule<T>>();
   const atOnce = bulkhead(AT_ONCE_MAX, Number.POSITIVE_INFINITY);
   let stopped = false;
 
-  const attemptIn = (paymentId: string, schedule: Schedule, delayMs: number): void => {
+  const attemptIn = (paymentId: string, schedule: Schedule<T>, delayMs: number): void => {
     schedule.cancelTimer?.();
     schedule.nextAttemptAtMs = nowMs() + delayMs;
     schedule.cancelTimer = startTimer(() => enqueue(paymentId, schedule), delayMs);
   };
 
-  const attemptLater = (paymentId: string, schedule: Schedule, error?: unknown): void => {
+  const attemptLater = (paymentId: string, schedule: Schedule<T>, error?: unknown): void => {
     schedule.attempts += 1;
     const { attempts } = schedule;
     const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
@@ -69,7 +72,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
     else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
   };
 
-  const enqueue = (paymentId: string, schedule: Schedule): void => {
+  const enqueue = (paymentId: string, schedule: Schedule<T>): void => {
     if (schedule.queued) return;
     schedule.cancelTimer?.();
     schedule.nextAttemptAtMs = undefined;
@@ -77,11 +80,18 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
     void atOnce.execute(() => attemptNow(paymentId));
   };
 
-  const begin = (paymentId: string): void => {
-    if (stopped || schedules.has(paymentId) || schedules.size >= RETRY_SCHEDULES_MAX) return;
-    const schedule: Schedule = { attempts: 0, nextAttemptAtMs: undefined, queued: false };
-    schedules.set(paymentId, schedule);
-    enqueue(paymentId, schedule);
+  const begin = (paymentId: string): Schedule<T> | undefined => {
+    const known = schedules.get(paymentId);
+    if (known !== undefined || stopped || schedules.size >= RETRY_SCHEDULES_MAX) return known;
+    const begun = {
+      attempts: 0,
+      nextAttemptAtMs: undefined,
+      queued: false,
+      known: options.unknown,
+    };
+    schedules.set(paymentId, begun);
+    enqueue(paymentId, begun);
+    return begun;
   };
 
   const end = (paymentId: string): void => {
@@ -90,21 +100,25 @@ export const createRetrySchedules = (options: RetrySchedulesOptions) => {
   };
 
   return {
+    /** Undefined where it cannot begin. */
     begin,
     /** Also where one runs: another operation of the payment is unresolved. */
-    beginAnew: (paymentId: string) => {
+    beginAnew: (paymentId: string): void => {
       const schedule = schedules.get(paymentId);
-      if (schedule === undefined) return begin(paymentId);
+      if (schedule === undefined) begin(paymentId);
+      if (schedule === undefined || stopped) return;
       schedule.attempts = 0;
       enqueue(paymentId, schedule);
     },
     end,
     /** Until the stop. */
     goOn: (): boolean => !stopped,
-    get: (paymentId: string): Schedule | undefined => schedules.get(paymentId),
+    get: (paymentId: string): Schedule<T> | undefined => schedules.get(paymentId),
+    entries: () => schedules.entries(),
+    /** What is known stays. */
     stop: (): void => {
       stopped = true;
-      for (const paymentId of [...schedules.keys()]) end(paymentId);
+      for (const { cancelTimer } of schedules.values()) cancelTimer?.();
     },
   };
 };

@@ -5,6 +5,7 @@
  */
 import { StreamNotWhole } from '../../shared/event-store/errors.ts';
 import {
+  createOf,
   isOtherProvider,
   type Operation,
   type OperationKind,
@@ -92,44 +93,12 @@ const isDone = (state: PaymentState | undefined): boolean =>
 const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
   otherProvider !== undefined && state !== 'UNCONFIRMED';
 
-type Unended = { operations: KnownOperation[]; fingerprint: string | undefined };
-
-const createIndex = (inFlight: InFlight, providers: readonly string[]) => {
-  const byPayment = new Map<string, Unended>();
-  /** Ids of payments whose create is unresolved. */
-  const creates = new Map<string, Set<string>>();
-
-  const remove = (paymentId: string): void => {
-    const { fingerprint = '' } = byPayment.get(paymentId) ?? {};
-    byPayment.delete(paymentId);
-    const equal = creates.get(fingerprint);
-    equal?.delete(paymentId);
-    if (equal?.size === 0) creates.delete(fingerprint);
-  };
-
-  const put = (payment: LoadedPayment): void => {
-    const { paymentId } = payment.state;
-    remove(paymentId);
-    const operations = knownOperations(payment, inFlight, providers);
-    if (operations.length === 0) return;
-    const isCreate = operations.some(
-      ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',
-    );
-    const fingerprint = isCreate ? payment.state.operations[0]?.identity.fingerprint : undefined;
-    byPayment.set(paymentId, { operations, fingerprint });
-    if (fingerprint !== undefined)
-      creates.set(fingerprint, (creates.get(fingerprint) ?? new Set()).add(paymentId));
-  };
-
-  return {
-    put,
-    remove,
-    has: (paymentId: string) => byPayment.has(paymentId),
-    paymentIds: () => [...byPayment.keys()],
-    of: (paymentId: string) => byPayment.get(paymentId)?.operations ?? [],
-    all: () => [...byPayment.values()].flatMap(({ operations }) => operations),
-    createOf: (fingerprint: string) => creates.get(fingerprint)?.values().next().value,
-  };
+type Known = {
+  operations: KnownOperation[];
+  /** Of its create, while that is unresolved. */
+  fingerprint?: string | undefined;
+  /** Nothing says that it has something unresolved; its stream may be removed. */
+  isOnlyParked?: boolean;
 };
 
 const metricsOf = (operations: readonly KnownOperation[], nowMs: number) => {
@@ -191,24 +160,22 @@ const isLive = ({ paymentLog, inFlight }: UnresolvedDeps, paymentId: string): bo
   );
 };
 
-/** What is known to be unresolved, and the schedules that ask for it. */
-type Recovery = UnresolvedDeps & {
-  index: ReturnType<typeof createIndex>;
-  schedules: ReturnType<typeof createRetrySchedules>;
-  /** Nothing says that they have something unresolved; their stream may be removed. */
-  onlyParked: Set<string>;
-};
+type Recovery = UnresolvedDeps & { schedules: ReturnType<typeof createRetrySchedules<Known>> };
 
-const drop = ({ schedules, onlyParked, inFlight, index }: Recovery, paymentId: string): void => {
-  schedules.end(paymentId);
-  onlyParked.delete(paymentId);
-  inFlight.forget(paymentId);
-  index.remove(paymentId);
+const note = ({ schedules, inFlight, providers }: Recovery, payment: LoadedPayment): void => {
+  const schedule = schedules.get(payment.state.paymentId);
+  if (schedule === undefined) return;
+  const operations = knownOperations(payment, inFlight, providers);
+  const isCreate = operations.some(
+    ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',
+  );
+  const { identity } = createOf(payment.state);
+  schedule.known = { operations, fingerprint: isCreate ? identity.fingerprint : undefined };
 };
 
 const update = (recovery: Recovery, paymentId: string, payment?: LoadedPayment): void => {
-  if (payment === undefined || isDone(payment.state)) drop(recovery, paymentId);
-  else if (recovery.index.has(paymentId)) recovery.index.put(payment);
+  if (payment === undefined || isDone(payment.state)) recovery.schedules.end(paymentId);
+  else note(recovery, payment);
 };
 
 const resolve = async (
@@ -222,16 +189,15 @@ const resolve = async (
 };
 
 const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
-  const { queues, onlyParked, index, inFlight, nowMs } = recovery;
-  const { goOn } = recovery.schedules;
+  const { queues, schedules, inFlight, nowMs } = recovery;
+  const { goOn } = schedules;
   const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
   let payment = await resolving.catch((error: unknown) => {
-    if (error instanceof StreamNotWhole && onlyParked.has(paymentId)) return undefined;
+    if (error instanceof StreamNotWhole && schedules.get(paymentId)?.known.isOnlyParked)
+      return undefined;
     throw error;
   });
-  onlyParked.delete(paymentId);
   if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
-  index.put(payment);
   const { waitsUntil } = unresolvedOperations(payment.state).find(inFlight.isWaiting) ?? {};
   if (waitsUntil !== undefined)
     return { kind: 'too early', leftMs: Math.min(LOOK_MS, Date.parse(waitsUntil) - nowMs()) };
@@ -239,34 +205,42 @@ const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted
   update(recovery, paymentId, payment);
   if (isDone(payment.state)) return { kind: 'resolved' };
   const leftMs = inFlight.leftMs(payment);
-  return leftMs > 0 && !index.has(paymentId)
+  return leftMs > 0 && schedules.get(paymentId)?.known.operations.length === 0
     ? { kind: 'too early', leftMs }
     : { kind: 'unresolved' };
 };
 
 export const createUnresolved = (deps: UnresolvedDeps) => {
   const { paymentLog, queues, inFlight, nowMs } = deps;
-  const index = createIndex(inFlight, deps.providers);
-  const schedules = createRetrySchedules({
+  const schedules = createRetrySchedules<Known>({
     ...deps,
+    unknown: { operations: [] },
     attempt: (paymentId) => attempt(recovery, paymentId),
-    onFailed: (paymentId, failed) => logFailed(deps, paymentId, index.of(paymentId), failed),
+    onFailed: (paymentId, failed) =>
+      logFailed(deps, paymentId, schedules.get(paymentId)?.known.operations ?? [], failed),
   });
-  const recovery: Recovery = { ...deps, index, schedules, onlyParked: new Set() };
+  const recovery: Recovery = { ...deps, schedules };
+
+  const list = (): UnresolvedOperation[] =>
+    [...schedules.entries()].flatMap(([, { known, attempts, nextAttemptAtMs }]) => {
+      const nextAttemptAt =
+        nextAttemptAtMs === undefined ? null : new Date(nextAttemptAtMs).toISOString();
+      return known.operations.map((operation) => ({ ...operation, attempts, nextAttemptAt }));
+    });
 
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
     add: (paymentId: string, operationId: string, payment: LoadedPayment | undefined): void => {
       schedules.beginAnew(paymentId);
-      if (schedules.get(paymentId) === undefined) return;
-      inFlight.sawEnd(paymentId, operationId);
-      if (payment !== undefined) index.put(payment);
+      inFlight.sawEnd(operationId);
+      if (payment !== undefined) note(recovery, payment);
     },
     track: (paymentId: string, isOnlyParked = false): void => {
-      if (isOnlyParked) recovery.onlyParked.add(paymentId);
-      else recovery.onlyParked.delete(paymentId);
       // operate.ts adds it if its outcome stays unknown.
-      if (!isLive(deps, paymentId)) schedules.begin(paymentId);
+      const schedule = isLive(deps, paymentId)
+        ? schedules.get(paymentId)
+        : schedules.begin(paymentId);
+      if (schedule !== undefined) schedule.known = { ...schedule.known, isOnlyParked };
     },
     update: (paymentId: string, payment?: LoadedPayment) => update(recovery, paymentId, payment),
     resolve: (paymentId: string) => resolve(recovery, paymentId),
@@ -278,23 +252,21 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
         return isOpen ? resolve(recovery, paymentId) : payment;
       }),
     dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
-      for (const paymentId of index.paymentIds()) {
+      for (const { paymentId } of list()) {
         if (stillUnresolved.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
           const payment = await paymentLog.load(paymentId, 'store');
-          if (isDone(payment?.state)) drop(recovery, paymentId);
+          if (isDone(payment?.state)) schedules.end(paymentId);
         });
       }
     },
-    equalCreate: index.createOf,
-    metrics: () => metricsOf(index.all(), nowMs()),
-    list: (): UnresolvedOperation[] =>
-      index.all().map((operation) => {
-        const { attempts = 0, nextAttemptAtMs } = schedules.get(operation.paymentId) ?? {};
-        const nextAttemptAt =
-          nextAttemptAtMs === undefined ? null : new Date(nextAttemptAtMs).toISOString();
-        return { ...operation, attempts, nextAttemptAt };
-      }),
+    equalCreate: (fingerprint: string): string | undefined => {
+      for (const [paymentId, { known }] of schedules.entries())
+        if (known.fingerprint === fingerprint) return paymentId;
+      return undefined;
+    },
+    metrics: () => metricsOf(list(), nowMs()),
+    list,
     /** Only requests still ask. The next start finds what is unresolved. */
     stopAsking: schedules.stop,
   };

@@ -1,35 +1,34 @@
 /**
- * The deliverer sends each event of a payment to the endpoints of its merchant. It follows the log beside
- * the relay, under the projector's lease; when it fails, it delays neither commands nor reads.
+ * The deliverer sends each event of a payment to the endpoints of its merchant, beside the relay: while this
+ * process has the projector's lease and a merchant has an endpoint. When it fails, it delays neither commands
+ * nor reads.
  */
-import { setTimeout as delay } from 'node:timers/promises';
-import type { EventStore, Position } from '../../shared/event-store/port.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
-import type { BackOff } from '../../shared/runtime/back-off.ts';
-import { merchantsWithEndpoints } from '../../shared/webhooks/endpoint-log.ts';
-import { runSubscription, type Subscription } from '../subscription.ts';
-import {
-  type EndpointsOptions,
-  endServing,
-  follow,
-  followLog,
-  openServing,
-  type Serving,
-  statusOf,
-} from './endpoints.ts';
-import type { Sender } from './send.ts';
-import { type DelivererStatus, endpointsStatus } from './status.ts';
+import { type BackOff, backOffMs, pause } from '../../shared/runtime/back-off.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
+import { type DelivererStatus, type EndpointsStatus, endpointsStatus } from './status.ts';
 
 export type Turn = 'own' | 'of another' | 'unknown';
 
-export type DelivererOptions = EndpointsOptions & {
-  store: Pick<EventStore, 'subscribe' | 'lastRevision'>;
-  sender: Sender;
+/** Deliveries from their begin to a failure or a stop. */
+export type Delivering = {
+  status(): EndpointsStatus;
+  /** Rejects where they failed. */
+  ended: Promise<unknown>;
+  stop(): Promise<void>;
+};
+
+export type DelivererOptions = {
+  store: Pick<EventStore, 'lastRevision'>;
+  begin(secret: string): Promise<Delivering>;
   /** Throws where another secret was used before. */
   secret(): Promise<string>;
   turn(): Turn;
   /** Whether the process before has ended its requests, and handed its turn over. */
   handedOver?(): boolean;
+  /** Logs a failure, after which they begin again. */
+  interrupted(fields: { reason: string; waitMs: number }): void;
   backOff?: BackOff;
   /** Tests shorten them. */
   waitsMs?: Partial<typeof WAITS_MS>;
@@ -47,97 +46,100 @@ const WAITS_MS = {
   /** After another process had the lease: its last requests are over then. */
   takeover: 15_000,
 };
+const WELL_AFTER_MS = 60_000;
 
-/** An engine out of reach is no error: the deliverer waits for it. */
+const none = (): EndpointsStatus => endpointsStatus([]);
+
 export const startDeliverer = (options: DelivererOptions): Deliverer => {
-  const { store, deliveries, sender, logger, turn } = options;
+  const { store, turn, backOff = { minMs: 100, maxMs: 5_000 } } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** Undefined while this process has no turn. */
-  let serving: Serving | undefined;
+  let state: DelivererStatus['state'] = 'idle';
+  let error: string | undefined;
+  let counts = none;
   let standingBy = false;
-  let waiting: 'standing-by' | 'idle' | undefined = 'idle';
+  let failures = 0;
+  let loggedReason: string | undefined;
+
+  const isOwnTurn = (): boolean => !signal.aborted && turn() === 'own';
 
   const waitForTurn = async (): Promise<void> => {
-    while (turn() !== 'own') {
+    while (!signal.aborted && turn() !== 'own') {
       standingBy ||= turn() === 'of another';
-      waiting = standingBy ? 'standing-by' : 'idle';
-      await delay(waitsMs.standBy, undefined, { signal });
+      state = standingBy ? 'standing-by' : 'idle';
+      counts = none;
+      await pause(waitsMs.standBy, signal);
     }
     // Requests of a process that was lost may still be on their way.
-    if (standingBy && options.handedOver?.() !== true)
-      await delay(waitsMs.takeover, undefined, { signal });
+    if (standingBy && options.handedOver?.() !== true) await pause(waitsMs.takeover, signal);
     standingBy = false;
   };
 
-  const waitForEndpoints = async (): Promise<void> => {
-    while ((await store.lastRevision(WEBHOOK_MERCHANTS_STREAM)) === null) {
-      waiting = 'idle';
-      await delay(waitsMs.idle, undefined, { signal });
-      if (turn() !== 'own') throw new Error('another process delivers');
+  const waitForEndpoint = async (): Promise<void> => {
+    while (isOwnTurn() && (await store.lastRevision(WEBHOOK_MERCHANTS_STREAM)) === null) {
+      state = 'idle';
+      await pause(waitsMs.idle, signal);
     }
   };
 
-  const start = async (): Promise<Position | null> => {
-    await endServing(serving);
-    serving = undefined;
+  /** The lease is lost without an event of the log. */
+  const untilTurnEnds = async (over: AbortSignal): Promise<void> => {
+    while (isOwnTurn() && !over.aborted)
+      await pause(waitsMs.standBy, AbortSignal.any([signal, over]));
+  };
+
+  const deliver = async (): Promise<void> => {
+    const over = new AbortController();
+    const delivering = await options.begin(await options.secret());
+    state = 'running';
+    counts = delivering.status;
+    loggedReason = undefined;
     try {
-      await waitForTurn();
-      await waitForEndpoints();
+      await Promise.race([delivering.ended, untilTurnEnds(over.signal)]);
+    } catch (failure) {
+      // Events that wait there wait on.
+      const last = delivering.status();
+      counts = () => last;
+      throw failure;
     } finally {
-      waiting = undefined;
+      over.abort();
+      await delivering.stop();
     }
-    const secret = await options.secret();
-    const from = await store.end();
-    const opened = openServing(options, { secret, from }, () => subscription.restart());
-    serving = opened;
-    const { merchantIds } = await merchantsWithEndpoints(store);
-    for (const merchantId of merchantIds) await follow(opened, merchantId);
-    return from;
   };
 
-  const subscription: Subscription = runSubscription({
-    store,
-    logger,
-    backOff: options.backOff,
-    subscriber: {
-      start,
-      events: async (events) => serving && followLog(serving, events),
-      caughtUp: () => undefined,
-    },
-  });
+  const waitAfter = async (reason: string): Promise<void> => {
+    state = 'backing-off';
+    error = reason;
+    const waitMs = backOffMs(backOff, failures);
+    failures += 1;
+    if (reason !== loggedReason) options.interrupted({ reason, waitMs });
+    loggedReason = reason;
+    await pause(waitMs, signal);
+    error = undefined;
+  };
 
-  // The lease is lost without an event of the log, also within a start.
-  const watch = setInterval(() => {
-    if (turn() === 'own' || serving === undefined) return;
-    void endServing(serving);
-    serving = undefined;
-    subscription.restart();
-  }, waitsMs.standBy);
-  watch.unref();
+  const loop = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const beganMs = performance.now();
+      try {
+        await waitForTurn();
+        await waitForEndpoint();
+        if (isOwnTurn()) await deliver();
+      } catch (failure) {
+        if (performance.now() - beganMs > WELL_AFTER_MS) failures = 0;
+        if (!signal.aborted) await waitAfter(reasonOf(failure));
+      }
+    }
+    state = 'stopped';
+  };
+  const ended = loop();
 
   return {
-    status: () => {
-      const { state, error } = subscription.status();
-      // While a start waits, the last error of the subscription is over.
-      const wait = state === 'stopped' ? undefined : waiting;
-      const isOver = state === 'stopped' || state === 'backing-off';
-      return {
-        state: wait ?? (isOver ? state : 'running'),
-        ...(error === undefined || wait !== undefined ? {} : { error }),
-        ...(serving === undefined ? endpointsStatus([], 0) : statusOf(serving)),
-      };
-    },
-    stop: async () => {
-      clearInterval(watch);
+    status: () => ({ state, ...(error !== undefined && { error }), ...counts() }),
+    stop: (): Promise<void> => {
       stopping.abort();
-      const ended = endServing(serving);
-      await subscription.stop();
-      await ended;
-      await endServing(serving);
-      await sender.close();
-      await deliveries.close();
+      return ended;
     },
   };
 };

@@ -20,16 +20,18 @@ export type Wanted = {
   atMs: number;
 };
 
-/** `n` attempts at it failed. */
-export type Item =
-  | { kind: 'unread' | 'retry'; paymentId: string; revision: number; n: number; atMs: number }
-  | { kind: 'single'; single: Single };
+/**
+ * A message to send, after `n` failed attempts: of a payment's revision that is read the first time or is
+ * retried, or a single. `id` is the payment's, or the single's.
+ */
+export type Item = Omit<Single, 'kind'> & { kind: 'unread' | 'retry' | Single['kind'] };
 
-export const failuresOf = (item: Item): number => (item.kind === 'single' ? item.single.n : item.n);
+/** The kinds take turns, so that one that always fails keeps no other waiting. */
+const TURNS = ['unread', 'retry', 'single'] as const;
+type ItemTurn = (typeof TURNS)[number];
 
-/** A test is tried once, and before everything else. */
-export const isTest = (item: Item): boolean =>
-  item.kind === 'single' && item.single.kind === 'test';
+export const turnOf = ({ kind }: Item): ItemTurn =>
+  kind === 'unread' || kind === 'retry' ? kind : 'single';
 
 export type Delivery = {
   row: DeliveryRow;
@@ -39,11 +41,8 @@ export type Delivery = {
   /** Ids of the payments and singles that a request is under way for. */
   busy: ReadonlySet<string>;
   holdUntil: number;
-  last: Item['kind'];
+  last: ItemTurn;
 };
-
-/** The kinds take turns, so that one that always fails keeps no other waiting. */
-const TURNS: readonly Item['kind'][] = ['unread', 'retry', 'single'];
 
 export const RETRYING_MAX = 100;
 const AHEAD_MAX = 100;
@@ -57,71 +56,57 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   last: 'single',
 });
 
-const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);
-
-type Waiting = { item: Item; nextAt: number };
-
 /** What the row lists and no request is under way for. */
-const waitingIn = ({ row, busy }: Delivery): Waiting[] => {
-  const retries = Object.entries(row.retrying).map(([paymentId, entry]): Waiting => {
-    const { from: revision, n, since: atMs, nextAt } = entry;
-    return { item: { kind: 'retry', paymentId, revision, n, atMs }, nextAt };
+const waitingIn = ({ row, busy }: Delivery): Item[] => {
+  const retries = Object.entries(row.retrying).map(([paymentId, entry]): Item => {
+    const { from: revision, n, since, nextAt } = entry;
+    return { id: paymentId, kind: 'retry', paymentId, revision, n, since, nextAt };
   });
-  const singles = row.singles.map(
-    (single): Waiting => ({ item: { kind: 'single', single }, nextAt: single.nextAt }),
-  );
-  return [...retries, ...singles].filter(({ item }) => !busy.has(keyOf(item)));
+  return [...retries, ...row.singles].filter(({ id }) => !busy.has(id));
 };
 
-const firstDue = (waiting: readonly Waiting[], nowMs: number): Item | undefined => {
-  const due = waiting.filter(({ nextAt }) => nextAt <= nowMs);
-  return due.sort((a, b) => a.nextAt - b.nextAt)[0]?.item;
-};
+const firstDue = (waiting: readonly Item[], nowMs: number): Item | undefined =>
+  waiting.filter(({ nextAt }) => nextAt <= nowMs).sort((a, b) => a.nextAt - b.nextAt)[0];
 
 const unread = ({ row, ahead, busy }: Delivery): Item | undefined => {
   if (Object.keys(row.retrying).length + busy.size >= RETRYING_MAX) return undefined;
   const next = ahead.find(({ paymentId }) => !busy.has(paymentId));
   if (next === undefined) return undefined;
-  const { paymentId, revision, atMs } = next;
-  return { kind: 'unread', paymentId, revision, n: 0, atMs };
+  const { paymentId, revision, atMs: since } = next;
+  return { id: paymentId, kind: 'unread', paymentId, revision, n: 0, since, nextAt: 0 };
 };
 
-const inTurn = (
-  delivery: Delivery,
-  waiting: readonly Waiting[],
-  nowMs: number,
-): Item | undefined => {
-  // The schedule of a failing endpoint says when: then whichever message waits is due.
-  const retriedMs = isFailing(delivery.row) ? Number.POSITIVE_INFINITY : nowMs;
-  const retries = waiting.filter(({ item }) => item.kind === 'retry');
-  const others = waiting.filter(({ item }) => item.kind === 'single' && !isTest(item));
-  const items = {
-    unread: unread(delivery),
-    retry: firstDue(retries, retriedMs),
-    single: firstDue(others, nowMs),
+const inTurn = (delivery: Delivery, waiting: readonly Item[], nowMs: number): Item | undefined => {
+  const { row, last } = delivery;
+  const firstOf = (turn: ItemTurn): Item | undefined => {
+    if (turn === 'unread') return unread(delivery);
+    const items = waiting.filter((item) => turnOf(item) === turn && item.kind !== 'test');
+    // The schedule of a failing endpoint says when: then whichever message waits is due.
+    const isDue = turn === 'retry' && isFailing(row);
+    return firstDue(items, isDue ? Number.POSITIVE_INFINITY : nowMs);
   };
-  const next = TURNS.indexOf(delivery.last) + 1;
+  const next = TURNS.indexOf(last) + 1;
   const order = [...TURNS.slice(next), ...TURNS.slice(0, next)];
-  return order.map((kind) => items[kind]).find((item) => item !== undefined);
+  return order.map(firstOf).find((item) => item !== undefined);
 };
 
 const sendable = (
   delivery: Delivery,
-  waiting: readonly Waiting[],
+  waiting: readonly Item[],
   nowMs: number,
 ): Item | undefined => {
   const { row, busy, holdUntil } = delivery;
   if (busy.size >= row.window) return undefined;
   // One test at a time. A person waits for it, so neither `Retry-After` nor the next probe delays it.
   const isTesting = row.singles.some(({ id, kind }) => kind === 'test' && busy.has(id));
-  const tests = isTesting ? [] : waiting.filter(({ item }) => isTest(item));
+  const tests = isTesting ? [] : waiting.filter(({ kind }) => kind === 'test');
   const test = firstDue(tests, nowMs);
   if (test !== undefined) return test;
   const isHeld = holdUntil > nowMs || (isFailing(row) && row.probeAt > nowMs);
   return isHeld ? undefined : inTurn(delivery, waiting, nowMs);
 };
 
-/** What to send now, whether the log may be read on, and the next time at which something is due. */
+/** What to send now, whether the log may be read on, and when something is due next, if ever. */
 export const nextStep = (delivery: Delivery, nowMs: number) => {
   const { row, ahead, holdUntil } = delivery;
   const waiting = waitingIn(delivery);
@@ -131,7 +116,7 @@ export const nextStep = (delivery: Delivery, nowMs: number) => {
   return {
     send: sendable(delivery, waiting, nowMs),
     read: !isFull,
-    untilMs: times.length === 0 ? undefined : Math.min(...times),
+    untilMs: Math.min(...times),
   };
 };
 
@@ -176,8 +161,8 @@ const windowAfter = ({ window }: DeliveryRow, latencyMs: number): number => {
 
 export const started = (delivery: Delivery, item: Item): Delivery => ({
   ...delivery,
-  busy: new Set([...delivery.busy, keyOf(item)]),
-  last: item.kind,
+  busy: new Set([...delivery.busy, item.id]),
+  last: turnOf(item),
 });
 
 /** Events of a retrying payment wait in its entry, so that the log can be read on. */
@@ -212,31 +197,48 @@ export const readOn = (delivery: Delivery, events: readonly Wanted[], readTo: Pl
 
 const ended = (delivery: Delivery, item: Item, change: Partial<DeliveryRow>): Delivery => {
   const busy = new Set(delivery.busy);
-  busy.delete(keyOf(item));
-  const isItem = (one: Wanted): boolean =>
-    item.kind === 'unread' && one.paymentId === item.paymentId && one.revision === item.revision;
-  const ahead = delivery.ahead.filter((one) => !isItem(one));
+  busy.delete(item.id);
+  const ahead = delivery.ahead.filter(
+    ({ paymentId, revision }) =>
+      item.kind !== 'unread' || paymentId !== item.id || revision !== item.revision,
+  );
   const row = { ...delivery.row, ...change };
   const isRetried = Object.keys(row.retrying).length > 0 || row.singles.length > 0;
   // A failure days after a test is the first in a row.
   return advanced({ ...delivery, busy, ahead, row: isRetried ? row : { ...row, ...NO_FAILURES } });
 };
 
-const afterRevision = (
-  retrying: DeliveryRow['retrying'],
-  { paymentId, revision }: { paymentId: string; revision: number },
+type Again = Pick<Single, 'n' | 'nextAt'>;
+
+/** `again`: it is tried once more. */
+const singlesAfter = ({ singles }: DeliveryRow, { id }: Item, again?: Again): Single[] =>
+  again === undefined
+    ? singles.filter((one) => one.id !== id)
+    : singles.map((one) => (one.id === id ? { ...one, ...again } : one));
+
+const retryingAfter = (
+  { retrying }: DeliveryRow,
+  { id, revision, since }: Item,
   nowMs: number,
+  again?: Again,
 ): DeliveryRow['retrying'] => {
-  const { [paymentId]: entry, ...others } = retrying;
+  const { [id]: entry, ...others } = retrying;
+  if (again !== undefined)
+    return { ...retrying, [id]: { from: revision, to: revision, since, ...entry, ...again } };
   if (entry === undefined || revision < entry.from) return retrying;
   if (revision >= entry.to) return others;
-  return { ...others, [paymentId]: { ...entry, from: revision + 1, n: 0, nextAt: nowMs } };
+  return { ...others, [id]: { ...entry, from: revision + 1, n: 0, nextAt: nowMs } };
 };
 
-const withoutItem = (row: DeliveryRow, item: Item, nowMs: number): Partial<DeliveryRow> =>
-  item.kind === 'single'
-    ? { singles: row.singles.filter(({ id }) => id !== item.single.id) }
-    : { retrying: afterRevision(row.retrying, item, nowMs) };
+const rowAfter = (
+  row: DeliveryRow,
+  item: Item,
+  nowMs: number,
+  again?: Again,
+): Partial<DeliveryRow> =>
+  turnOf(item) === 'single'
+    ? { singles: singlesAfter(row, item, again) }
+    : { retrying: retryingAfter(row, item, nowMs, again) };
 
 export const accepted = (
   delivery: Delivery,
@@ -246,11 +248,11 @@ export const accepted = (
 ): Delivery => {
   const { row } = delivery;
   const window = isFailing(row) ? 1 : windowAfter(row, latencyMs);
-  return ended(delivery, item, { ...withoutItem(row, item, nowMs), ...NO_FAILURES, window });
+  return ended(delivery, item, { ...rowAfter(row, item, nowMs), ...NO_FAILURES, window });
 };
 
 export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery =>
-  ended(delivery, item, withoutItem(delivery.row, item, nowMs));
+  ended(delivery, item, rowAfter(delivery.row, item, nowMs));
 
 type Failure = {
   retryAfterMs?: number | undefined;
@@ -275,34 +277,24 @@ const afterFailure = (row: DeliveryRow, nowMs: number, { ours, random }: Failure
   return { fails, failingSince, probeAt, window: 1 };
 };
 
-const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random }: Failure) => {
-  const before = failuresOf(item);
+const againAfter = (
+  row: DeliveryRow,
+  { n: before, kind }: Item,
+  nowMs: number,
+  { ours, random }: Failure,
+): Again | undefined => {
   const nextAt = (n: number): number => nowMs + delayMs(ATTEMPT_DELAYS_MS, n - 1, random);
   // Nothing is given up where no request was made.
   if (ours === 'interrupted') return { n: before, nextAt: nextAt(1) };
   // While an endpoint accepts nothing, no message is given up for it.
   const n = isFailing(row) ? Math.max(before, 1) : before + 1;
-  return isTest(item) || n >= ATTEMPTS_OF_ONE_MAX ? undefined : { n, nextAt: nextAt(n) };
-};
-
-const withAgain = (
-  row: DeliveryRow,
-  item: Item,
-  again: { n: number; nextAt: number },
-): Partial<DeliveryRow> => {
-  if (item.kind === 'single') {
-    const { id } = item.single;
-    return { singles: row.singles.map((one) => (one.id === id ? { ...one, ...again } : one)) };
-  }
-  const { paymentId, revision, atMs } = item;
-  const entry = row.retrying[paymentId] ?? { from: revision, to: revision, since: atMs };
-  return { retrying: { ...row.retrying, [paymentId]: { ...entry, ...again } } };
+  return kind === 'test' || n >= ATTEMPTS_OF_ONE_MAX ? undefined : { n, nextAt: nextAt(n) };
 };
 
 export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure): Failed => {
   const { row } = delivery;
-  const again = triedAgain(row, item, nowMs, failure);
-  const kept = again === undefined ? withoutItem(row, item, nowMs) : withAgain(row, item, again);
+  const again = againAfter(row, item, nowMs, failure);
+  const kept = rowAfter(row, item, nowMs, again);
   const holdUntil = nowMs + Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
   const after = ended(delivery, item, { ...kept, ...afterFailure(row, nowMs, failure) });
   const { failingSince } = after.row;

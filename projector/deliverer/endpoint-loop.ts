@@ -1,17 +1,16 @@
 /** Delivers to one endpoint. A crash repeats what ended since the row was saved. */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { pause, type StartTimer } from '../../shared/runtime/back-off.ts';
+import { pause } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import {
   type DeliveryRow,
   newDeliveryRow,
   parseDeliveryRow,
 } from '../../shared/webhooks/delivery-row.ts';
-import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message.ts';
-import { deliveryOf, failed, type Item, isTest, nextStep, readOn, started } from './delivery.ts';
+import { deliveryOf, failed, type Item, nextStep, readOn, started } from './delivery.ts';
 import { followEndpointEvents } from './endpoint-events.ts';
 import { type LogFeed, type Portion, pageOf } from './log-feed.ts';
 import { type SendDeps, type SendState, sendItem } from './send-item.ts';
@@ -21,11 +20,7 @@ class Overtaken extends Error {
   override name = 'Overtaken';
 }
 
-export type LoopDeps = SendDeps & {
-  deliveries: DeliveryStore;
-  feed: LogFeed;
-  startTimer: StartTimer;
-};
+export type LoopDeps = SendDeps & { feed: LogFeed };
 
 export type EndpointLoop = SendState & {
   saved: { version: number; row: DeliveryRow | undefined; atMs: number };
@@ -33,9 +28,12 @@ export type EndpointLoop = SendState & {
   isAtHead: boolean;
   isReading: boolean;
   sending: Set<Promise<void>>;
+  /** Of the turn that follows. */
   wakeUp: PromiseWithResolvers<void>;
   /** So that several faults in a row are one line. */
   isInterrupted: boolean;
+  /** The log does not fit what was sent: nothing is. */
+  isHalted: boolean;
   end: AbortController;
   ended: Promise<void>;
 };
@@ -86,6 +84,7 @@ export const openLoop = async (
     sending: new Set(),
     wakeUp: Promise.withResolvers(),
     isInterrupted: false,
+    isHalted: false,
     end: new AbortController(),
     ended: Promise.resolve(),
   };
@@ -94,10 +93,7 @@ export const openLoop = async (
   return loop;
 };
 
-const wake = (loop: EndpointLoop): void => {
-  loop.wakeUp.resolve();
-  loop.wakeUp = Promise.withResolvers();
-};
+const wake = (loop: EndpointLoop): void => loop.wakeUp.resolve();
 
 /** Events of others alone lie between. */
 const passToHead = (loop: EndpointLoop, { head }: LogFeed): void => {
@@ -153,6 +149,7 @@ const begin = (loop: EndpointLoop, item: Item, deps: LoopDeps): void => {
     wake(loop);
   });
   loop.sending.add(sending);
+  wake(loop);
 };
 
 const take = (loop: EndpointLoop, { facts, readTo }: Portion): void => {
@@ -212,54 +209,40 @@ const read = (loop: EndpointLoop, deps: LoopDeps): void => {
 };
 
 /** Infinite where the row is as it was saved. */
-const saveAtMs = ({ saved, attempts, delivery }: EndpointLoop, nowMs: number): number => {
-  if (attempts.length > 0) return nowMs;
+const saveAtMs = ({ saved, attempts, delivery }: EndpointLoop): number => {
+  if (attempts.length > 0) return 0;
   return delivery.row === saved.row ? Number.POSITIVE_INFINITY : saved.atMs + SAVE_EVERY_MS;
 };
 
-/** Saves, or begins a request, or has the log read on; then until when there is nothing to do. */
+/** Saves; begins a request, or else has the log read on; then until when there is nothing to do. */
 const turn = async (loop: EndpointLoop, deps: LoopDeps): Promise<number> => {
-  const nowMs = deps.nowMs();
   passToHead(loop, deps.feed);
-  const saveMs = saveAtMs(loop, nowMs);
-  if (saveMs <= nowMs) {
-    await save(loop, deps);
-    return nowMs;
-  }
+  if (saveAtMs(loop) <= deps.nowMs()) await save(loop, deps);
+  const nowMs = deps.nowMs();
   const step = nextStep(loop.delivery, nowMs);
   const isEnabled = loop.endpoint.disabled === undefined;
-  if (step.send !== undefined && (isEnabled || isTest(step.send))) {
+  if (step.send !== undefined && (isEnabled || step.send.kind === 'test'))
     begin(loop, step.send, deps);
-    return nowMs;
-  }
-  if (step.read && isEnabled && !loop.isAtHead && !loop.isReading) read(loop, deps);
-  return Math.min(step.untilMs ?? Number.POSITIVE_INFINITY, saveMs, nowMs + SAVE_EVERY_MS);
-};
-
-const waitUntil = async (
-  loop: EndpointLoop,
-  untilMs: number,
-  { startTimer, nowMs }: LoopDeps,
-): Promise<void> => {
-  const woken = loop.wakeUp.promise;
-  const stop = startTimer(() => wake(loop), Math.max(0, untilMs - nowMs()));
-  if (!loop.end.signal.aborted) await woken;
-  stop();
+  else if (step.read && isEnabled && !loop.isAtHead && !loop.isReading) read(loop, deps);
+  return Math.min(step.untilMs, saveAtMs(loop), nowMs + SAVE_EVERY_MS);
 };
 
 /** Until `loop.end` is aborted. Rejects where another process has taken the row. */
 export const runLoop = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
+  const { startTimer, nowMs, logger } = deps;
   const { signal } = loop.end;
   signal.addEventListener('abort', () => wake(loop), { once: true });
   while (!signal.aborted) {
-    const woken = loop.wakeUp;
+    loop.wakeUp = Promise.withResolvers();
     try {
       const untilMs = await turn(loop, deps);
-      if (untilMs > deps.nowMs() && woken === loop.wakeUp) await waitUntil(loop, untilMs, deps);
+      const stop = startTimer(() => wake(loop), Math.max(0, untilMs - nowMs()));
+      await loop.wakeUp.promise;
+      stop();
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof Overtaken) throw error;
-      deps.logger.warn(
+      logger.warn(
         { endpointId: loop.endpoint.endpointId, reason: reasonOf(error) },
         'webhook state not saved: nothing is sent until it can be',
       );

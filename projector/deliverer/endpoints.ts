@@ -1,16 +1,13 @@
 /** The endpoints that the deliverer serves, with a loop for each. */
-import type {
-  EventStore,
-  LogEvent,
-  Position,
-  RecordedEvent,
-} from '../../shared/event-store/port.ts';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
 import { startTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import { readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../subscription.ts';
+import type { Delivering } from './deliverer.ts';
 import {
   type EndpointLoop,
   type LoopDeps,
@@ -21,112 +18,98 @@ import {
 } from './endpoint-loop.ts';
 import { addToFeed, createLogFeed, portionOf } from './log-feed.ts';
 import { createPlaces } from './permits.ts';
+import type { SendDeps } from './send-item.ts';
 import { endpointsStatus } from './status.ts';
 
-type ServingDeps = LoopDeps & {
-  store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt'>;
-};
 type Clock = 'nowMs' | 'startTimer' | 'random';
 
-export type EndpointsOptions = Omit<ServingDeps, Clock | 'feed' | 'places' | 'secret'> &
-  Partial<Pick<ServingDeps, Clock>>;
+export type EndpointsOptions = Omit<SendDeps, Clock | 'places'> & Partial<Pick<SendDeps, Clock>>;
 
 type Merchant = {
   merchantId: string;
-  /** By the endpoint's id; `halted`: its log does not fit what was sent. */
-  endpoints: Map<string, EndpointLoop | 'halted'>;
+  loops: Map<string, EndpointLoop>;
   /** Its events cannot be read, so none of its endpoints is served. */
   isHalted: boolean;
 };
 
-export type Serving = {
-  deps: ServingDeps;
+type Serving = {
+  deps: LoopDeps;
   /** By the stream of their endpoints. */
   merchants: Map<string, Merchant>;
-  isOver: boolean;
-  restart(): void;
+  leaving: AbortSignal;
+  fail(error: unknown): void;
 };
 
 /** Nothing is sent from a log that does not fit what was sent. */
-const fitsLog = async (
-  { endpoint, delivery }: EndpointLoop,
-  { store, logger }: Serving['deps'],
-) => {
-  const { endpointId } = endpoint;
-  const { checkpoint, hash } = delivery.row;
+const haltOnMisfit = async (loop: EndpointLoop, { store, logger }: LoopDeps): Promise<void> => {
+  const { endpointId } = loop.endpoint;
+  const { checkpoint, hash } = loop.delivery.row;
   const misfit = await misfitOf(store, checkpoint, hash);
-  if (misfit === undefined) return true;
+  if (misfit === undefined) return;
+  loop.isHalted = true;
   logger.error(
     { endpointId, checkpoint },
     `webhook endpoint halted: the event log ${misfit} what was sent; put the right log back, or resume the endpoint from now`,
   );
-  return false;
 };
 
 const startLoop = async (
-  serving: Serving,
-  { endpoints }: Merchant,
+  { deps, leaving, fail }: Serving,
+  { loops }: Merchant,
   endpoint: Endpoint,
   events: readonly RecordedEvent[],
 ): Promise<void> => {
-  const { deps, restart } = serving;
   const { endpointId } = endpoint;
   const loop = await openLoop(endpoint, events, deps);
-  if (!(await fitsLog(loop, deps))) {
-    endpoints.set(endpointId, 'halted');
-    return;
-  }
-  if (serving.isOver) return;
-  endpoints.set(endpointId, loop);
+  await haltOnMisfit(loop, deps);
+  if (leaving.aborted) return;
+  loops.set(endpointId, loop);
+  if (loop.isHalted) return;
   loop.ended = runLoop(loop, deps);
   loop.ended.catch((error: unknown) => {
-    if (endpoints.get(endpointId) !== loop) return;
+    if (loops.get(endpointId) !== loop) return;
     const reason = reasonOf(error);
     deps.logger.warn({ endpointId, reason }, 'webhook delivery interrupted: it starts again');
-    restart();
+    fail(error);
   });
 };
 
-const endLoop = async ({ endpoints }: Merchant, endpointId: string): Promise<void> => {
-  const loop = endpoints.get(endpointId);
-  endpoints.delete(endpointId);
-  if (loop === undefined || loop === 'halted') return;
+const endLoop = async ({ loops }: Merchant, loop: EndpointLoop): Promise<void> => {
+  loops.delete(loop.endpoint.endpointId);
   loop.end.abort();
   await loop.ended.catch(() => undefined);
 };
 
 const endLoops = (merchant: Merchant): Promise<unknown> =>
-  Promise.all([...merchant.endpoints.keys()].map((id) => endLoop(merchant, id)));
+  Promise.all([...merchant.loops.values()].map((loop) => endLoop(merchant, loop)));
 
 /** Throws what the engines throw. */
-export const follow = async (serving: Serving, merchantId: string): Promise<void> => {
-  if (serving.isOver) return;
-  const { deps, merchants } = serving;
+const follow = async (serving: Serving, merchantId: string): Promise<void> => {
+  const { deps, merchants, leaving } = serving;
+  if (leaving.aborted) return;
   const stream = endpointStreamOf(merchantId);
-  const merchant = merchants.get(stream) ?? { merchantId, endpoints: new Map(), isHalted: false };
+  const merchant = merchants.get(stream) ?? { merchantId, loops: new Map(), isHalted: false };
   merchants.set(stream, merchant);
-  const found = await readableEndpoints(deps.store, merchantId, (reason) =>
+  const found = await readableEndpoints(deps.store, merchantId);
+  merchant.isHalted = found instanceof UnreadableStream;
+  if (found instanceof UnreadableStream) {
     deps.logger.error(
-      { stream, merchant: merchantId, reason },
+      { stream, merchant: merchantId, reason: reasonOf(found) },
       'webhook endpoints of a merchant halted: their events cannot be read; put the right log back',
-    ),
-  );
-  merchant.isHalted = found === undefined;
-  if (found === undefined) {
+    );
     await endLoops(merchant);
     return;
   }
   const { endpoints, events } = found;
   for (const endpoint of endpoints) {
-    const loop = merchant.endpoints.get(endpoint.endpointId);
-    if (loop === undefined || loop === 'halted')
-      await startLoop(serving, merchant, endpoint, events);
+    const loop = merchant.loops.get(endpoint.endpointId);
+    if (loop === undefined || loop.isHalted) await startLoop(serving, merchant, endpoint, events);
     else updateLoop(loop, endpoint, events, deps);
   }
   const known = new Set(endpoints.map(({ endpointId }) => endpointId));
-  for (const endpointId of merchant.endpoints.keys()) {
+  for (const [endpointId, loop] of merchant.loops) {
     if (known.has(endpointId)) continue;
-    await endLoop(merchant, endpointId);
+    await endLoop(merchant, loop);
     await deps.deliveries.remove(endpointId);
   }
 };
@@ -138,49 +121,55 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
-export const statusOf = ({ merchants }: Serving) => {
-  const all = [...merchants.values()];
-  const loops = all.flatMap(loopsOf);
-  const count = all.reduce((sum, { endpoints }) => sum + endpoints.size, 0);
-  const halted = count - loops.length + all.filter((one) => one.isHalted).length;
-  return endpointsStatus(loops, halted);
-};
-
-/** For one start: the log may be another one at the next. `restart` is called when a loop fails. */
-export const openServing = (
-  { store, deliveries, sender, disable, logger, onAttempt, ...clock }: EndpointsOptions,
-  { secret, from }: { secret: string; from: Position | null },
-  restart: () => void,
-): Serving => {
-  const { nowMs = Date.now, startTimer: timer = startTimer, random = Math.random } = clock;
-  const deps = {
-    ...{ store, deliveries, sender, secret, logger, disable, onAttempt, nowMs, random },
-    feed: createLogFeed(store, from),
-    places: createPlaces(),
-    startTimer: timer,
-  };
-  return { deps, merchants: new Map(), isOver: false, restart };
-};
-
-const loopsOf = ({ endpoints }: Merchant): EndpointLoop[] =>
-  [...endpoints.values()].filter((one) => one !== 'halted');
-
 /** Throws what the engines throw. */
-export const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
+const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
   const { merchants, deps } = serving;
   const portion = await portionOf(deps.feed, events);
   if (portion === undefined) return;
   for (const merchantId of new Set(portion.facts.map((fact) => fact.merchantId))) {
-    const merchant = merchants.get(endpointStreamOf(merchantId));
-    for (const loop of merchant === undefined ? [] : loopsOf(merchant)) leaveHead(loop, deps.feed);
+    const loops = merchants.get(endpointStreamOf(merchantId))?.loops.values() ?? [];
+    for (const loop of loops) leaveHead(loop, deps.feed);
   }
   addToFeed(deps.feed, portion, events.length);
   const changed = new Set(events.map((event) => merchantOf(serving, event)));
   for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
 };
 
-export const endServing = async (serving: Serving | undefined): Promise<void> => {
-  if (serving === undefined) return;
-  serving.isOver = true;
-  await Promise.all([...serving.merchants.values()].map(endLoops));
+/**
+ * From where the endpoints are to a failure or a stop. It follows the log, and not the read models: their
+ * rebuild sends nothing.
+ */
+export const deliver = (options: EndpointsOptions): Delivering => {
+  const { store } = options;
+  const leaving = new AbortController();
+  const failed = Promise.withResolvers<never>();
+  const deps: LoopDeps = {
+    ...{ nowMs: Date.now, startTimer, random: Math.random },
+    ...options,
+    feed: createLogFeed(store),
+    places: createPlaces(),
+  };
+  const merchants: Serving['merchants'] = new Map();
+  const serving = { deps, merchants, leaving: leaving.signal, fail: failed.reject };
+
+  const run = async (): Promise<void> => {
+    const from = await store.end();
+    deps.feed.head = { position: from, hash: null };
+    for (const merchantId of await merchantsWithEndpoints(store)) await follow(serving, merchantId);
+    for await (const item of store.subscribe(from, leaving.signal))
+      if (item.kind === 'events') await followLog(serving, item.events);
+    if (!leaving.signal.aborted) throw new Error('the subscription ended');
+  };
+  const running = run();
+
+  return {
+    status: () => endpointsStatus([...merchants.values()]),
+    ended: Promise.race([running, failed.promise]),
+    stop: async () => {
+      leaving.abort();
+      await Promise.all([...merchants.values()].map(endLoops));
+      await running.catch(() => undefined);
+      await options.sender.close();
+    },
+  };
 };

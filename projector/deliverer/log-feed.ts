@@ -25,13 +25,10 @@ const PAYMENTS_KNOWN_MAX = 50_000;
 
 type First = { merchantId: string; captureNow: boolean };
 
-/** `from` is the head of the log at first. */
-export const createLogFeed = (
-  store: Pick<EventStore, 'readAll' | 'readStream'>,
-  from: Position | null,
-) => ({
+export const createLogFeed = (store: Pick<EventStore, 'readAll' | 'readStream'>) => ({
   store,
-  head: { position: from, hash: null } as Place,
+  /** Of the log, as far as it is followed. */
+  head: { position: null, hash: null } as Place,
   /** The latest batches, the oldest first. */
   kept: [] as (Portion & { before: Position | null; events: number })[],
   pages: createPermits(PAGES_AT_ONCE, PAGES_AT_ONCE),

@@ -40,14 +40,18 @@ const ofPayment = async (store: Store, paymentId: string, revision: number): Pro
 };
 
 /** Throws StoreUnavailable. */
-export const messageFor = async (store: Store, item: Item, endpoint: Endpoint): Promise<Made> => {
-  if (item.kind !== 'single') {
-    const made = await ofPayment(store, item.paymentId, item.revision);
-    return typeof made === 'string' || isWanted(endpoint, made.type) ? made : 'unwanted';
+export const messageFor = async (
+  store: Store,
+  { kind, paymentId, revision }: Item,
+  endpoint: Endpoint,
+): Promise<Made> => {
+  if (paymentId === undefined) {
+    const events = await readableEvents(store, endpointStreamOf(endpoint.merchantId));
+    const event = events[revision];
+    return (event && endpointMessage(event)) ?? 'unreadable';
   }
-  const { paymentId, revision } = item.single;
+  const made = await ofPayment(store, paymentId, revision);
   // A resend by name also sends a type that the endpoint did not ask for.
-  if (paymentId !== undefined) return ofPayment(store, paymentId, revision);
-  const event = (await readableEvents(store, endpointStreamOf(endpoint.merchantId)))[revision];
-  return (event && endpointMessage(event)) ?? 'unreadable';
+  if (kind === 'resend' || typeof made === 'string') return made;
+  return isWanted(endpoint, made.type) ? made : 'unwanted';
 };

@@ -10,9 +10,10 @@ import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import type { WebhookSecret } from '../../shared/webhooks/signer.ts';
 import type { Projector } from '../compose.ts';
 import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
+import { deliver } from './endpoints.ts';
 import type { SendDeps } from './send-item.ts';
 import { countAttempt } from './status.ts';
-import { startDelivererThread } from './thread.ts';
+import { deliverInThread } from './thread.ts';
 
 type OpenDeliverer = {
   config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
@@ -51,17 +52,26 @@ export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> 
   };
   const disable = disableIn(store, logger);
   const onAttempt = countAttempt(metrics);
-  const parts = { store, deliveries, disable, secret, logger, turn, onAttempt };
+  const parts = { store, deliveries, disable, logger, onAttempt };
+  const { handedOver } = projector;
+  const own = { store, secret, turn, handedOver };
   if (config.eventStoreDbUrl === undefined) {
     const { dataDir, mongoUrl, mode, traces } = config;
-    const ofThread = { dataDir, mongoUrl, mode, traces };
-    return startDelivererThread({ ...parts, allowedNetworks, config: ofThread });
+    const ofThread = { ...parts, allowedNetworks, config: { dataDir, mongoUrl, mode, traces } };
+    return startDeliverer({
+      ...own,
+      begin: (key) => deliverInThread(ofThread, key),
+      interrupted: (fields) =>
+        logger.error(fields, 'webhook deliveries interrupted: their thread starts again'),
+    });
   }
   // Only here: in a process with a thread, the thread alone loads the client.
   const { createSender } = await import('./send.ts');
+  const kindOf = addressKinds(allowedNetworks);
   return startDeliverer({
-    ...parts,
-    handedOver: projector.handedOver,
-    sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
+    ...own,
+    begin: async (key) => deliver({ ...parts, secret: key, sender: createSender({ kindOf }) }),
+    interrupted: (fields) =>
+      logger.warn(fields, 'webhook deliveries interrupted: they start again until they succeed'),
   });
 };

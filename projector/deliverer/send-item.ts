@@ -1,33 +1,29 @@
 /** One attempt at one item, whose outcome is noted in the loop's state. */
 import type { EventStore } from '../../shared/event-store/port.ts';
+import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
+import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
 import type { Message } from '../../shared/webhooks/message.ts';
 import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
-import {
-  accepted,
-  type Delivery,
-  failed,
-  failuresOf,
-  type Item,
-  isTest,
-  passed,
-} from './delivery.ts';
+import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
 import { messageFor } from './messages.ts';
 import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './permits.ts';
 import type { Sender, SendOutcome } from './send.ts';
 
 export type SendDeps = {
-  store: Pick<EventStore, 'readStream'>;
-  sender: Pick<Sender, 'send'>;
+  store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
+  deliveries: DeliveryStore;
+  sender: Sender;
   places: Places;
   secret: string;
   logger: Logger;
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
   onAttempt(attempt: Attempt): void;
   nowMs(): number;
+  startTimer: StartTimer;
   random(): number;
 };
 
@@ -41,12 +37,16 @@ export type SendState = {
 
 const GONE = 410;
 
-type Sent = SendOutcome & { id: string; type: string; startedMs: number; latencyMs: number };
-
-const paymentOfItem = (item: Item) => {
-  const { paymentId, revision } = item.kind === 'single' ? item.single : item;
-  return { paymentId: paymentId ?? null, revision: paymentId === undefined ? null : revision };
+type Sent = SendOutcome & {
+  id: string;
+  type: string;
+  startedMs: number;
+  latencyMs: number;
+  ours?: 'unreadable';
 };
+
+const paymentOfItem = ({ paymentId, revision }: Item) =>
+  paymentId === undefined ? { paymentId: null, revision: null } : { paymentId, revision };
 
 const record = (
   state: SendState,
@@ -60,7 +60,7 @@ const record = (
     eventId: id,
     type,
     ...paymentOfItem(item),
-    attempt: failuresOf(item) + 1,
+    attempt: item.n + 1,
     at: new Date(startedMs).toISOString(),
     status,
     error,
@@ -77,9 +77,8 @@ const noteFailure = async (
   item: Item,
   sent: Sent,
   deps: SendDeps,
-  ours?: 'unreadable',
 ): Promise<void> => {
-  const { retryAfterMs, status, error } = sent;
+  const { retryAfterMs, status, error, ours } = sent;
   const { endpoint, delivery } = state;
   const { endpointId } = endpoint;
   const failure = { retryAfterMs, random: deps.random(), ours };
@@ -88,7 +87,7 @@ const noteFailure = async (
   const isGivenUp = after.nextAt === undefined;
   record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', after.nextAt, deps);
   // A test is tried once, and its merchant sees the outcome: an operator has nothing to do.
-  const level = isTest(item) ? 'info' : 'error';
+  const level = item.kind === 'test' ? 'info' : 'error';
   if (isGivenUp)
     deps.logger[level](
       { endpointId, eventId: sent.id, ...paymentOfItem(item) },
@@ -137,8 +136,8 @@ const requestFor = async (
     const startedMs = nowMs();
     const began = performance.now();
     // A resend by hand is no part of the request long ago.
-    const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.atMs;
-    const traced = { type, attempt: failuresOf(item) + 1, traceparent, ageMs };
+    const ageMs = turnOf(item) === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.since;
+    const traced = { type, attempt: item.n + 1, traceparent, ageMs };
     const headers = headersOf(state, message, startedMs, secret);
     const { url } = state.endpoint;
     const sent = await tracedDelivery(traced, () =>
@@ -149,6 +148,16 @@ const requestFor = async (
   const sent = await places.with(standing, state.endpoint.merchantId, signal, send);
   state.lastHeard = { hasResponded: sent.status !== null, atMs: nowMs() };
   return sent;
+};
+
+const UNSENT: Omit<Sent, 'startedMs'> = {
+  id: '',
+  type: 'unreadable',
+  ours: 'unreadable',
+  latencyMs: 0,
+  status: null,
+  error: 'EVENT_UNREADABLE',
+  retryAfterMs: undefined,
 };
 
 /** Throws what the log and an aborted signal throw; then nothing is noted. */
@@ -163,12 +172,10 @@ export const sendItem = async (
     state.delivery = passed(state.delivery, item, deps.nowMs());
     return;
   }
-  if (message === 'unreadable') {
-    const response = { status: null, error: 'EVENT_UNREADABLE', retryAfterMs: undefined };
-    const unsent = { id: '', type: message, startedMs: deps.nowMs(), latencyMs: 0 };
-    return noteFailure(state, item, { ...response, ...unsent }, deps, message);
-  }
-  const sent = await requestFor(state, item, message, deps, signal);
+  const sent =
+    message === 'unreadable'
+      ? { ...UNSENT, startedMs: deps.nowMs() }
+      : await requestFor(state, item, message, deps, signal);
   const { status, latencyMs } = sent;
   if (status === null || status < 200 || status >= 300) return noteFailure(state, item, sent, deps);
   state.delivery = accepted(state.delivery, item, deps.nowMs(), latencyMs);

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 /** `HALTED`: the log does not fit what was sent, or the endpoint's events cannot be read. */
 type EndpointState = ReturnType<typeof statusOf> | 'HALTED';
 
-type EndpointsStatus = {
+export type EndpointsStatus = {
   /** A merchant whose events cannot be read counts as one that is halted. */
   endpoints: Record<EndpointState, number>;
   /** Of the oldest event that an enabled endpoint has not accepted. */
@@ -19,19 +19,26 @@ export type DelivererStatus = EndpointsStatus & {
   error?: string;
 };
 
-type Delivering = { endpoint: Pick<Endpoint, 'disabled'>; delivery: { row: DeliveryRow } };
+type Loop = {
+  endpoint: Pick<Endpoint, 'disabled'>;
+  delivery: { row: DeliveryRow };
+  isHalted: boolean;
+};
 
 export const endpointsStatus = (
-  delivering: readonly Delivering[],
-  halted: number,
+  merchants: readonly { loops: ReadonlyMap<string, Loop>; isHalted: boolean }[],
 ): EndpointsStatus => {
+  const halted = merchants.filter(({ isHalted }) => isHalted).length;
   const endpoints = { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: halted };
   const waits: number[] = [];
-  for (const { endpoint, delivery } of delivering) {
-    const status = statusOf(endpoint, delivery.row);
+  for (const { endpoint, delivery, isHalted } of merchants.flatMap(({ loops }) => [
+    ...loops.values(),
+  ])) {
+    const status = isHalted ? 'HALTED' : statusOf(endpoint, delivery.row);
     const { oldestWaiting } = delivery.row;
     endpoints[status] += 1;
-    if (oldestWaiting !== null && status !== 'DISABLED') waits.push(oldestWaiting);
+    if (oldestWaiting !== null && (status === 'ENABLED' || status === 'FAILING'))
+      waits.push(oldestWaiting);
   }
   return { endpoints, oldestWaitingMs: waits.length === 0 ? null : Math.min(...waits) };
 };

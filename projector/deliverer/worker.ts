@@ -8,16 +8,15 @@ import { takeLowPriority } from '../../shared/runtime/scheduling.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { takeSpanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
-import { startDeliverer } from './deliverer.ts';
+import { deliver } from './endpoints.ts';
 import { createSender } from './send.ts';
-import type { CountedAttempt, Progress, Reports, ThreadData } from './thread.ts';
+import type { Order, Reports, ThreadData } from './thread.ts';
 
 const NOTE_MS = 250;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
-const { config, allowedNetworks, secret, priorityLoweredBy, ...first }: ThreadData = workerData;
-let { progress } = first;
+const { config, allowedNetworks, secret, end, priorityLoweredBy }: ThreadData = workerData;
 
 const report = <N extends keyof Reports>(name: N, ...args: Parameters<Reports[N]>): void =>
   port.postMessage({ name, args });
@@ -29,41 +28,37 @@ const logger: Logger = {
 
 takeLowPriority(priorityLoweredBy);
 const fileOf = (name: string): string => join(config.dataDir, name);
-const log = openFollowedLog(fileOf('events.sqlite'), progress.end);
+const log = openFollowedLog(fileOf('events.sqlite'), end);
 const traces =
   config.traces && (await openTraces({ ...config.traces, mode: config.mode, log: logger }));
 const deliveries = await openDeliveries({ config, fileOf });
-let attempts: CountedAttempt[] = [];
-const deliverer = startDeliverer({
+const delivering = deliver({
   store: log,
   deliveries,
   sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
   disable: async (...request) => report('disable', ...request),
-  secret: async () => secret,
+  secret,
   logger,
-  turn: () => progress.turn,
-  onAttempt: ({ outcome, latencyMs }) => void attempts.push({ outcome, latencyMs }),
+  onAttempt: ({ outcome, latencyMs }) => report('attempt', { outcome, latencyMs }),
 });
 
-const note = (): void => {
-  report('note', deliverer.status(), attempts, takeSpanCounts());
-  attempts = [];
-};
+const note = (): void => report('note', delivering.status(), takeSpanCounts());
 const noting = setInterval(note, NOTE_MS);
 
 const stop = async (): Promise<void> => {
   clearInterval(noting);
-  await deliverer.stop();
+  await delivering.stop();
   await traces?.stop();
+  await deliveries.close();
   log.close();
   note();
   process.exit();
 };
 
-port.on('message', (message: Progress | 'stop') => {
-  if (message === 'stop') void stop();
-  else {
-    progress = message;
-    log.grow(message.end);
-  }
+port.on('message', (order: Order) => {
+  if (order === 'stop') void stop();
+  else log.grow(order.end);
 });
+
+// A failure ends the thread with its error.
+await delivering.ended;

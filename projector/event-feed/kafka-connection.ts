@@ -121,7 +121,6 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   });
   let connected = false;
 
-  /** Throws FeedUnavailable and MessageTooLarge. */
   const inTime = async <T>(what: string, timeoutMs: number, step: Promise<T>): Promise<T> => {
     const late = (): Error => new Error(`not done after ${timeoutMs} ms`);
     try {

@@ -58,7 +58,6 @@ const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<vo
   });
 };
 
-/** Stops waiting once `ended` is true. */
 const waitForLeaders = async (
   admin: Admin,
   names: Map<string, Topic>,

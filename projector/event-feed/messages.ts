@@ -33,30 +33,6 @@ const ofPayment = ({ merchantId, response }: PaymentReadModel) => ({
   subject: response.paymentId,
 });
 
-const attributesOf = (
-  type: MessageType,
-  id: string,
-  event: RecordedEvent,
-  { source, subject }: Pick<CloudEvent, 'source' | 'subject'>,
-  numbered: Pick<CloudEvent, 'partitionsequence'>,
-): Attributes => ({
-  specversion: '1.0',
-  id,
-  source,
-  type: `payments.${type}.v${MESSAGE_VERSIONS[type]}`,
-  subject,
-  time: event.time,
-  datacontenttype: 'application/json',
-  dataschema: `urn:payments:schema:${type}:${MESSAGE_VERSIONS[type]}`,
-  sequence: String(event.revision).padStart(SEQUENCE_DIGITS, '0'),
-  ...numbered,
-  globalposition: event.position,
-  correlationid: event.context.correlationId,
-  causationid: event.context.causationId,
-  hash: event.hash,
-  ...(event.context.traceparent !== undefined && { traceparent: event.context.traceparent }),
-});
-
 /** Percent-encodes all but visible ASCII (CloudEvents, Kafka binding). */
 const headerValue = (value: string): string =>
   value
@@ -98,19 +74,45 @@ const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
   ...(data.metadata && { metadata: masked(data.metadata, Object.keys(data.metadata)) }),
 });
 
-const message = (
+type Own = Pick<CloudEvent, 'source' | 'subject' | 'partitionsequence'> & {
+  type: MessageType;
+  id: string;
+  data: OrderTexts;
+};
+
+const messageOf = (
   topic: Topic,
   partition: number,
-  attributes: Attributes,
-  data: OrderTexts,
-): FeedMessage => ({
-  topic,
-  partition,
-  key: attributes.subject,
-  value: JSON.stringify({ ...attributes, data: withMaskedOrder(data) }),
-  headers: headersOf(attributes),
-  timestampMs: Date.parse(attributes.time),
-});
+  event: RecordedEvent,
+  { type, id, source, subject, data, ...numbered }: Own,
+): FeedMessage => {
+  const { time, context } = event;
+  const attributes: Attributes = {
+    specversion: '1.0',
+    id,
+    source,
+    type: `payments.${type}.v${MESSAGE_VERSIONS[type]}`,
+    subject,
+    time,
+    datacontenttype: 'application/json',
+    dataschema: `urn:payments:schema:${type}:${MESSAGE_VERSIONS[type]}`,
+    sequence: String(event.revision).padStart(SEQUENCE_DIGITS, '0'),
+    ...numbered,
+    globalposition: event.position,
+    correlationid: context.correlationId,
+    causationid: context.causationId,
+    hash: event.hash,
+    ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
+  };
+  return {
+    topic,
+    partition,
+    key: subject,
+    value: JSON.stringify({ ...attributes, data: withMaskedOrder(data) }),
+    headers: headersOf(attributes),
+    timestampMs: Date.parse(time),
+  };
+};
 
 /** `readModel` is the payment after the event; `number` counts the messages of the partition. */
 export const eventMessage = (
@@ -119,25 +121,29 @@ export const eventMessage = (
   { partition, number }: { partition: number; number: number },
 ): FeedMessage => {
   const { type, data } = event.event;
-  const attributes = attributesOf(type, event.id, event, ofPayment(readModel), {
-    partitionsequence: String(number),
-  });
   // The schema lets through what it lists of the order, and no name or address.
   const order = 'details' in data ? data.details : {};
   const failure = 'failureCode' in data ? { advice: adviceOf(data) } : {};
-  return message(
-    'events',
-    partition,
-    attributes,
-    publicEventData[type].parse({ ...order, ...data, ...failure }),
-  );
+  return messageOf('events', partition, event, {
+    ...ofPayment(readModel),
+    type,
+    id: event.id,
+    partitionsequence: String(number),
+    data: publicEventData[type].parse({ ...order, ...data, ...failure }),
+  });
 };
 
 /** A payment can have a thousand of them, and a message has to fit the broker (gaps §18). */
 const TRANSACTIONS_MAX = 50;
 
-const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadModel): OrderTexts =>
-  publicState.parse({
+/** The payment after the event. Its id differs from the event's: source and id together name one message. */
+export const stateMessage = (
+  event: RecordedPaymentEvent,
+  readModel: PaymentReadModel,
+  { partition }: { partition: number },
+): FeedMessage => {
+  const { merchantId, revision, unresolved, response } = readModel;
+  const data = publicState.parse({
     ...response,
     merchantId,
     revision,
@@ -146,21 +152,8 @@ const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadMode
     transactionCount: response.transactions.length,
     transactions: response.transactions.slice(-TRANSACTIONS_MAX),
   });
-
-/** The payment after the event. Its id differs from the event's: source and id together name one message. */
-export const stateMessage = (
-  event: RecordedPaymentEvent,
-  readModel: PaymentReadModel,
-  { partition }: { partition: number },
-): FeedMessage => {
-  const attributes = attributesOf(
-    'PaymentState',
-    `${event.id}.state`,
-    event,
-    ofPayment(readModel),
-    {},
-  );
-  return message('state', partition, attributes, stateOf(readModel));
+  const own = { ...ofPayment(readModel), type: 'PaymentState', id: `${event.id}.state` } as const;
+  return messageOf('state', partition, event, { ...own, data });
 };
 
 export const sealMessage = (
@@ -168,9 +161,13 @@ export const sealMessage = (
   { partition }: { partition: number },
 ): FeedMessage => {
   const { type, data } = event.event;
-  const about = { source: `/${SEALS_KEY}`, subject: SEALS_KEY };
-  const attributes = attributesOf(type, event.id, event, about, {});
-  return message('seals', partition, attributes, publicSealData[type].parse(data));
+  return messageOf('seals', partition, event, {
+    type,
+    id: event.id,
+    source: `/${SEALS_KEY}`,
+    subject: SEALS_KEY,
+    data: publicSealData[type].parse(data),
+  });
 };
 
 const SEED = 0x9747b28c;

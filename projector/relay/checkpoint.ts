@@ -56,7 +56,6 @@ export const PARKED_MAX = 20_000;
 
 const REASON_CHARS_MAX = 100;
 
-/** Throws Error above PARKED_MAX payments. */
 export const noteParked = (
   { parked }: RelayCheckpoint,
   paymentId: string,

@@ -8,7 +8,6 @@ import { checkpointHashOf } from '../subscription.ts';
 import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
 import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 
-/** What it sends with, and how far it is. */
 export type Publisher = {
   store: Pick<EventStore, 'readStream'>;
   feed: Pick<EventFeed, 'overtake' | 'publish'>;
@@ -71,7 +70,6 @@ const flushInParts = async (own: Publisher, batch: Batch, sending: Sending): Pro
   }
 };
 
-/** Throws what the engines and `leaveOut` throw. */
 export const sendAll = async (
   own: Publisher,
   events: readonly LogEvent[],

@@ -83,7 +83,6 @@ const rejectChange = (known: Partitions, found: Partitions): void => {
   }
 };
 
-/** A running relay: its parts and its state. */
 type Running = Publisher & {
   store: RelayOptions['store'];
   feed: EventFeed;
@@ -254,7 +253,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   watch.unref();
 
   return {
-    lag: createLag({ store, checkpoint: () => positionIn(relay) }),
+    lag: createLag(store, () => positionIn(relay)),
     partitions: () => checkpoint.known()?.partitions,
     status: () => statusOf(relay, subscription),
     parked: async () => {

@@ -49,7 +49,6 @@ export const readSealingKey = async (file: string): Promise<KeyObject> =>
 /** The file of the next key, until the log says that it follows. */
 export const nextFileOf = (keyFile: string): string => `${keyFile}.next`;
 
-/** The old key is gone then. */
 export const takeNextKey = async (keyFile: string): Promise<void> => {
   await rename(nextFileOf(keyFile), keyFile);
   await syncPath(dirname(keyFile));

@@ -3,7 +3,6 @@
  * EventStoreDB the projector carries the log hash, and the seals are checked once the server responds
  * (ADR-0033).
  */
-import type { KeyObject } from 'node:crypto';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import { type Manifest, signatureOf } from '../../shared/event-store/manifest.ts';
@@ -27,13 +26,7 @@ import {
 } from './key.ts';
 import { carryHash, type RunningHash } from './running-hash.ts';
 import { type Sealer, startSealer } from './sealer.ts';
-import {
-  lastKeyOf,
-  type RecordedSeal,
-  type SealSource,
-  sealsOf,
-  storedHeads,
-} from './stored-seals.ts';
+import { lastKeyOf, type RecordedSeal, sealsOf, storedHeads } from './stored-seals.ts';
 
 type OpenSealer = {
   config: Pick<Config, 'seals'>;
@@ -50,69 +43,42 @@ export type OpenedSealer = Sealer & {
   running?: RunningHash;
 };
 
-type OwnKey = {
-  privateKey: KeyObject;
-  publicKey: string;
-  finished: boolean;
-};
-
-const openKey = async (keyFile: string, lastKey: string | undefined): Promise<OwnKey> => {
+const openKey = async (keyFile: string, lastKey: string | undefined) => {
   const finished = isNextKey(keyFile, lastKey);
   if (finished) await takeNextKey(keyFile);
   const privateKey = await readSealingKey(keyFile);
   return { privateKey, publicKey: publicKeyOf(privateKey), finished };
 };
 
-/** Throws LogMisfit where the log is not the one that the key has sealed. */
-export const openSealingKey = async (
+const checked = async (
   store: EventStore,
   place: KeyPlace,
-): Promise<OwnKey & { logId: string; seals: readonly RecordedSeal[] }> => {
-  const { keyFile } = place;
-  const logId = await logIdOf(store);
-  const seals = await sealsOf(store);
-  const own = await openKey(keyFile, lastKeyOf(seals));
-  const { publicKey } = own;
+  publicKey: string,
+  seals: readonly RecordedSeal[],
+) => {
+  const log = await logIdOf(store);
   const [kept, headFile] = [keptHeads(place), headFileOf(place)];
-  await rejectUnsealed({ store, seals, log: logId, publicKey, kept, headFile });
-  return { ...own, logId, seals };
+  await rejectUnsealed({ store, seals, log, publicKey, kept, headFile });
+  return { log, seals };
 };
 
-const noSealer: OpenedSealer = {
-  last: () => undefined,
-  publicKey: undefined,
-  keptHeads: () => undefined,
-  seal: async () => undefined,
-  overdue: async () => ({ sealSeconds: 0, headSeconds: 0 }),
-  stop: async () => undefined,
+/** Throws LogMisfit where the log is not the one that the key has sealed. */
+export const openSealingKey = async (store: EventStore, place: KeyPlace) => {
+  const seals = await sealsOf(store);
+  const own = await openKey(place.keyFile, lastKeyOf(seals));
+  return { ...own, ...(await checked(store, place, own.publicKey, seals)) };
 };
 
-const startOver = (
-  { config, store, log }: OpenSealer,
-  place: KeyPlace,
-  { privateKey, publicKey }: OwnKey,
-  source: SealSource,
-  promised: number | undefined,
-): OpenedSealer => {
-  const { eventsMax, everyMs } = config.seals;
-  const keep = place.keepsHead ? (heads: HeadFile) => writeHeadFile(place, heads) : undefined;
-  const own = { store, source, privateKey, promised, keep, logger: log };
-  const sealer = startSealer({ ...own, eventsMax, everyMs });
-  const signManifest = (manifest: Manifest) => signatureOf(privateKey, manifest);
-  return { ...sealer, publicKey, keptHeads: () => keptHeads(place), signManifest };
-};
-
-const openStored = async (options: OpenSealer, place: KeyPlace): Promise<OpenedSealer> => {
-  const { config, store, log } = options;
-  if (config.seals.keyFile === undefined) {
+/** Over the hashes of a store that keeps a chain over the log. */
+const openStored = async ({ config, store, log }: OpenSealer, place: KeyPlace) => {
+  if (config.seals.keyFile === undefined)
     log.warn(
       { keyFile: place.keyFile },
       'the sealing key lies beside the log: a thief of the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
     );
-  }
   const own = await openSealingKey(store, place);
-  const source = storedHeads(store, own.logId, own.seals.at(-1));
-  return startOver(options, place, own, source, config.seals.eventsMax);
+  const source = storedHeads(store, own.log, own.seals.at(-1));
+  return { own, source, promised: config.seals.eventsMax, isTrusted: true };
 };
 
 const sealsNow = ({ store }: OpenSealer) =>
@@ -124,42 +90,50 @@ const sealsNow = ({ store }: OpenSealer) =>
     );
   });
 
-const openCarried = async (options: OpenSealer, place: KeyPlace): Promise<OpenedSealer> => {
+/** Over the hash that the projector carries, once the server responds. */
+const openCarried = async (options: OpenSealer, place: KeyPlace) => {
   const { config, store, log } = options;
-  const { keyFile } = place;
   const known = await sealsNow(options);
   const lastKey = lastKeyOf(known ?? []);
-  const own = await openKey(keyFile, lastKey);
+  const own = await openKey(place.keyFile, lastKey);
   const { publicKey } = own;
   const isShared = config.seals.keyFile !== undefined;
+  /** Of several services on one server, each with a key of its own, the first one seals. */
+  const isOwn = (last: string | undefined): boolean =>
+    isShared || (last ?? publicKey) === publicKey;
   const running = carryHash({
     store,
     publicKey,
     logId: () => logIdOf(store),
     seals: async () => {
       const seals = await sealsOf(store);
-      // Of several services on one server, each with a key of its own, the first one seals.
-      if (!isShared && (lastKeyOf(seals) ?? publicKey) !== publicKey) return seals;
-      const kept = { kept: keptHeads(place), headFile: headFileOf(place) };
-      await rejectUnsealed({ ...kept, seals, publicKey, store, log: await logIdOf(store) });
+      if (isOwn(lastKeyOf(seals))) await checked(store, place, publicKey, seals);
       return seals;
     },
   });
-  const opened = { ...startOver(options, place, own, running, undefined), running };
-  if (isShared || (known !== undefined && (lastKey ?? publicKey) === publicKey)) return opened;
-  if (lastKey !== undefined)
+  if (lastKey !== undefined && !isOwn(lastKey))
     log.warn(
       { keyId: keyIdOf(lastKey) },
       'the event log is sealed with the key of another service, and not by this one: set SEALING_KEY_FILE to the same key',
     );
-  // Which key is trusted is known once the server has responded.
-  return { ...opened, publicKey: undefined, keptHeads: () => undefined };
+  // Which key of several is trusted is known once the server has responded.
+  const isTrusted = isShared || (known !== undefined && isOwn(lastKey));
+  return { own, source: running, promised: undefined, isTrusted, running };
+};
+
+const noSealer: OpenedSealer = {
+  last: () => undefined,
+  publicKey: undefined,
+  keptHeads: () => undefined,
+  seal: async () => undefined,
+  overdue: async () => ({ sealSeconds: 0, headSeconds: 0 }),
+  stop: async () => undefined,
 };
 
 /** Throws LogMisfit where the log is not the one that was sealed. */
 export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => {
   const { config, store, fileOf, log } = options;
-  const { keyFile = fileOf?.(SEALING_KEY_NAME) } = config.seals;
+  const { keyFile = fileOf?.(SEALING_KEY_NAME), eventsMax, everyMs } = config.seals;
   if (keyFile === undefined) {
     log.warn(
       {},
@@ -168,10 +142,20 @@ export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => 
     return noSealer;
   }
   const problem = config.seals.keyFile && readableByOthers(keyFile);
-  if (problem !== undefined) {
+  if (problem !== undefined)
     log.warn({ keyFile }, `SEALING_KEY_FILE ${problem}: a reader of it can forge the seals`);
-  }
   const isServer = store.stored.guarantee !== 'log';
   const place = keyPlaceOf(config, isServer, keyFile);
-  return isServer ? openCarried(options, place) : openStored(options, place);
+  const opened = isServer ? await openCarried(options, place) : await openStored(options, place);
+  const { own, source, promised, isTrusted } = opened;
+  const { privateKey } = own;
+  const keep = place.keepsHead ? (heads: HeadFile) => writeHeadFile(place, heads) : undefined;
+  const sealing = { store, source, privateKey, promised, keep, logger: log };
+  return {
+    ...startSealer({ ...sealing, eventsMax, everyMs }),
+    signManifest: (manifest) => signatureOf(privateKey, manifest),
+    publicKey: isTrusted ? own.publicKey : undefined,
+    keptHeads: () => (isTrusted ? keptHeads(place) : undefined),
+    ...('running' in opened && { running: opened.running }),
+  };
 };

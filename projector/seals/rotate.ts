@@ -37,10 +37,10 @@ const headNow = async (
  */
 export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Promise<Rotated> => {
   const { keyFile, keepsHead } = place;
-  const { privateKey, publicKey, logId, seals, finished } = await openSealingKey(store, place);
+  const { privateKey, publicKey, log, seals, finished } = await openSealingKey(store, place);
   if (finished) return { keyId: keyIdOf(publicKey) };
   const last = seals.at(-1);
-  const head = await headNow(store, logId, seals);
+  const head = await headNow(store, log, seals);
   if (head === undefined)
     throw new LogMisfit('the log is empty, so no seal needs the old key: remove its file instead');
   const pem = newSealingKey();

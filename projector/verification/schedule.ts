@@ -43,18 +43,11 @@ type VerificationOptions = {
   lookMs?: number;
 };
 
-type Verified = { events: number; breaks: Pick<LogBreaks, 'count' | 'named'> };
-
 /** Undefined when aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
-  {
-    store,
-    readModels,
-    sealingKey,
-    keptHeads,
-  }: Pick<VerificationOptions, 'store' | 'readModels' | 'sealingKey' | 'keptHeads'>,
+  { store, readModels, sealingKey, keptHeads }: VerificationOptions,
   signal: AbortSignal,
-): Promise<Verified | undefined> => {
+) => {
   const kept = keptHeads?.();
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const walked = await resultOf(verifyWhole(store, { end: await store.end(), seals }, signal));

@@ -1,4 +1,5 @@
 /** Long reads of a log: as a scan, in a thread where the store has one, and page by page. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { pause } from '../runtime/back-off.ts';
 import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
 import { breakAt } from './chain.ts';
@@ -64,17 +65,14 @@ export const readPatiently = async (
 const oneByOne = async (
   { readAll }: ReadAll,
   from: Position | null,
-  limit: number,
-  upTo: Position | null,
+  upTo: Position,
 ): Promise<StoredForm[]> => {
   const forms: StoredForm[] = [];
-  let after = from;
   try {
-    while (forms.length < limit) {
-      const [form] = await readAll(after, 1, upTo);
+    while (forms.length < PAGE) {
+      const [form] = await readAll(forms.at(-1)?.position ?? from, 1, upTo);
       if (form === undefined) break;
       forms.push(form);
-      after = form.position;
     }
   } catch (error) {
     if (!(error instanceof StoreFileUnusable)) throw error;
@@ -82,35 +80,46 @@ const oneByOne = async (
   return forms;
 };
 
-/** Like `readPatiently`, but yields the events before a break, and the break as `unreadable`. */
-export const readPage = async (
+const PAGE = 250;
+
+/**
+ * The events after a position up to `end`, until `signal` is aborted; other work has its turn after
+ * each page. Ends after a page with `unreadable`, the break behind its events, and after an empty one:
+ * the log lacks its end. Throws StoreUnavailable.
+ */
+export async function* logPages(
   stored: ReadAll,
+  from: Position | null,
+  end: Position | null,
   signal: AbortSignal,
-  after: Position | null,
-  limit: number,
-  upTo: Position | null,
-  last?: Pick<StoredForm, 'position' | 'stream' | 'revision'>,
-) => {
-  try {
-    return { page: await readPatiently(stored, signal, after, limit, upTo) };
-  } catch (error) {
-    if (!(error instanceof StoreFileUnusable)) throw error;
-    const page = await oneByOne(stored, after, limit, upTo);
-    const why = `what comes after it cannot be read: ${error.message}`;
-    return { page, unreadable: breakAt(page.at(-1) ?? last ?? LOG_START, why) };
+) {
+  let last: Parameters<typeof breakAt>[0] = LOG_START;
+  for (let after = from; end !== null && after !== end && !signal.aborted; after = last.position) {
+    let page: StoredForm[];
+    try {
+      page = await readPatiently(stored, signal, after, PAGE, end);
+    } catch (error) {
+      if (!(error instanceof StoreFileUnusable)) throw error;
+      page = await oneByOne(stored, after, end);
+      const why = `what comes after it cannot be read: ${error.message}`;
+      yield { page, unreadable: breakAt(page.at(-1) ?? last, why) };
+      return;
+    }
+    yield { page };
+    if (page.length === 0) return;
+    last = page.at(-1) ?? last;
+    await turn();
   }
-};
+}
 
 /** The number that a position begins with: for a graph or a bar, never for a decision. */
 export const numberOf = (position: Position | null): number => Number.parseInt(position ?? '0', 10);
-
-export type EventTotal = { total: number; isExact: boolean };
 
 /** Exact where the store numbers its events and at the end; else an estimate. */
 export const totalUpTo = (
   end: Position | null,
   { read, at }: { read: number; at: Position | null },
-): EventTotal => {
+): { total: number; isExact: boolean } => {
   const [passed, whole] = [numberOf(at), numberOf(end)];
   if (at === end || passed === 0) return { total: read, isExact: at === end };
   const isExact = passed === read;

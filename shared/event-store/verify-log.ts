@@ -1,11 +1,10 @@
 /** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
-import { setImmediate as turn } from 'node:timers/promises';
 import { isPaymentEvent } from '../payment/events.ts';
 import { paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import type { Logger } from '../runtime/log.ts';
-import { pauseAt } from '../runtime/scheduling.ts';
+import { inSlices } from '../runtime/scheduling.ts';
 import {
   type BreaksMet,
   breakOfForm,
@@ -13,7 +12,7 @@ import {
   meetBreaks,
   unreadableReason,
 } from './breaks.ts';
-import { createGenerationsMap, formsLeft, logHashes, storedCheck } from './chain.ts';
+import { breakAt, createGenerationsMap, formsLeft, logHashes, storedCheck } from './chain.ts';
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import type {
   LogReader,
@@ -23,10 +22,9 @@ import type {
   StoredForms,
   UnreadableEvent,
 } from './port.ts';
-import { type EventTotal, type LogScan, readPage, scanLog, totalUpTo } from './scan-log.ts';
+import { type LogScan, logPages, scanLog, totalUpTo } from './scan-log.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 
-const PAGE = 250;
 const PROGRESS_PAGES = 16;
 
 export const logBreak = (
@@ -54,14 +52,13 @@ type LogWalk = {
   signal: AbortSignal;
 };
 
-const endIsGone = (position: Position): LogBreak => ({
-  position,
-  stream: '',
-  revision: 0,
-  reason: 'the log ended here when this began, and its last events are gone',
-});
+const endIsGone = (end: Position | null): LogBreak => {
+  const place = { position: end ?? '', stream: '', revision: 0 };
+  return breakAt(place, 'the log ended here when this began, and its last events are gone');
+};
 
-export type LogProgress = EventTotal & { read: number };
+/** `of` is estimated where the store does not number its events. */
+export type LogProgress = { verified: number; of: number; estimated: boolean };
 
 /** `events` and `last` are those without a break. */
 export type LogWalked = {
@@ -80,21 +77,23 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   const checks: LogCheck[] = beside === undefined ? [seals] : [seals, beside];
   const linked = logHashes();
   const { met: breaks, note, pass } = meetBreaks();
-  let [events, read] = [0, 0];
+  let [events, read, pages] = [0, 0, 0];
   let last: StoredForm | undefined;
-  let after: Position | null = null;
 
   const walked = (): LogWalked => ({ events, last, breaks, seals: seals.found() });
 
   const reasonFor = async (form: StoredForm): Promise<string | undefined> => {
     const named = jsonFieldsOf(form.text);
     const inChain = await chain(form, named);
-    // A broken chain makes the sums worthless, those after it as well.
+    // A broken chain makes the sums worthless, of this event and of those after it.
     const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
     const inSums = await sums(event);
+    let reason = inChain ?? inSums;
     // Seals and kept heads need every event's place, also of one that does not fit.
-    const others = checks.map((check) => check.reasonFor(form));
-    const reason = [inChain, inSums, ...others].find((one) => one !== undefined);
+    for (const check of checks) {
+      const other = check.reasonFor(form);
+      reason ??= other;
+    }
     return reason ?? ('unreadable' in event ? unreadableReason(event.unreadable) : undefined);
   };
 
@@ -106,27 +105,25 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
     pass(form);
   };
 
-  for (let pages = 0; !signal.aborted; pages += 1) {
-    if (end === null || after === end) {
-      for (const broken of checks.map((check) => check.missing())) if (broken) note(broken);
+  for await (const { page, unreadable } of logPages(stored, null, end, signal)) {
+    for await (const form of inSlices(page.map(linked)))
+      if (includes === undefined || (await includes(form))) await verifyForm(form);
+    const broken = unreadable ?? (page.length === 0 ? endIsGone(end) : undefined);
+    if (broken !== undefined) {
+      note(broken);
       return walked();
     }
-    const { page, unreadable } = await readPage(stored, signal, after, PAGE, end, last);
-    for (const [index, form] of page.map(linked).entries()) {
-      const pause = pauseAt(index);
-      if (pause !== undefined) await pause;
-      if (includes === undefined || (await includes(form))) await verifyForm(form);
-    }
-    if (unreadable !== undefined) note(unreadable);
-    if (page.length === 0 && unreadable === undefined) note(endIsGone(end));
-    if (page.length === 0 || unreadable !== undefined) return walked();
     read += page.length;
-    after = page.at(-1)?.position ?? after;
-    if (after === end || pages % PROGRESS_PAGES === 0)
-      yield { read, ...totalUpTo(end, { read, at: after }) };
-    await turn();
+    const at = page.at(-1)?.position ?? null;
+    if (at === end || pages % PROGRESS_PAGES === 0) {
+      const { total, isExact } = totalUpTo(end, { read, at });
+      yield { verified: read, of: total, estimated: !isExact };
+    }
+    pages += 1;
   }
-  return undefined;
+  if (signal.aborted) return undefined;
+  for (const broken of checks.map((check) => check.missing())) if (broken) note(broken);
+  return walked();
 }
 
 type VerifyArgs = { end: Position | null; seals: SealsAgainst };

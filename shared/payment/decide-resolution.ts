@@ -4,10 +4,9 @@
  * better.
  */
 import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './commands.ts';
-import type { FinalOutcome } from './outcome.ts';
 import { outcomeEvents } from './outcome-events.ts';
-import type { EventData, PaymentEvent, Resolution } from './payment-events.ts';
-import { isFree, type Operation, type PaymentState, type ResolutionRequest } from './state.ts';
+import type { PaymentEvent } from './payment-events.ts';
+import { isFree, type Operation, type PaymentState } from './state.ts';
 
 export const APPROVAL_MS_MAX = 86_400_000;
 
@@ -27,96 +26,49 @@ export const decideResolution = (
     ? resolve(state, operation, command)
     : confirm(state, operation, command);
 
-const dataOf = ({ currency }: PaymentState, { operationId, amountMinor }: Operation) => ({
-  operationId,
-  amount: amountMinor,
-  currency,
-});
-
 const resolve = (
   state: PaymentState,
   operation: Operation,
-  command: ResolveCommand,
+  { outcome, evidence, withoutFence, actor, atMs }: ResolveCommand,
 ): PaymentEvent[] => {
-  const { ended, confirmation, resolutionRequest: request } = operation;
+  const { operationId, amountMinor: amount, ended, confirmation, resolutionRequest } = operation;
   if (ended !== undefined && confirmation !== 'CONTRADICTED') return [];
-  if (request === undefined || !isEqual(request, command) || !isFresh(request, command))
-    return [requested(state, operation, command)];
-  if (personOf(request.requestedBy) === personOf(command.actor)) return [];
-  const resolution = resolutionOf(request, command);
-  if (ended !== undefined) return [confirmed(state, operation, command.outcome, { resolution })];
-  const { operationId, outcome } = command;
+  const about = { operationId, amount, currency: state.currency, outcome };
+  const isRequested =
+    resolutionRequest?.outcome === outcome &&
+    (resolutionRequest.withoutFence ?? false) === withoutFence &&
+    atMs - Date.parse(resolutionRequest.requestedAt) <= APPROVAL_MS_MAX;
+  const fence = withoutFence || undefined;
+  if (!isRequested) {
+    const data = { ...about, evidence, withoutFence: fence, requestedBy: actor };
+    return [{ type: 'PaymentResolutionRequested', data }];
+  }
+  const { requestedBy, evidence: requestEvidence } = resolutionRequest;
+  if (personOf(requestedBy) === personOf(actor)) return [];
+  const resolution = { evidence, requestedBy, requestEvidence, withoutFence: fence };
+  if (ended !== undefined)
+    return [{ type: 'PaymentOutcomeConfirmed', data: { ...about, resolution } }];
   // An operator knows no reason of a decline.
   const details =
     outcome === 'APPROVED' ? { outcome } : { outcome, failureCode: 'UNKNOWN_DECLINE' as const };
   return outcomeEvents(state, operation, { kind: 'record', operationId, ...details, resolution });
 };
 
-const isEqual = (request: ResolutionRequest, command: ResolveCommand): boolean =>
-  request.outcome === command.outcome && (request.withoutFence ?? false) === command.withoutFence;
-
-const isFresh = (request: ResolutionRequest, { atMs }: ResolveCommand): boolean =>
-  atMs - Date.parse(request.requestedAt) <= APPROVAL_MS_MAX;
-
-const requested = (
-  state: PaymentState,
-  operation: Operation,
-  { outcome, evidence, withoutFence, actor: requestedBy }: ResolveCommand,
-): PaymentEvent => ({
-  type: 'PaymentResolutionRequested',
-  data: {
-    ...dataOf(state, operation),
-    outcome,
-    evidence,
-    ...(withoutFence && { withoutFence }),
-    requestedBy,
-  },
-});
-
-const resolutionOf = (
-  { requestedBy, evidence: requestEvidence, withoutFence }: ResolutionRequest,
-  { evidence }: ResolveCommand,
-): Resolution => ({
-  evidence,
-  requestedBy,
-  requestEvidence,
-  ...(withoutFence && { withoutFence }),
-});
-
-const confirmed = (
-  state: PaymentState,
-  operation: Operation,
-  outcome: EventData<'PaymentOutcomeConfirmed'>['outcome'],
-  more: Pick<EventData<'PaymentOutcomeConfirmed'>, 'providerReference' | 'resolution'>,
-): PaymentEvent => ({
-  type: 'PaymentOutcomeConfirmed',
-  data: { ...dataOf(state, operation), outcome, ...more },
-});
-
-/** A decline and a fence both say that no money moved. */
-const agree = (one: FinalOutcome, other: FinalOutcome): boolean =>
-  (one === 'APPROVED') === (other === 'APPROVED');
-
 const confirm = (
-  state: PaymentState,
+  { currency }: PaymentState,
   operation: Operation,
   command: ConfirmCommand,
 ): PaymentEvent[] => {
-  const { ended, confirmation, contradictionEnded } = operation;
+  const { operationId, amountMinor: amount, ended, confirmation, contradictionEnded } = operation;
   if (ended === undefined || contradictionEnded) return [];
   // The provider gave this outcome itself.
   if (confirmation === undefined && !isFree(operation)) return [];
   // NOT_SENT is a call's outcome, never the response to a question.
   const outcome = command.outcome === 'NOT_SENT' ? 'FENCED' : command.outcome;
-  const reference = 'providerReference' in command ? command.providerReference : undefined;
-  const more = reference === undefined ? {} : { providerReference: reference };
-  const agreed = confirmation === undefined ? [] : [confirmed(state, operation, outcome, more)];
-  if (agree(ended.outcome, outcome)) return agreed;
-  if (confirmation === 'CONTRADICTED') return [];
-  return [
-    {
-      type: 'PaymentOutcomeContradicted',
-      data: { ...dataOf(state, operation), outcome, ...more },
-    },
-  ];
+  const providerReference = 'providerReference' in command ? command.providerReference : undefined;
+  const data = { operationId, amount, currency, outcome, providerReference };
+  // A decline and a fence both say that no money moved.
+  if ((ended.outcome === 'APPROVED') === (outcome === 'APPROVED'))
+    return confirmation === undefined ? [] : [{ type: 'PaymentOutcomeConfirmed', data }];
+  return confirmation === 'CONTRADICTED' ? [] : [{ type: 'PaymentOutcomeContradicted', data }];
 };

@@ -7,6 +7,8 @@ export const PAYMENT_ID = /^[A-Za-z0-9_-]{1,32}$/;
 export const text = z.string().min(1).max(255);
 /** In minor units. */
 export const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+/** A moment in the form of the events' times. */
+export const utcTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 export const paymentId = z.string().regex(PAYMENT_ID);
 
 /**

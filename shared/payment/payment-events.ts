@@ -18,14 +18,13 @@ import {
   operation,
   paymentId,
   text,
+  utcTime,
 } from './event-fields.ts';
 
 const optionalText = z.string().max(255).optional();
-/** A moment in the form of the events' times. */
+/** As utcTime: the published schema has this text. */
 const UTC = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$/;
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
-
-const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** The failure codes a merchant can meet (gaps §12). */
 export const FAILURE_CODES = [
@@ -223,7 +222,7 @@ export const paymentSchemas = {
   /** `authorizationExpiresAt` where the provider tells it; UTC, with milliseconds. */
   PaymentAuthorized: z.strictObject({
     ...approval,
-    authorizationExpiresAt: z.string().regex(UTC_TIME).optional(),
+    authorizationExpiresAt: utcTime.optional(),
   }),
   /** `releasedAmount` is what a partial capture gave back. */
   PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
@@ -243,7 +242,7 @@ export const paymentSchemas = {
   /** Noticed by this service, once, up to 48 h before `expiresAt` (gaps §24); nothing changes by it. */
   PaymentAuthorizationExpiring: z.strictObject({
     ...operation,
-    expiresAt: z.string().regex(UTC_TIME),
+    expiresAt: utcTime,
   }),
   /** `operationId` is the create's, `amount` all of it. */
   PaymentAuthorizationExpired: z.strictObject(operation),

@@ -3,7 +3,14 @@
  * of types and fields are stored forms; the events are not published and change no read model.
  */
 import { z } from 'zod';
-import { type EventsOf, identity, paymentId, type RequestIdentity, text } from './event-fields.ts';
+import {
+  type EventsOf,
+  identity,
+  paymentId,
+  type RequestIdentity,
+  text,
+  utcTime,
+} from './event-fields.ts';
 
 const endpointId = z.string().regex(/^we_[0-9A-Z]{26}$/);
 const url = z.string().min(1).max(2048);
@@ -18,7 +25,6 @@ const after = z
   .string()
   .regex(/^[0-9]{1,19}(\/[0-9]{1,19})?$/)
   .optional();
-const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 /** Present where the request had an `Idempotency-Key` (gaps §20). */
 const keyed = { identity: identity.optional() };
@@ -49,7 +55,7 @@ export const webhookSchemas = {
   WebhookEndpointSecretRotated: z.strictObject({
     endpointId,
     secretNumber: z.int().min(2),
-    oldExpiresAt: time,
+    oldExpiresAt: utcTime,
     ...keyed,
   }),
   WebhookEndpointDisabled: z.strictObject({
@@ -69,7 +75,7 @@ export const webhookSchemas = {
   /** Asks again for everything since a moment, or for one event. */
   WebhookResendRequested: z.strictObject({
     endpointId,
-    since: time.optional(),
+    since: utcTime.optional(),
     event: z.strictObject({ eventId: z.uuid(), paymentId, revision: z.int().min(0) }).optional(),
     ...keyed,
   }),

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import pino, { type Logger as PinoLogger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
 import { withoutControlSigns } from './json.ts';
+import { currentPlace } from './tracing.ts';
 
 export type Log = PinoLogger;
 
@@ -13,8 +14,6 @@ type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   /** Made with mode 0600. */
   destination: 'stdout' | { file: string };
-  /** For every line, such as the trace of the running work. */
-  also?: (() => object) | undefined;
 };
 
 /** While the destination is blocked or full; further lines are dropped. */
@@ -156,6 +155,11 @@ const safe = (line: string): string => {
   return line.slice(0, at) + withoutControlSigns(scrubCardNumbers(line.slice(at)));
 };
 
+const traceOfWork = (): object => {
+  const place = currentPlace();
+  return place === undefined ? {} : { trace_id: place.traceId };
+};
+
 const destinations = new WeakMap<Log, { write(line: string): void }>();
 
 /**
@@ -173,14 +177,14 @@ export const logRequest = (log: Log, fields: object): void => {
 
 /** Throws when the file cannot be opened. Call `flush` once, at the end. */
 export const createLogger = (options: LogOptions): { log: Log; flush: () => void } => {
-  const { level, destination, also } = options;
+  const { level, destination } = options;
   const fd = destination === 'stdout' ? 1 : fs.openSync(destination.file, 'a', 0o600);
   const lines = openDestination(fd);
   const log = pino(
     {
       level,
       base: null,
-      ...(also && { mixin: also }),
+      mixin: traceOfWork,
       // The default time has 13 digits: one in ten passes the scrubber's Luhn check.
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: redacted },
@@ -189,7 +193,7 @@ export const createLogger = (options: LogOptions): { log: Log; flush: () => void
     },
     lines,
   );
-  if (also === undefined && log.isLevelEnabled('info')) destinations.set(log, lines);
+  if (log.isLevelEnabled('info')) destinations.set(log, lines);
   return { log, flush: lines.flushSync };
 };
 

@@ -132,19 +132,6 @@ export async function* stepsOf<Y, R>(
   return made instanceof Promise ? await made : yield* made;
 }
 
-/** The same steps in another form, then the same result. */
-export async function* mapSteps<Y, Z, R>(
-  steps: AsyncGenerator<Y, R>,
-  to: (step: Y) => Z,
-): AsyncGenerator<Z, R> {
-  let step = await steps.next();
-  while (step.done !== true) {
-    yield to(step.value);
-    step = await steps.next();
-  }
-  return step.value;
-}
-
 export const resultOf = async <R>(steps: AsyncGenerator<unknown, R>): Promise<R> => {
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();

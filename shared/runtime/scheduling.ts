@@ -71,20 +71,20 @@ export const shareCall = <T>(
 /** A payment can have thousands of events (gaps §18). */
 const SLICE = 100;
 
-/** Before the item of that index; undefined within a slice. */
-export const pauseAt = (index: number): Promise<void> | undefined =>
-  index > 0 && index % SLICE === 0 ? immediate() : undefined;
+/** The items one by one; after each slice other work has its turn. */
+export async function* inSlices<T>(items: readonly T[]): AsyncGenerator<T> {
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % SLICE === 0) await immediate();
+    yield item;
+  }
+}
 
 export const mapInSlices = async <T, U>(
   items: readonly T[],
   make: (item: T) => U,
 ): Promise<U[]> => {
   const made: U[] = [];
-  for (const [index, item] of items.entries()) {
-    const pause = pauseAt(index);
-    if (pause !== undefined) await pause;
-    made.push(make(item));
-  }
+  for await (const item of inSlices(items)) made.push(make(item));
   return made;
 };
 

@@ -8,7 +8,6 @@ import {
   WEBHOOK_MERCHANTS_STREAM,
   type WebhookEvent,
 } from '../payment/webhook-events.ts';
-import { reasonOf } from '../runtime/error-text.ts';
 import { newEventId } from '../runtime/ids.ts';
 import { type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
 import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
@@ -26,31 +25,27 @@ export const readEndpoints = async (
   return { endpoints: foldEndpoints(events), events };
 };
 
-/** Undefined where they cannot be read: other merchants go on (ADR-0220). Throws StoreUnavailable. */
+/** What cannot be read is returned: other merchants go on (ADR-0220). Throws StoreUnavailable. */
 export const readableEndpoints = async (
   store: Pick<EventStore, 'readStream'>,
   merchantId: string,
-  onUnreadable: (reason: string) => void,
-): Promise<MerchantEndpoints | undefined> => {
-  try {
-    return await readEndpoints(store, merchantId);
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    onUnreadable(reasonOf(error));
-    return undefined;
-  }
+): Promise<MerchantEndpoints | UnreadableStream> =>
+  readEndpoints(store, merchantId).catch((error: unknown) => {
+    if (error instanceof UnreadableStream) return error;
+    throw error;
+  });
+
+const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
+  const merchantIds = events.flatMap(({ event }) =>
+    event.type === 'WebhookMerchantAdded' ? [event.data.merchantId] : [],
+  );
+  return [...new Set(merchantIds)];
 };
 
 /** Also merchants that had an endpoint once. Throws as `readStream` does. */
 export const merchantsWithEndpoints = async (
   store: Pick<EventStore, 'readStream'>,
-): Promise<{ merchantIds: string[]; events: readonly RecordedEvent[] }> => {
-  const events = await store.readStream(WEBHOOK_MERCHANTS_STREAM);
-  const merchantIds = events.flatMap(({ event }) =>
-    event.type === 'WebhookMerchantAdded' ? [event.data.merchantId] : [],
-  );
-  return { merchantIds: [...new Set(merchantIds)], events };
-};
+): Promise<string[]> => merchantsIn(await store.readStream(WEBHOOK_MERCHANTS_STREAM));
 
 const appendTo = async (
   store: Store,
@@ -69,39 +64,17 @@ const appendTo = async (
   });
 };
 
-/** How long a command may still be decided again on conflicts. */
-type TimeLeft = { leftMs(): number };
-
-/** For a command that no request waits for. */
-const COMMAND_MS_MAX = 10_000;
-const fromNow = (): TimeLeft => {
-  const endMs = performance.now() + COMMAND_MS_MAX;
-  return { leftMs: () => Math.max(0, endMs - performance.now()) };
-};
-
-const onConflictAgain = async <T>(time: TimeLeft, attempt: () => Promise<T>): Promise<T> => {
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof RevisionConflict) || time.leftMs() === 0) throw error;
-    }
-  }
-};
-
 /** Once, before the merchant's first endpoint: a crash between leaves a name too many. */
-const addMerchant = (
+const addMerchant = async (
   store: Store,
   merchantId: string,
   context: EventContext,
-  time: TimeLeft,
-): Promise<void> =>
-  onConflictAgain(time, async () => {
-    const { merchantIds, events } = await merchantsWithEndpoints(store);
-    if (merchantIds.includes(merchantId)) return;
-    const event: WebhookEvent = { type: 'WebhookMerchantAdded', data: { merchantId } };
-    await appendTo(store, WEBHOOK_MERCHANTS_STREAM, events.at(-1), [event], context);
-  });
+): Promise<void> => {
+  const events = await store.readStream(WEBHOOK_MERCHANTS_STREAM);
+  if (merchantsIn(events).includes(merchantId)) return;
+  const event: WebhookEvent = { type: 'WebhookMerchantAdded', data: { merchantId } };
+  await appendTo(store, WEBHOOK_MERCHANTS_STREAM, events.at(-1), [event], context);
+};
 
 export type Handled =
   /**
@@ -135,32 +108,54 @@ const storedUnderKey = (
   return undefined;
 };
 
-/** `request` is present where it had an `Idempotency-Key`. */
-type Circumstances = { time?: TimeLeft; request?: Recognised | undefined };
-
-/** Decides again on a conflict of revisions while there is time left. Throws as the event store does. */
-export const handleEndpointCommand = (
+const handleOnce = async (
   store: Store,
   merchantId: string,
   command: EndpointCommand,
   context: EventContext,
-  { time = fromNow(), request }: Circumstances = {},
-): Promise<Handled> =>
-  onConflictAgain(time, async () => {
-    const { endpoints, events: before } = await readEndpoints(store, merchantId);
-    const decided = decideEndpoint(endpoints, command, request?.identity);
-    if (decided.kind === 'unknown endpoint') return decided;
-    const earlier = storedUnderKey(before, request);
-    if (earlier !== undefined) return earlier;
-    if (decided.kind !== 'events') return decided;
-    if (before.length === 0) await addMerchant(store, merchantId, context, time);
-    const stream = endpointStreamOf(merchantId);
-    const events =
-      decided.events.length === 0
-        ? []
-        : await appendTo(store, stream, before.at(-1), decided.events, context);
-    const { endpointId } = command.kind === 'create' ? command.endpoint : command;
-    const shown = command.kind === 'delete' ? before : [...before, ...events];
-    const endpoint = endpointAfter(shown, endpointId);
-    return { kind: 'stored', events, endpoint, isRepeat: false };
-  });
+  request: Recognised | undefined,
+): Promise<Handled> => {
+  const { endpoints, events: before } = await readEndpoints(store, merchantId);
+  const decided = decideEndpoint(endpoints, command, request?.identity);
+  if (decided.kind === 'unknown endpoint') return decided;
+  const earlier = storedUnderKey(before, request);
+  if (earlier !== undefined) return earlier;
+  if (decided.kind !== 'events') return decided;
+  if (before.length === 0) await addMerchant(store, merchantId, context);
+  const stream = endpointStreamOf(merchantId);
+  const events =
+    decided.events.length === 0
+      ? []
+      : await appendTo(store, stream, before.at(-1), decided.events, context);
+  const { endpointId } = command.kind === 'create' ? command.endpoint : command;
+  const shown = command.kind === 'delete' ? before : [...before, ...events];
+  return { kind: 'stored', events, endpoint: endpointAfter(shown, endpointId), isRepeat: false };
+};
+
+/** For a command that no request waits for. */
+const COMMAND_MS_MAX = 10_000;
+const fromNow = () => {
+  const endMs = performance.now() + COMMAND_MS_MAX;
+  return { leftMs: () => Math.max(0, endMs - performance.now()) };
+};
+
+/**
+ * Decides again on a conflict of revisions while there is time left. `request` is present where it had an
+ * `Idempotency-Key`. Throws as the event store does.
+ */
+export const handleEndpointCommand = async (
+  store: Store,
+  merchantId: string,
+  command: EndpointCommand,
+  context: EventContext,
+  time: { leftMs(): number } = fromNow(),
+  request?: Recognised,
+): Promise<Handled> => {
+  for (;;) {
+    try {
+      return await handleOnce(store, merchantId, command, context, request);
+    } catch (error) {
+      if (!(error instanceof RevisionConflict) || time.leftMs() === 0) throw error;
+    }
+  }
+};

@@ -1,7 +1,7 @@
 /** A service that goes away while a verb reads its response: one line, and no stack trace. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
-import { type FaultyServer, httpServer } from '../support/faulty-server.ts';
+import { type FaultyServer, httpServer, rawServer } from '../support/faulty-server.ts';
 
 let server: FaultyServer;
 let goesAway: boolean;
@@ -36,6 +36,47 @@ test.each([
     PAYMENTS_TOKEN: 'a.b.c',
   });
   expect([code, stderr]).toEqual([1, `payments: ${why}\n`]);
+});
+
+/** Looks whether the service responds at once, and waits for no one. */
+const inHaste = async (url: string, args: string[]) => {
+  const { setInterval } = globalThis;
+  const { timeout } = AbortSignal;
+  globalThis.setInterval = ((step: () => void) => setInterval(step, 20)) as typeof setInterval;
+  AbortSignal.timeout = () => timeout.call(AbortSignal, 100);
+  try {
+    return await runCli(args, { PAYMENTS_URL: url, PAYMENTS_TOKEN: 'a.b.c' });
+  } finally {
+    Object.assign(globalThis, { setInterval });
+    AbortSignal.timeout = timeout;
+  }
+};
+
+test.each([[['events', 'pay_1']], [['attention']], [['verify', '--all']]])(
+  'payments %j says of a service that takes the connection and never responds that it does not answer',
+  async (args) => {
+    const silent = await rawServer(() => undefined);
+    const { code, stderr } = await inHaste(silent.url, args);
+    await silent.close();
+    expect([code, stderr]).toEqual([
+      1,
+      `payments: no service answers at ${silent.url} (it took the connection and does not respond); start it with npm start, or set PAYMENTS_URL\n`,
+    ]);
+  },
+);
+
+test('a service that is at work on a response for long is waited for', async () => {
+  let looks = 0;
+  let respond = (): unknown => undefined;
+  const busy = await httpServer(({ url }, response) => {
+    if (url !== '/health/live') respond = () => response.end('{}');
+    else response.end();
+    if (url === '/health/live') looks += 1;
+    if (looks === 3) respond();
+  });
+  const { code } = await inHaste(busy.url, ['events', 'pay_1', '--state', '--format', 'json']);
+  await busy.close();
+  expect([code, looks > 2]).toEqual([0, true]);
 });
 
 test('another server at the address is named as that', async () => {

@@ -6,15 +6,13 @@
 
 // At every step of a property node's own: a matcher of Jest there takes longer than the folds.
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Command, RequestedAmount } from '../../shared/payment/commands.ts';
 import { decide } from '../../shared/payment/decide.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import {
-  PAYMENT_EVENT_TYPES,
   type PaymentEvent,
-  type PaymentEventType,
   type PlacedEvent,
   paymentSchemas,
 } from '../../shared/payment/payment-events.ts';
@@ -36,35 +34,7 @@ import {
   refund,
   voidIt,
 } from '../support/commands.ts';
-import {
-  authenticationRequested,
-  authorizationExpired,
-  authorizationExpiring,
-  authorized,
-  captureDeclined,
-  captured,
-  captureObserved,
-  captureRequested,
-  created,
-  disputeClosed,
-  disputed,
-  failed,
-  operationId,
-  outcomeConfirmed,
-  outcomeContradicted,
-  providerOpened,
-  refundDeclined,
-  refunded,
-  refundFailed,
-  refundObserved,
-  refundRequested,
-  resolutionRequested,
-  timeOf,
-  voidDeclined,
-  voided,
-  voidObserved,
-  voidRequested,
-} from '../support/payment-events.ts';
+import { operationId, timeOf } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 import { COMMANDS, type Kind, SUB_STATES, subStateOf } from './decide-table.ts';
 
@@ -215,55 +185,6 @@ const append = ({ events, state, readModel }: Payment, decided: readonly Payment
     { events, state, readModel },
   );
 
-const BUILDERS = {
-  PaymentProviderOpened: providerOpened,
-  PaymentAuthenticationRequested: authenticationRequested,
-  PaymentAuthorized: authorized,
-  PaymentFailed: failed,
-  PaymentCaptureRequested: captureRequested,
-  PaymentCaptured: captured,
-  PaymentCaptureDeclined: captureDeclined,
-  PaymentVoidRequested: voidRequested,
-  PaymentVoided: voided,
-  PaymentVoidDeclined: voidDeclined,
-  PaymentRefundRequested: refundRequested,
-  PaymentRefunded: refunded,
-  PaymentRefundDeclined: refundDeclined,
-  PaymentAuthorizationExpiring: authorizationExpiring,
-  PaymentAuthorizationExpired: authorizationExpired,
-  PaymentCaptureObserved: captureObserved,
-  PaymentVoidObserved: voidObserved,
-  PaymentRefundFailed: refundFailed,
-  PaymentRefundObserved: refundObserved,
-  PaymentDisputed: disputed,
-  PaymentDisputeClosed: disputeClosed,
-  PaymentResolutionRequested: resolutionRequested,
-  PaymentOutcomeConfirmed: outcomeConfirmed,
-  PaymentOutcomeContradicted: outcomeContradicted,
-};
-
-const isChangeIntent = (type: PaymentEventType): boolean =>
-  ['PaymentCaptureRequested', 'PaymentVoidRequested', 'PaymentRefundRequested'].includes(type);
-
-/** An event of any type with fields that are valid, whatever stands before it. */
-const eventOf = (about: {
-  type: PaymentEventType;
-  operation: string;
-  amount: number;
-  captureNow: boolean;
-  byHand: boolean;
-}): PaymentEvent => {
-  const { type, operation, amount, captureNow, byHand } = about;
-  const isOutcome = !type.endsWith('Requested') && !/^Payment(Outcome|ProviderOpened)/.test(type);
-  const resolution = byHand && isOutcome && { resolution: { evidence: 'e' } };
-  // No intent but the create's own has its id: every operation has an id of its own.
-  const isOther = isChangeIntent(type) && operation === operationId(0);
-  const fields = { operationId: isOther ? operationId(1) : operation, amount, ...resolution };
-  return type === 'PaymentCreated'
-    ? created({ operationId: operationId(0), amount, captureNow })
-    : BUILDERS[type](fields);
-};
-
 const afterResponse = (payment: Payment, command: Command): Payment => {
   const decision = decide(payment.state, command);
   return decision.kind === 'events' ? append(payment, decision.events) : payment;
@@ -333,106 +254,6 @@ describe('project and evolve agree', () => {
       ]);
       assert.deepEqual(listed, finished);
     });
-  });
-});
-
-describe('L5: both folds accept the same streams', () => {
-  const event = fc
-    .record({
-      type: fc.constantFrom(...PAYMENT_EVENT_TYPES),
-      operation: fc.nat({ max: 3 }).map(operationId),
-      amount: fc.integer({ min: 1, max: 3 }),
-      captureNow: fc.boolean(),
-      byHand: fc.boolean(),
-    })
-    .map(eventOf);
-  const candidates = fc.array(event, { maxLength: 120, size: 'max' });
-
-  // Thousands are thrown, and where is never read.
-  const { stackTraceLimit } = Error;
-  beforeAll(() => {
-    Error.stackTraceLimit = 0;
-  });
-  afterAll(() => {
-    Error.stackTraceLimit = stackTraceLimit;
-  });
-
-  const orThrown = <T>(fold: () => T): T | Error => {
-    try {
-      return fold();
-    } catch (error) {
-      return error as Error;
-    }
-  };
-
-  /**
-   * The read model keeps no operation that has ended, so that `project` cannot know whether a sale's
-   * PaymentCaptured names the create. `evolve` keeps every operation, and throws.
-   */
-  const isCaptureOfForeignSale = ({ state }: Payment, { type, data }: PaymentEvent): boolean =>
-    type === 'PaymentCaptured' &&
-    state?.status === 'AUTHORIZED' &&
-    state.captureNow &&
-    data.operationId !== state.operations[0]?.operationId &&
-    !unresolvedOperations(state).some((o) => o.operationId === data.operationId);
-
-  const captureOfForeignSale = [
-    created({ captureNow: true }),
-    authorized(),
-    captured({ operationId: operationId(9) }),
-  ];
-
-  const hasFailed = ({ failedLater, ended }: Operation): boolean =>
-    failedLater ?? (ended !== undefined && ended.outcome !== 'APPROVED');
-
-  /** The answer does not tell a refund that was made elsewhere from one of the payment's operations. */
-  const isContradictedElsewhere = ({ state, readModel }: Payment, { type, data }: PaymentEvent) =>
-    type === 'PaymentOutcomeContradicted' &&
-    state?.observedRefunds?.some((o) => o.operationId === data.operationId && o.failedLater) &&
-    !state.operations.some((o) => o.operationId === data.operationId && hasFailed(o)) &&
-    !readModel?.unresolved.some((o) => o.operationId === data.operationId);
-
-  const foundByRulesAlone = (payment: Payment, candidate: PaymentEvent): string | undefined => {
-    if (isCaptureOfForeignSale(payment, candidate))
-      return 'PaymentCaptured without an unresolved intent of its operation';
-    return isContradictedElsewhere(payment, candidate)
-      ? 'PaymentOutcomeContradicted does not fit its operation'
-      : undefined;
-  };
-
-  test('an event that the state throws at, the answer throws at, for the same reason', () => {
-    const seen = { accepted: 0, refused: 0, refusedByRulesAlone: 0 };
-    /** What both folds accept stays; what both refuse is left out, and the next one is tried. */
-    const tryNext = (payment: Payment, candidate: PaymentEvent): Payment => {
-      const revision = payment.events.length;
-      const next = { revision, time: timeOf(revision), event: candidate };
-      const state = orThrown(() => evolve(payment.state, next));
-      const readModel = orThrown(() => project(payment.readModel, next));
-      const events = [...payment.events, next];
-      const why = foundByRulesAlone(payment, candidate);
-      if (why !== undefined) {
-        expect({ events, state }).toStrictEqual({ events, state: new Error(why) });
-        expect(readModel).not.toBeInstanceOf(Error);
-        seen.refusedByRulesAlone += 1;
-        return payment;
-      }
-      if (state instanceof Error || readModel instanceof Error) {
-        assert.deepEqual(readModel, state);
-        seen.refused += 1;
-        return payment;
-      }
-      assert.equal(readModel.response.status, state.status);
-      seen.accepted += 1;
-      return { events, state, readModel };
-    };
-    fc.assert(
-      fc.property(candidates, (tried) => {
-        tried.reduce(tryNext, { events: [], state: undefined, readModel: undefined });
-      }),
-      { numRuns: propertyRuns(1000), examples: [[captureOfForeignSale]] },
-    );
-    expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(propertyRuns(1000));
-    expect(seen.refusedByRulesAlone).toBeGreaterThan(0);
   });
 });
 

@@ -67,10 +67,10 @@ export const subStateOf = (state: PaymentState | undefined): string => {
 const CREATE = operationId(0);
 const FIRST = operationId(1);
 
-/** The command of each cell; what is recorded is the approval of the payment's last operation. */
 /** The rules of the others stand in decide-later.test.ts and decide-resolution.test.ts. */
 export type Kind = Exclude<Command['kind'], 'later' | 'resolve' | 'confirm'>;
 
+/** The command of each cell; what is recorded is the approval of the payment's last operation. */
 export const COMMANDS: Record<Kind, (given: PaymentEvent[]) => Command> = {
   create: () => create(),
   capture: () => capture(),

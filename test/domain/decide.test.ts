@@ -344,24 +344,6 @@ describe('a payment has a ceiling of operations (gaps §18)', () => {
   });
 });
 
-describe('gaps §7: an approval that a person records', () => {
-  const resolution = { evidence: "the provider's report of the day" };
-  scenarios([
-    {
-      title: 'PaymentVoided with the evidence',
-      given: [...asAuthorized, voidRequested()],
-      when: { ...record(FIRST), resolution },
-      response: [voided({ resolution })],
-    },
-    {
-      title: 'PaymentCaptured with the evidence',
-      given: [...asAuthorized, captureRequested()],
-      when: { ...record(FIRST), resolution },
-      response: [captured({ operationId: FIRST, resolution })],
-    },
-  ]);
-});
-
 describe('gaps §24: the end that the provider tells is kept of an authorization', () => {
   const authorizationExpiresAt = '2026-01-08T00:00:00.000Z';
   const when = record(operationId(0), { outcome: 'APPROVED', authorizationExpiresAt });
@@ -427,24 +409,6 @@ describe('gaps §7: outcomes that are no approval', () => {
           response: [{ type, data: neverCarriedOut(operation, 'FENCED') } as PaymentEvent],
         },
       ];
-    }),
-  );
-
-  scenarios(
-    intents.map(({ given, operation, ended }): Scenario => {
-      const resolution = { evidence: "the provider's report of the day" };
-      const { type } = ended();
-      return {
-        title: `${type} by a person, with the evidence`,
-        given,
-        when: { ...record(operation, { outcome: 'NOT_SENT' }), resolution },
-        response: [
-          {
-            type,
-            data: { ...neverCarriedOut(operation, 'NOT_SENT'), resolution },
-          } as PaymentEvent,
-        ],
-      };
     }),
   );
 

@@ -48,14 +48,11 @@ test.each([
   ['of a lost holder lets it run out: requests of that one may be under way', 'held', 0],
 ] as const)('a projector that has just taken the lease %s', async (_what, taken, releases) => {
   const released: string[] = [];
-  const lease = keepLease({
-    readModels: {
-      lease: async () => taken,
-      release: async (holder) => void released.push(holder),
-    },
-    logger: silent,
-    onLost: () => undefined,
-  });
+  const readModels = {
+    lease: async () => taken,
+    release: async (holder: string) => void released.push(holder),
+  };
+  const lease = keepLease(readModels, silent, () => undefined);
   await lease.take();
   expect(lease.handedOver()).toBe(taken === 'free');
   await lease.stop();

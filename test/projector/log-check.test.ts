@@ -2,11 +2,12 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { LogMisfit } from '../../projector/errors.ts';
-import { type Relay, startRelay } from '../../projector/relay/relay.ts';
+import type { Relay } from '../../projector/relay/relay.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
+import { relaying, untilHalted } from '../support/relaying.ts';
 import { silent } from '../support/silent-log.ts';
 import { type LogUnderTest, openFilledLog, openRows, rewritten } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
@@ -57,17 +58,13 @@ test('a log whose first event was changed, with all hashes after it, is refused 
 });
 
 test('the relay halts at such a log', async () => {
-  const parts = { feed: memoryFeed(), checkpoint: memoryDocument(), logger: silent };
-  const relaying = async (use: (relay: Relay) => Promise<void>): Promise<void> => {
-    const relay = startRelay({ ...parts, store });
-    await use(relay).finally(relay.stop);
-  };
+  const parts = { feed: memoryFeed(), checkpoint: memoryDocument() };
   const sent = (relay: Relay) => until('sent', () => relay.status().checkpoint === '36');
-  await relaying(sent);
-  await relaying(sent);
+  await relaying({ ...parts, store }, sent);
+  await relaying({ ...parts, store }, sent);
   await writeLogAnew();
-  await relaying(async (relay) => {
-    await until('halted', () => relay.status().state === 'halted');
+  await relaying({ ...parts, store }, async (relay) => {
+    await untilHalted(relay);
     expect(relay.status().error).toMatch(/^the event log has other events up to the checkpoint of/);
   });
 });

@@ -89,13 +89,6 @@ for (const driver of readModelDrivers) {
       expect(projection.counts()).toMatchObject({ events: 2 * LIFE, healed: 0, parked: 0 });
     });
 
-    test('apply: one event at a time ends in the same documents', async () => {
-      await given('pay_1', wholeLife('pay_1'));
-      await deliver(1);
-      await expectWhole('pay_1');
-      expect(projection.counts().healed).toBe(0);
-    });
-
     test('apply: a new payment is listed as PENDING from its first event on', async () => {
       await given('pay_1', wholeLife('pay_1').slice(0, 1));
       await deliver();

@@ -7,7 +7,6 @@ import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { RebuildRunning } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { appendLife, foldOf, readModelOf } from '../support/many-payments.ts';
@@ -201,14 +200,6 @@ for (const driver of readModelDrivers) {
       expect(projector.status().compared.differences).toBe(2);
     });
 
-    test('a second rebuild is refused while the first runs, and may follow it', async () => {
-      const first = projector.rebuild();
-      await expect(projector.rebuild()).rejects.toThrow(RebuildRunning);
-      expect((await first).equal).toBe(true);
-      expect((await projector.rebuild()).equal).toBe(true);
-      await expectWhole();
-    });
-
     test('stopped in the middle: the old read models are served, and nothing of the new ones is left', async () => {
       const before = await readModels.checksum();
       const running = projector.rebuild({ onProgress: () => void projector.stop() });
@@ -218,16 +209,6 @@ for (const driver of readModelDrivers) {
       const next = await readModels.openGeneration();
       expect(await next.checkpoint()).toBeNull();
       await next.end();
-    });
-
-    test('an engine that fails in the middle fails the rebuild, and the old ones are served', async () => {
-      const readAll = () => Promise.reject(new Error('out of reach'));
-      const failing = { ...store, stored: { ...store.stored, readAll } };
-      const hold = <T>(step: () => Promise<T>) => step();
-      await expect(rebuild({ store: failing, readModels, logger: silent, hold })).rejects.toThrow(
-        'out of reach',
-      );
-      await expectWhole();
     });
 
     test('a rebuild goes on where the event store does not respond to one read', async () => {

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { noRelay } from '../../projector/relay/open-relay.ts';
-import { RETRIED_MAX, type Relay, startRelay } from '../../projector/relay/relay.ts';
+import { RETRIED_MAX, type Relay } from '../../projector/relay/relay.ts';
 import { RELAY_PARKED_ROUTES } from '../../projector/relay/relay-parked-routes.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
@@ -13,7 +13,7 @@ import { openApp, signToken } from '../support/in-process.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
-import { silent } from '../support/silent-log.ts';
+import { startOver, untilHalted, untilReady } from '../support/relaying.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
@@ -62,21 +62,11 @@ type Options = { store: MemoryEventStore; checkpoint?: KeyDocument; mayRun?: () 
 
 const relayOver = ({ store, checkpoint = memoryDocument(), mayRun }: Options) => {
   const feed = memoryFeed();
-  const parts = { store, feed, checkpoint, logger: silent, backOff: { minMs: 1, maxMs: 8 } };
-  const relay = startRelay({ ...parts, ...(mayRun && { mayRun }), waitsMs: { standBy: 1 } });
+  const options = { waitsMs: { standBy: 1 }, ...(mayRun && { mayRun }) };
+  const relay = startOver({ store, feed, checkpoint }, options);
   ends.push(() => relay.stop());
   return { relay, feed };
 };
-/** It has tried what was parked at its start, and takes requests. */
-const untilReady = (relay: Relay): Promise<void> => {
-  const isReady = () =>
-    relay.retryParked('none').then(
-      () => true,
-      () => false,
-    );
-  return until('the relay takes requests', isReady);
-};
-
 const note = (paymentId: string) => ({
   paymentId,
   from: 3,
@@ -115,7 +105,7 @@ describe('GET /ops/v1/topics/parked', () => {
     await first.relay.stop();
     store.cut(2);
     const halted = relayOver({ store, checkpoint });
-    await until('it halts', () => halted.relay.status().state === 'halted');
+    await untilHalted(halted.relay);
     const { json } = await ask(await served(halted.relay), 'GET');
     expect(json).toMatchObject({ state: 'halted', error: expect.any(String), count: 1 });
   });
@@ -175,7 +165,7 @@ describe('POST /ops/v1/topics/parked/{paymentId}/retry', () => {
     expect((await rejected(second)).code).toBe('STANDING_BY');
     store.cut(2);
     const third = relayOver({ store, checkpoint }).relay;
-    await until('it halts', () => third.status().state === 'halted');
+    await untilHalted(third);
     expect((await rejected(third)).details).toMatch(/has halted: .*log/);
   });
 });

@@ -8,26 +8,17 @@ import {
   parseCheckpoint,
   type RelayCheckpoint,
 } from '../../projector/relay/checkpoint.ts';
-import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { largestCreated } from '../support/largest-payment.ts';
 import { appendLife } from '../support/many-payments.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
+import type { MemoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, newEvent, wholeLife } from '../support/payment-events.ts';
-import { silent } from '../support/silent-log.ts';
+import { logOf, openParts, relaying, untilRunning, untilSent } from '../support/relaying.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
-
-const openParts = () => ({
-  store: memoryEventStore(),
-  feed: memoryFeed(),
-  checkpoint: memoryDocument(),
-});
-type Parts = ReturnType<typeof openParts>;
 
 /** A payment whose messages are some 300 kB; any other's are below 3 kB. */
 const appendLarge = async (store: MemoryEventStore, paymentId: string): Promise<void> => {
@@ -38,28 +29,12 @@ const appendLarge = async (store: MemoryEventStore, paymentId: string): Promise<
     events.map((event) => newEvent(event)),
   );
 };
-const logOf = async (store: MemoryEventStore): Promise<RecordedEvent[]> =>
-  (await store.readAll(null, 100_000)) as RecordedEvent[];
-
-const untilSent = ({ store }: Parts, relay: Relay): Promise<void> =>
-  until(
-    'the checkpoint is at the end of the log',
-    async () => relay.status().checkpoint === (await logOf(store)).at(-1)?.position,
-  );
-const relaying = async (parts: Parts, check: (relay: Relay) => Promise<void>): Promise<void> => {
-  const relay = startRelay({ ...parts, logger: silent, backOff: { minMs: 1, maxMs: 8 } });
-  try {
-    await check(relay);
-  } finally {
-    await relay.stop();
-  }
-};
 const others = (events: RecordedEvent[], paymentId: string): RecordedEvent[] =>
   events.filter(({ stream }) => stream !== streamOf(paymentId));
 
 describe('a message that the broker does not take for its size', () => {
   test('parks its own payment, and the messages of all others go on', async () => {
-    const parts = openParts();
+    const parts = openParts(1_000);
     for (let n = 0; n < 20; n += 1) await appendLife(parts.store, `pay_${n}`);
     await appendLarge(parts.store, 'pay_large');
     for (let n = 20; n < 40; n += 1) await appendLife(parts.store, `pay_${n}`);
@@ -76,7 +51,7 @@ describe('a message that the broker does not take for its size', () => {
   });
 
   test('the same with a lost acknowledgement in the middle: no number is used twice', async () => {
-    const parts = openParts();
+    const parts = openParts(1_000);
     for (let n = 0; n < 10; n += 1) await appendLife(parts.store, `pay_${n}`);
     await appendLarge(parts.store, 'pay_large');
     for (let n = 10; n < 20; n += 1) await appendLife(parts.store, `pay_${n}`);
@@ -87,7 +62,7 @@ describe('a message that the broker does not take for its size', () => {
   });
 
   test('messages that are too large only together are sent apart, and none is parked', async () => {
-    const parts = openParts();
+    const parts = openParts(1_000);
     for (let n = 0; n < 30; n += 1) await appendLife(parts.store, `pay_${n}`);
     parts.feed.takeAtMost(5_000);
     await relaying(parts, async (relay) => {
@@ -98,13 +73,13 @@ describe('a message that the broker does not take for its size', () => {
   });
 
   test('a later start sends what was left out, once the broker takes it', async () => {
-    const parts = openParts();
+    const parts = openParts(1_000);
     await appendLife(parts.store, 'pay_1');
     await appendLarge(parts.store, 'pay_large');
     parts.feed.takeAtMost(100_000);
     await relaying(parts, (relay) => untilSent(parts, relay));
     await relaying(parts, async (relay) => {
-      await until('running', () => relay.status().state === 'running');
+      await untilRunning(relay);
       expect(relay.status().parked).toBe(1);
     });
     // The reason of a retry is that of the broker.
@@ -118,19 +93,20 @@ describe('a message that the broker does not take for its size', () => {
     // Each of the two is taken, and both together are not.
     parts.feed.takeAtMost(500_000);
     await relaying(parts, (relay) =>
-      until('nothing is parked', () => relay.status().parked === 0 && isRunning(relay)),
+      until(
+        'nothing is parked',
+        () => relay.status().parked === 0 && relay.status().state === 'running',
+      ),
     );
     expectWhole(parts.feed.stored('events'), await logOf(parts.store));
   });
 });
 
-const isRunning = (relay: Relay): boolean => relay.status().state === 'running';
-
 type Note = RelayCheckpoint['parked'][string];
 
 describe('how many payments may be parked', () => {
   test('more than a thousand payments parked do not stop the relay', async () => {
-    const parts = openParts();
+    const parts = openParts(1_000);
     const damaged = 1_050;
     for (let n = 0; n < damaged; n += 1) {
       const event = newEvent(wholeLife(`pay_${n}`)[0] ?? authorized());

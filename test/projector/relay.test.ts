@@ -6,71 +6,40 @@ import { describe, expect, jest, test } from '@jest/globals';
 import { partitionOf } from '../../projector/event-feed/messages.ts';
 import { parseCheckpoint } from '../../projector/relay/checkpoint.ts';
 import { noRelay } from '../../projector/relay/open-relay.ts';
-import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
+import type { Relay } from '../../projector/relay/relay.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/status.ts';
-import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';
-import { newEvent, refunded, wholeLife } from '../support/payment-events.ts';
+import type { MemoryEventStore } from '../support/memory-event-store.ts';
+import type { MemoryFeed } from '../support/memory-feed.ts';
+import { newEvent, refunded } from '../support/payment-events.ts';
+import {
+  appendLives,
+  appendOne,
+  LIFE,
+  logOf,
+  openParts,
+  type Parts,
+  relaying,
+  startOver,
+  untilHalted,
+  untilRunning,
+  untilSent,
+} from '../support/relaying.ts';
 import { appendSeals } from '../support/seal-events.ts';
-import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
 // Many of these wait for one another's clocks; a busy machine is no failure.
 jest.setTimeout(240_000);
 
-const backOff = { minMs: 1, maxMs: 8 };
-const LIFE = 6;
-
-/** Payments `from` to `to`, their events taking turns in the log. */
-const append = async (store: MemoryEventStore, from: number, to: number): Promise<void> => {
-  for (let revision = 0; revision < LIFE; revision += 1) {
-    for (let n = from; n < to; n += 1) await appendOne(store, `pay_${n}`, revision);
-  }
-};
-const appendOne = async (
-  store: MemoryEventStore,
-  paymentId: string,
-  revision: number,
-): Promise<void> => {
-  const event = wholeLife(paymentId, `m_${paymentId}`)[revision];
-  const stream = streamOf(paymentId);
-  const last = revision === 0 ? undefined : (await store.readStream(stream)).at(-1);
-  if (event === undefined) throw new Error('no such event');
-  await store.append(stream, last ?? 'none', [newEvent(event)]);
-};
-const logOf = async (store: MemoryEventStore): Promise<RecordedEvent[]> =>
-  (await store.readAll(null, 10_000)) as RecordedEvent[];
-
-type Parts = ReturnType<typeof openParts>;
-const openParts = (batchMax = 7) => ({
-  store: memoryEventStore({ batchMax }),
-  feed: memoryFeed(),
-  checkpoint: memoryDocument(),
-});
-
-const relaying = async (
-  parts: Parts,
-  check: (relay: Relay) => Promise<void>,
-  options: Partial<RelayOptions> = {},
-): Promise<void> => {
-  const relay = startRelay({ ...parts, logger: silent, backOff, ...options });
-  try {
-    await check(relay);
-  } finally {
-    await relay.stop();
-  }
-};
-const untilSent = ({ store }: Parts, relay: Relay): Promise<void> =>
-  until(
-    'all is sent',
-    async () => relay.status().checkpoint === (await logOf(store)).at(-1)?.position,
+/** Payments `from` to `to`. */
+const append = (store: MemoryEventStore, from: number, to: number): Promise<void> =>
+  appendLives(
+    store,
+    Array.from({ length: to - from }, (_, n) => `pay_${from + n}`),
   );
 const untilWhole = async (parts: Parts, relay: Relay): Promise<void> => {
   await untilSent(parts, relay);
@@ -162,29 +131,12 @@ describe('P3: the relay', () => {
     expect(parts.feed.stored('events').length).toBeGreaterThan(6 * LIFE);
   });
 
-  test('the store out of reach, or its subscription dropped, loses and repeats nothing', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 3);
-    await relaying(parts, async (relay) => {
-      await untilSent(parts, relay);
-      parts.store.failWith(new StoreUnavailable('away'));
-      await until('several tries', () => relay.status().counts.restarts > 2);
-      parts.store.failWith(undefined);
-      await append(parts.store, 3, 5);
-      await untilSent(parts, relay);
-      parts.store.drop();
-      await append(parts.store, 5, 6);
-      await untilWhole(parts, relay);
-    });
-    expect(parts.feed.stored('events')).toHaveLength(6 * LIFE);
-  });
-
   test('a start after the read models are gone publishes nothing again', async () => {
     const parts = openParts();
     await append(parts.store, 0, 3);
     await relaying(parts, (relay) => untilSent(parts, relay));
     await relaying(parts, async (relay) => {
-      await until('running', () => relay.status().state === 'running');
+      await untilRunning(relay);
       await append(parts.store, 3, 4);
       await untilWhole(parts, relay);
     });
@@ -230,8 +182,9 @@ describe('two relays at once', () => {
         await client.publish(topic, messages);
       },
     };
-    const options = { ...parts, feed, logger: silent, backOff: { minMs: 60_000, maxMs: 60_000 } };
-    return { relay: startRelay({ ...options, mayRun: () => true }), reached, goOn };
+    const backOff = { minMs: 60_000, maxMs: 60_000 };
+    const relay = startOver({ ...parts, feed }, { backOff, mayRun: () => true });
+    return { relay, reached, goOn };
   };
   const expectNewestLast = (parts: Parts): void => {
     const states = parsed(parts.feed.stored('state'));
@@ -274,7 +227,7 @@ test('a relay that runs for long takes its place at the brokers again, before th
   await relaying(
     parts,
     async (relay) => {
-      await until('running', () => relay.status().state === 'running');
+      await untilRunning(relay);
       expect(places).toBe(1);
       await append(parts.store, 0, 2);
       await untilWhole(parts, relay);
@@ -292,7 +245,7 @@ describe('the relay and its topics', () => {
     parts.feed.repartition({ events: 12, state: 6 });
     await append(parts.store, 2, 3);
     await relaying(parts, async (relay) => {
-      await until('halted', () => relay.status().state === 'halted');
+      await untilHalted(relay);
       expect(relay.status().error).toMatch(/events topic has 12 partitions and had 6.*PREFIX/);
       expect((await relay.lag())?.events).toBe(LIFE);
     });
@@ -308,7 +261,7 @@ describe('the relay and its topics', () => {
         await untilSent(parts, relay);
         parts.feed.repartition({ events: 6, state: 3 });
         await append(parts.store, 1, 2);
-        await until('halted', () => relay.status().state === 'halted');
+        await untilHalted(relay);
       },
       { waitsMs: { recheck: 0 } },
     );
@@ -321,20 +274,8 @@ describe('the relay and its topics', () => {
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.store.cut(5);
     await relaying(parts, async (relay) => {
-      await until('halted', () => relay.status().state === 'halted');
+      await untilHalted(relay);
       expect(relay.status().error).toMatch(/the event log ends before/);
-    });
-  });
-
-  test('a log cut and written on behind the checkpoint halts it', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 2);
-    await relaying(parts, (relay) => untilSent(parts, relay));
-    parts.store.cut(5);
-    await append(parts.store, 2, 4);
-    await relaying(parts, async (relay) => {
-      await until('halted', () => relay.status().state === 'halted');
-      expect(relay.status().error).toMatch(/the event log has other events up to/);
     });
   });
 
@@ -352,12 +293,7 @@ describe('the relay and its topics', () => {
     const parts = openParts();
     await append(parts.store, 0, 1);
     parts.feed.freeze(true);
-    const relay = startRelay({
-      ...parts,
-      logger: silent,
-      backOff,
-      waitsMs: { silence: 5, stop: 20 },
-    });
+    const relay = startOver(parts, { waitsMs: { silence: 5, stop: 20 } });
     await until('it shows', () => relay.status().error === 'the broker does not answer');
     expect(relay.status().state).toBe('backing-off');
     await relay.stop();
@@ -381,11 +317,6 @@ describe('the relay and its topics', () => {
       expect(text).toContain('payments_relay_parked 0');
     });
     expect(relayState(noRelay())).toEqual({ state: 'off' });
-  });
-
-  test('without a broker it is off', async () => {
-    expect(noRelay().status()).toMatchObject({ state: 'off', checkpoint: null });
-    expect(await noRelay().lag()).toBeUndefined();
   });
 });
 
@@ -434,22 +365,6 @@ describe('P5: an event that cannot be read', () => {
       ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 3,
     );
     expectWhole(parts.feed.stored('events'), sent);
-  });
-
-  test('is sent at a later start that can read it, with what came after it', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 4);
-    parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
-    await relaying(parts, (relay) => untilSent(parts, relay));
-    parts.store.mend(streamOf('pay_1'));
-    parts.feed.loseResponses(2);
-    await relaying(parts, async (relay) => {
-      await until(
-        'released',
-        () => relay.status().parked === 0 && relay.status().checkpoint !== null,
-      );
-      await untilWhole(parts, relay);
-    });
   });
 
   test('a crash around it changes no number that was sent', async () => {
@@ -540,7 +455,7 @@ describe('the seals of the log', () => {
     expect(parts.feed.stored('seals')).toMatchObject([{ partition: partitionOf('log', 3) }]);
     parts.feed.repartition({ seals: 2 });
     await relaying(parts, async (relay) => {
-      await until('halted', () => relay.status().state === 'halted');
+      await untilHalted(relay);
       expect(relay.status().error).toMatch(/the seals topic has 2 partitions and had 3/);
     });
   });
@@ -551,9 +466,9 @@ describe('one relay at a time', () => {
     const parts = openParts();
     const may = { first: true, second: false };
     await append(parts.store, 0, 3);
-    const options = { ...parts, logger: silent, backOff, waitsMs: { standBy: 1 } };
-    const first = startRelay({ ...options, mayRun: () => may.first });
-    const second = startRelay({ ...options, mayRun: () => may.second });
+    const waitsMs = { standBy: 1 };
+    const first = startOver(parts, { waitsMs, mayRun: () => may.first });
+    const second = startOver(parts, { waitsMs, mayRun: () => may.second });
     await untilSent(parts, first);
     await until('standing by', () => second.status().state === 'standing-by');
     Object.assign(may, { first: false, second: true });
@@ -626,12 +541,12 @@ describe('one relay at a time', () => {
   test('a relay that was overtaken without noticing cannot save its checkpoint and halts', async () => {
     const parts = openParts();
     await append(parts.store, 0, 1);
-    const first = startRelay({ ...parts, logger: silent, backOff });
+    const first = startOver(parts);
     await untilSent(parts, first);
-    const second = startRelay({ ...parts, logger: silent, backOff });
+    const second = startOver(parts);
     await until('taken over', () => second.status().state === 'running');
     await append(parts.store, 1, 3);
-    await until('halted', () => first.status().state === 'halted');
+    await untilHalted(first);
     expect(first.status().error).toMatch(/another relay/);
     await untilSent(parts, second);
     await Promise.all([first.stop(), second.stop()]);

@@ -118,15 +118,6 @@ describe('the sampler', () => {
     expect(started.status().compared.differences).toBe(1);
   });
 
-  test('a forged row that a read meets is written anew at once', async () => {
-    await forge("UPDATE payment SET merchant_id = 'm_2' WHERE payment_id = 'pay_1'");
-    await start(60_000);
-    expect(await readModels.get('pay_1', 'm_2')).toBeUndefined();
-    await until('whole', async () => (await readModels.inspect('pay_1')).whole);
-    expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 5 });
-    expect(errors).toMatchObject([{ fields: { paymentId: 'pay_1', kind: 'damaged' } }]);
-  });
-
   test('an older row of the same payment, with its own check, is noticed and written anew', async () => {
     await replaceRow(await readModelAt('pay_1', 1));
     await noticed('older');

@@ -10,7 +10,13 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     const clock = manualClock();
     const onFailed = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
       void failed.push(step);
-    const retrySchedules = createRetrySchedules({ ...clock, delaysMs, attempt, onFailed });
+    const retrySchedules = createRetrySchedules({
+      ...clock,
+      delaysMs,
+      attempt,
+      onFailed,
+      unknown: {},
+    });
     return { failed, clock, retrySchedules };
   };
 

@@ -2,40 +2,20 @@
 
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { bannerOf } from '../../shared/runtime/process-life.ts';
 
-const banner = (waitsFor: string[]): string[] =>
-  stripVTControlCharacters(
-    bannerOf(
-      {
-        what: 'query-api',
-        addresses: [['API', 'http://127.0.0.1:8082']],
-        waitsFor,
-        notForProduction: [],
-        warnings: ['JWT_AUDIENCE is not set, so it is not checked'],
-      },
-      new PassThrough(),
-    ),
-  ).split('\n');
-
-describe('the banner', () => {
-  test('says that the process is ready, and how long its start took', () => {
-    expect(banner([])).toEqual([
-      expect.stringMatching(/^payments \S+ {2}query-api {3}ready in \d+\.\d s$/),
-      '  API      http://127.0.0.1:8082',
-      '  Warning: JWT_AUDIENCE is not set, so it is not checked',
-      '',
-    ]);
-  });
-
-  test('names what the process waits for, and is not ready', () => {
-    expect(banner(['eventStore (event store: access denied)'])).toEqual([
-      expect.stringMatching(/^payments \S+ {2}query-api {3}listens, not ready yet$/),
-      '  API      http://127.0.0.1:8082',
-      '  Waits for: eventStore (event store: access denied)',
-      '  Warning: JWT_AUDIENCE is not set, so it is not checked',
-      '',
-    ]);
-  });
+test('a process that waits for an engine names it, and is not ready', () => {
+  const addresses = [['API', 'http://127.0.0.1:8082']] as const;
+  const banner = (waitsFor: string[]) =>
+    bannerOf({ what: 'query-api', addresses }, waitsFor, ['HOST is odd'], new PassThrough());
+  const waiting = banner(['eventStore (event store: access denied)']);
+  expect(stripVTControlCharacters(waiting).split('\n')).toEqual([
+    expect.stringMatching(/^payments \S+ {2}query-api {3}listens, not ready yet$/),
+    '  API      http://127.0.0.1:8082',
+    '  Waits for: eventStore (event store: access denied)',
+    '  Warning: HOST is odd',
+    '',
+  ]);
+  expect(banner([])).toMatch(/query-api {3}ready in \d+\.\d s\n/);
 });

@@ -19,7 +19,6 @@ import type {
   SubscriptionItem,
   UnreadableEvent,
 } from '../../shared/event-store/port.ts';
-import { ofTypes } from '../../shared/event-store/sqlite/log-reader.ts';
 
 type StoredEvent = RecordedEvent | UnreadableEvent;
 
@@ -156,9 +155,10 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     });
 
   async function* subscribe(
-    after: string | null,
-    signal: AbortSignal,
+    ...[after, signal, types]: Parameters<EventStore['subscribe']>
   ): AsyncGenerator<SubscriptionItem> {
+    const isOfTypes = (event: StoredEvent): boolean =>
+      types === undefined || !('event' in event) || types.includes(event.event.type);
     const epochAtStart = epoch;
     subscribed.count += 1;
     subscribed.after = after;
@@ -171,7 +171,8 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       if (last !== undefined) {
         at = last.position;
         saidCaughtUp = false;
-        yield { kind: 'events', events };
+        const own = events.filter(isOfTypes);
+        if (own.length > 0) yield { kind: 'events', events: own };
       } else if (!saidCaughtUp && !onHold) {
         saidCaughtUp = true;
         yield { kind: 'caught-up' };
@@ -189,7 +190,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       throwFailure();
       return log.at(-1)?.position ?? null;
     },
-    subscribe: (after, signal, types) => ofTypes(subscribe(after, signal), types),
+    subscribe,
     readStream: async (stream) => {
       throwFailure();
       const events = [...(streams.get(stream) ?? [])];

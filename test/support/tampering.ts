@@ -10,13 +10,12 @@ import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../audit/export-lines.
 import { logLines } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
 import { type KeptHead, verifyLogForms } from '../../audit/verification.ts';
-import { manifestFileOf } from '../../cli/export-file.ts';
 import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
-import type { Manifest } from '../../shared/event-store/manifest.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { resultOf } from '../../shared/runtime/scan.ts';
 import { appendLives } from './many-payments.ts';
 import type { Random } from './random.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -82,11 +81,9 @@ export const verifyOf = async (
     sealingKey,
     keptHeads,
   };
-  const steps = verifyLogForms(deps, { only, known, signal });
-  let step = await steps.next();
-  while (step.done !== true) step = await steps.next();
-  if (step.value === undefined) throw new Error('the verification was broken off');
-  return step.value;
+  const result = await resultOf(verifyLogForms(deps, { only, known, signal }));
+  if (result === undefined) throw new Error('the verification was broken off');
+  return result;
 };
 
 /** Exports the whole log, or what follows the position `from`, the way the command line does. */
@@ -160,9 +157,9 @@ const dearer = (text: string): string =>
 
 type RowChange = (rows: Row[], at: number, random: Random) => Row[];
 
-const withRow = (rows: Row[], at: number, change: Partial<Row>): Row[] =>
-  rows.map((row, n) => (n === at ? { ...row, ...change } : row));
 const rowAt = (rows: Row[], at: number): Row => rows[at] as Row;
+const withRow = (rows: Row[], at: number, change: Partial<Row>): Row[] =>
+  rows.with(at, { ...rowAt(rows, at), ...change });
 
 /** Gives a row's text once the log hashes of the rows before it are known. */
 export type Finish = (row: Row, logHashes: readonly string[]) => string;
@@ -216,10 +213,8 @@ const ROW_CHANGES: Record<string, RowChange> = {
   'two rows swapped': (rows, at, random) => {
     const other = (at + random.between(1, rows.length - 1)) % rows.length;
     const [a, b] = [rowAt(rows, at), rowAt(rows, other)];
-    return rows.map((row, n) => {
-      if (n === at) return { ...b, position: a.position };
-      return n === other ? { ...a, position: b.position } : row;
-    });
+    const swapped = rows.with(at, { ...b, position: a.position });
+    return swapped.with(other, { ...a, position: b.position });
   },
   'a row moved to the end': (rows, at) =>
     withRow(rows, at, { position: rows.length + 10 }).sort((a, b) => a.position - b.position),
@@ -244,36 +239,22 @@ export const changeRows = (rows: Rows, random: Random, n: number): { what: strin
   return { what: `${name}, row ${at + 1} of ${rows.rows.length}` };
 };
 
-const NEWLINE = 10;
-
-const linesOf = (bytes: Buffer): Buffer[] => {
-  const lines: Buffer[] = [];
-  let from = 0;
-  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, from)) {
-    lines.push(bytes.subarray(from, at + 1));
-    from = at + 1;
-  }
-  return lines;
-};
-
 type FileChange = (lines: Buffer[], at: number, random: Random) => Buffer[];
+
+const edited = (lines: Buffer[], at: number, edit: (text: string) => string): Buffer[] =>
+  lines.with(at, Buffer.from(edit(String(lines[at]))));
 
 /** Each changes nothing before the line it is given. */
 const FILE_CHANGES: Record<string, FileChange> = {
-  'a byte': (lines, at, random) =>
-    lines.map((line, n) => {
-      if (n !== at) return line;
-      const changed = Buffer.from(line);
-      const place = random.between(0, line.length - 1);
-      changed[place] = ((line[place] ?? 0) + random.between(1, 255)) % 256;
-      return changed;
-    }),
+  'a byte': (lines, at, random) => {
+    const changed = Buffer.from(lines[at] as Buffer);
+    const place = random.between(0, changed.length - 1);
+    changed[place] = ((changed[place] ?? 0) + random.between(1, 255)) % 256;
+    return lines.with(at, changed);
+  },
   // No event's hash covers its position: only the chain over the lines does.
   'a position': (lines, at) =>
-    lines.map((line, n) => {
-      if (n !== at) return line;
-      return Buffer.from(line.toString('utf8').replace('{"position":"', '{"position":"9'));
-    }),
+    edited(lines, at, (line) => line.replace('{"position":"', '{"position":"9')),
   'a line missing': (lines, at) => lines.filter((_, n) => n !== at),
   'a line twice': (lines, at) => lines.flatMap((line, n) => (n === at ? [line, line] : [line])),
   'a line added from elsewhere': (lines, at, random) => {
@@ -282,10 +263,7 @@ const FILE_CHANGES: Record<string, FileChange> = {
   },
   'two lines swapped': (lines, at, random) => {
     const other = (at + random.between(1, lines.length - 1)) % lines.length;
-    return lines.map((line, n) => {
-      if (n === at) return lines[other] as Buffer;
-      return n === other ? (lines[at] as Buffer) : line;
-    });
+    return lines.with(at, lines[other] as Buffer).with(other, lines[at] as Buffer);
   },
   'the tail cut off after a line': (lines, at) => lines.slice(0, at),
   'the tail cut off within a line': (lines, at, random) => {
@@ -294,36 +272,15 @@ const FILE_CHANGES: Record<string, FileChange> = {
   },
   'an empty line': (lines, at) => [...lines.slice(0, at), Buffer.from('\n'), ...lines.slice(at)],
   'an amount, with its hash': (lines, at) =>
-    lines.map((line, n) => {
-      if (n !== at) return line;
-      const text = line.toString('utf8');
-      const own = JSON.stringify(JSON.parse(text).event);
+    edited(lines, at, (line) => {
+      const { event, hash } = JSON.parse(line);
+      const own = JSON.stringify(event);
       const changed = dearer(own);
-      const { hash } = JSON.parse(text);
-      return Buffer.from(text.replace(own, changed).replace(hash, hashOf(changed)));
+      return line.replace(own, changed).replace(hash, hashOf(changed));
     }),
 };
 
 export const FILE_CHANGE_NAMES = Object.keys(FILE_CHANGES);
-
-/** An export that can be changed and put right again. */
-export const openExport = (file: string) => {
-  const bytes = readFileSync(file);
-  const lines = linesOf(bytes);
-  const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8')) as Manifest;
-  return {
-    manifest,
-    change: (random: Random, n: number): { what: string; line: number } => {
-      const name = FILE_CHANGE_NAMES[n % FILE_CHANGE_NAMES.length] as string;
-      const at = random.between(0, lines.length - 1);
-      writeFileSync(file, Buffer.concat(FILE_CHANGES[name]?.(lines, at, random) ?? []));
-      // Of a line that stands twice, the second is the wrong one.
-      const line = name === 'a line twice' ? at + 2 : at + 1;
-      return { what: `${name}, line ${at + 1} of ${lines.length}`, line };
-    },
-    restore: () => writeFileSync(file, bytes),
-  };
-};
 
 /** Makes so many changes, one at a time, and gives those that were not noticed. */
 export const unnoticedInExport = async (
@@ -333,19 +290,21 @@ export const unnoticedInExport = async (
   changes: number,
 ): Promise<string[]> => {
   const { out: file } = await exportLog(log);
-  const exported = openExport(file);
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  const bytes = lines.map((line) => Buffer.from(`${line}\n`));
   const unnoticed: string[] = [];
   for (let n = 0; n < changes; n += 1) {
-    const { what, line } = exported.change(random, n);
+    const name = FILE_CHANGE_NAMES[n % FILE_CHANGE_NAMES.length] as string;
+    const at = random.between(0, lines.length - 1);
+    writeFileSync(file, Buffer.concat(FILE_CHANGES[name]?.(bytes, at, random) ?? []));
+    // Of a line that stands twice, the second is the wrong one.
+    const line = name === 'a line twice' ? at + 2 : at + 1;
     const { ok, broken } = await verify(file);
     // A swap begins at the earlier of its two lines; a missing last line shows in the one before.
     const place = broken?.line ?? 0;
-    const isNear = what.startsWith('two lines')
-      ? place <= line
-      : place >= line - 1 && place <= line;
-    if (ok || !isNear) unnoticed.push(`${what}: ${JSON.stringify(broken)}`);
+    const isNear = place <= line && (name === 'two lines swapped' || place >= line - 1);
+    if (ok || !isNear) unnoticed.push(`${name}, line ${at + 1}: ${JSON.stringify(broken)}`);
   }
-  exported.restore();
   return unnoticed;
 };
 

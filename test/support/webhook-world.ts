@@ -1,7 +1,8 @@
 /** A deliverer over memory, a test clock and a receiver that is a function. */
 import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
+import { deliver } from '../../projector/deliverer/endpoints.ts';
 import { disableIn } from '../../projector/deliverer/open.ts';
-import type { SendOutcome } from '../../projector/deliverer/send.ts';
+import type { Sender, SendOutcome } from '../../projector/deliverer/send.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
@@ -95,30 +96,25 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     info: (_fields: object, message: string) => void infos.push(message),
   };
 
+  const sender: Sender = {
+    send: async (url, headers, body, { totalMs }) => {
+      const one = { url, headers, body, atMs: nowMs(), totalMs };
+      sent.push(one);
+      const outcome = await world.outcome?.(one);
+      return { status: 200, error: null, retryAfterMs: undefined, ...outcome };
+    },
+    close: async () => undefined,
+  };
+  const disable = disableIn(store, logger);
+  const { startTimer } = clock;
+  const parts = { store, deliveries, sender, disable, logger, nowMs, startTimer };
   const deliverer = startDeliverer({
     store,
-    deliveries,
-    sender: {
-      send: async (url, headers, body, { totalMs }) => {
-        const one = { url, headers, body, atMs: nowMs(), totalMs };
-        sent.push(one);
-        return {
-          status: 200,
-          error: null,
-          retryAfterMs: undefined,
-          ...(await world.outcome?.(one)),
-        };
-      },
-      close: async () => undefined,
-    },
+    begin: async (secret) =>
+      deliver({ ...parts, secret, onAttempt: () => undefined, random: () => 0.5 }),
     secret: async () => WORLD_SECRET,
-    disable: disableIn(store, logger),
-    logger,
-    onAttempt: () => undefined,
+    interrupted: ({ reason }) => void infos.push(`interrupted: ${reason}`),
     turn: options.turn ?? (() => 'own'),
-    nowMs,
-    startTimer: clock.startTimer,
-    random: () => 0.5,
     backOff: { minMs: 1, maxMs: 2 },
     waitsMs: { standBy: 5, idle: 5, takeover: options.takeover ?? 50 },
     ...(options.handedOver && { handedOver: options.handedOver }),

@@ -3,7 +3,7 @@
  * under the older idempotency secret.
  */
 import { expect, test } from '@jest/globals';
-import { handled, type WebhookDeps } from '../../command-api/endpoints/requests.ts';
+import { handled, type Stored, type WebhookDeps } from '../../command-api/endpoints/requests.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -43,8 +43,8 @@ const respond = async ({
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
     const arrived = { principal, arrivedAtMs: performance.now() };
-    const stored = await handled(deps, arrived, { kind: 'create', endpoint }, reply, keyed);
-    return stored === undefined ? reply : { details: stored.endpoint.endpointId };
+    const show = (stored: Stored) => ({ details: stored.endpoint.endpointId });
+    return handled(deps, arrived, { kind: 'create', endpoint }, reply, show, keyed);
   });
   const { statusCode, headers, body } = await app.inject({ method: 'POST', url: '/' });
   const { details } = JSON.parse(body);

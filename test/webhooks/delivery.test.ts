@@ -67,10 +67,6 @@ const WELL = { fails: 0, failingSince: null, probeAt: 0, window: 1 };
 
 const revisionKey = ({ paymentId, revision }: { paymentId: string; revision: number }) =>
   `${paymentId}/${revision}`;
-const asRevision = (item: Item) => {
-  if (item.kind === 'single') throw new Error('no single is sent here');
-  return item;
-};
 
 /** Delivers a whole log, and fails where an event overtakes another of its payment. */
 const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: World) => {
@@ -84,7 +80,7 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
   let flying: Item[] = [];
 
   const receive = (item: Item): boolean => {
-    const { paymentId, revision } = asRevision(item);
+    const { id: paymentId, revision } = item;
     requests.count += 1;
     for (let before = 0; before < revision; before += 1) {
       if (!ended.has(revisionKey({ paymentId, revision: before })))
@@ -105,8 +101,8 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
         ? { ...after.delivery, row: { ...after.delivery.row, ...WELL } }
         : after.delivery;
       if (after.nextAt === undefined) {
-        givenUp.add(revisionKey(asRevision(item)));
-        ended.add(revisionKey(asRevision(item)));
+        givenUp.add(revisionKey({ paymentId: item.id, revision: item.revision }));
+        ended.add(revisionKey({ paymentId: item.id, revision: item.revision }));
       }
     }
   };
@@ -138,7 +134,10 @@ const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: Worl
       end(item);
       if (random.chance(crashRate)) crash();
       else saved = delivery.row;
-    } else nowMs = Math.max(nowMs + 1, step.untilMs ?? nowMs + 1_000);
+    } else {
+      const dueMs = Number.isFinite(step.untilMs) ? step.untilMs : nowMs + 1_000;
+      nowMs = Math.max(nowMs + 1, dueMs);
+    }
   }
   return { delivery, givenUp, requests, nowMs };
 };
@@ -329,10 +328,10 @@ describe('a failing endpoint', () => {
     const sent: string[] = [];
     for (let probes = 0; probes < 3; probes += 1) {
       const next = sendNext(delivery, delivery.row.probeAt);
-      sent.push(next.item.kind === 'single' ? 'resend' : next.item.paymentId);
+      sent.push(next.item.id);
       ({ delivery } = failed(next.delivery, next.item, delivery.row.probeAt, { random }));
     }
-    expect(sent).toEqual(['pay_1', 'pay_2', 'resend']);
+    expect(sent).toEqual(['pay_1', 'pay_2', 'evt_1']);
   });
 
   test.each(['unreadable', 'interrupted'] as const)(
@@ -361,7 +360,7 @@ describe('a failing endpoint', () => {
     const singles = [single('notice', 'evt_1', 0), single('test', 'evt_2', 5)];
     const row = { ...newDeliveryRow(null, 0), ...FAILING, probeAt: HOUR, singles };
     const { item, delivery } = sendNext(deliveryOf(row), 10);
-    expect(item).toMatchObject({ single: { id: 'evt_2' } });
+    expect(item).toMatchObject({ id: 'evt_2' });
     const more = { ...delivery.row, singles: [...singles, single('test', 'evt_3', 10)] };
     expect(nextStep({ ...delivery, row: more }, 10).send).toBeUndefined();
   });
@@ -375,17 +374,17 @@ describe('a test', () => {
     const full = { ...sending, row: { ...sending.row, singles: tests } };
     expect(nextStep(full, 0).send).toBeUndefined();
     const wider = { ...full, row: { ...full.row, window: 2 } };
-    expect(nextStep(wider, 0).send).toMatchObject({ single: { id: 'evt_1' } });
+    expect(nextStep(wider, 0).send).toMatchObject({ id: 'evt_1' });
   });
 
   test('waits for the one before it, and keeps nothing else waiting meanwhile', () => {
     const row = { ...newDeliveryRow(null, 0), window: 4, singles: tests };
     const first = sendNext(read(row, logOf([1])), 0);
     const second = sendNext(first.delivery, 0);
-    expect([first.item.kind, second.item.kind]).toEqual(['single', 'unread']);
+    expect([first.item.kind, second.item.kind]).toEqual(['test', 'unread']);
     expect(nextStep(second.delivery, 0).send).toBeUndefined();
     const { delivery } = failed(second.delivery, first.item, 0, { random });
-    expect(nextStep(delivery, 0).send).toMatchObject({ single: { id: 'evt_2' } });
+    expect(nextStep(delivery, 0).send).toMatchObject({ id: 'evt_2' });
   });
 });
 
@@ -425,7 +424,7 @@ describe('events of its endpoint', () => {
     const followed = followEndpointEvents(at, endpoint, [2, 3, 4, 5, 6, 7].map(requested), 0);
     const idsOf = ({ row }: typeof followed) => row.singles.map(({ id }) => id);
     expect(idsOf(followed)).toEqual(['evt_4', 'evt_5', 'evt_6', 'evt_7']);
-    const sending = started(followed, { kind: 'single', single: single('test', 'evt_4', 0) });
+    const sending = started(followed, single('test', 'evt_4', 0));
     const after = followEndpointEvents(sending, endpoint, [requested(8), requested(9)], 0);
     expect(idsOf(after)).toEqual(['evt_4', 'evt_6', 'evt_7', 'evt_8', 'evt_9']);
   });

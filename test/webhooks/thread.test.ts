@@ -4,11 +4,13 @@ import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { afterAll, expect, jest, test } from '@jest/globals';
+import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
 import { disableIn } from '../../projector/deliverer/open.ts';
 import {
   type CountedAttempt,
   createDelivererWorker,
-  startDelivererThread,
+  deliverInThread,
+  type ThreadData,
 } from '../../projector/deliverer/thread.ts';
 import {
   AppendOutcomeUnknown,
@@ -62,30 +64,34 @@ const threadedDeliverer = async () => {
     if (failure !== undefined) throw failure;
     return store.append(stream, expected, events);
   };
+  const thread = {
+    store,
+    deliveries: deliveries(),
+    config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
+    allowedNetworks: ['127.0.0.0/8'],
+    disable: disableIn({ ...store, append }, logger),
+    logger,
+    onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
+    newWorker: (data: ThreadData) => {
+      const worker = createDelivererWorker({ ...data, priorityLoweredBy: 0 });
+      threads.push(worker);
+      const post = worker.postMessage.bind(worker);
+      if (course.isDeaf) worker.postMessage = (message) => message === 'stop' || post(message);
+      return worker;
+    },
+  } as const;
   const start = () =>
-    startDelivererThread({
+    startDeliverer({
       store: {
-        end: store.end,
         lastRevision: (stream) => {
           looks += 1;
           return store.lastRevision(stream);
         },
       },
-      deliveries: deliveries(),
-      config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
-      allowedNetworks: ['127.0.0.0/8'],
+      begin: (secret) => deliverInThread(thread, secret),
       secret: async () => WORLD_SECRET,
-      disable: disableIn({ ...store, append }, logger),
-      logger,
+      interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
       turn: () => course.turn,
-      onAttempt: (attempt) => void attempts.push(attempt),
-      newWorker: (data) => {
-        const thread = createDelivererWorker({ ...data, priorityLoweredBy: 0 });
-        threads.push(thread);
-        const post = thread.postMessage.bind(thread);
-        if (course.isDeaf) thread.postMessage = (message) => message === 'stop' || post(message);
-        return thread;
-      },
       backOff: { minMs: 20, maxMs: 50 },
     });
   const running = { deliverer: start() };
@@ -154,8 +160,8 @@ test('there is no thread before the first endpoint, and then one', async () => {
   await until('its messages', () => world.receivedBy('m_first').length === 2);
   expect(revisionsOf(world.receivedBy('m_first'))).toEqual({ pay_1: [1, 3] });
   expect(threads).toHaveLength(1);
-  await until('it says that it runs', () => deliverer.status().state === 'running');
-  expect(deliverer.status().endpoints).toMatchObject({ ENABLED: 1 });
+  await until('its endpoint is counted', () => deliverer.status().endpoints.ENABLED === 1);
+  expect(deliverer.status().state).toBe('running');
   await until('its attempts are counted', () => world.attempts.length === 2);
   expect(world.attempts).toMatchObject([{ outcome: 'ACCEPTED' }, { outcome: 'ACCEPTED' }]);
 });
@@ -168,7 +174,7 @@ onLinux('its thread yields the CPU to those that serve requests', async () => {
     config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
     allowedNetworks: [],
     secret: 'a secret of the tests, 32 bytes long at least',
-    progress: { end: null, turn: 'own' },
+    end: null,
     priorityLoweredBy: 15,
   });
   const priorities = () => readdirSync('/proc/self/task').map((id) => getPriority(Number(id)));

@@ -76,23 +76,19 @@ const outcome = {
   providerReference: z.string(),
 };
 
-export const outcomeBody = z.object(outcome);
-export type OutcomeBody = z.infer<typeof outcomeBody>;
-
-/** The shopper is needed; only for AUTHORIZE and SALE. */
-export const actionBody = z.object({
-  operationId: operationIdShape,
-  outcome: z.literal('ACTION_REQUIRED'),
-  amount,
-  currency,
-  nextAction: z.object({ type: z.literal('REDIRECT'), url: z.url({ protocol: /^https?$/ }) }),
-  expiresAt: z.iso.datetime(),
-});
-
-export const fencedBody = z.object({
-  operationId: operationIdShape,
-  outcome: z.literal('FENCED'),
-});
+/** What is said of one operation. The shopper is needed for AUTHORIZE and SALE alone. */
+export const responseBody = z.discriminatedUnion('outcome', [
+  z.object(outcome),
+  z.object({
+    operationId: operationIdShape,
+    outcome: z.literal('ACTION_REQUIRED'),
+    amount,
+    currency,
+    nextAction: z.object({ type: z.literal('REDIRECT'), url: z.url({ protocol: /^https?$/ }) }),
+    expiresAt: z.iso.datetime(),
+  }),
+  z.object({ operationId: operationIdShape, outcome: z.literal('FENCED') }),
+]);
 
 export const ledgerBody = z.object({
   operations: z.array(

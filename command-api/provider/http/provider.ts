@@ -1,37 +1,22 @@
+import type { z } from 'zod';
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
-  type ActionRequired,
-  type Approved,
   AT_WORK,
   type Declined,
   type Fenced,
   type LedgerEntry,
   type LedgerPage,
+  type LookedUp,
   MISMATCH,
-  type NotFound,
   type OperationQuestion,
   type Provider,
   type ProviderOperation,
-  type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
-import {
-  cleanCode,
-  type NoResponse,
-  openTransport,
-  type RawResponse,
-  type SentCard,
-} from '../transport.ts';
+import { cleanCode, openTransport, type Response, type SentCard } from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
-import {
-  actionBody,
-  BODY_BYTES_MAX,
-  fencedBody,
-  ledgerBody,
-  type OutcomeBody,
-  outcomeBody,
-} from './protocol.ts';
+import { BODY_BYTES_MAX, ledgerBody, responseBody } from './protocol.ts';
 
 type HttpProviderOptions = {
   url: string;
@@ -75,40 +60,35 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
   };
 
-  const call = async (
+  const call = (
     method: 'PUT' | 'GET' | 'DELETE',
     path: string,
     body?: string,
-  ): Promise<RawResponse | NoResponse> => {
-    const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), timeoutMs);
+  ): Promise<Response> => {
     const traceparent = currentTraceparent();
-    const sent = {
-      ...headers,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(traceparent !== undefined && { traceparent }),
-    };
-    try {
-      return await transport.send({
-        method,
-        path: prefix + path,
-        headers: sent,
-        body,
-        signal: abort.signal,
-        bytesMax: BODY_BYTES_MAX,
-      });
-    } finally {
-      clearTimeout(timer);
-    }
+    return transport.send({
+      method,
+      path: prefix + path,
+      headers: {
+        ...headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(traceparent !== undefined && { traceparent }),
+      },
+      body,
+      signal: AbortSignal.timeout(timeoutMs),
+      bytesMax: BODY_BYTES_MAX,
+    });
   };
   const pathOf = ({ operationId }: Pick<OperationQuestion, 'operationId'>): string =>
     `/${encodeURIComponent(operationId)}`;
 
   const ledger: Provider['ledger'] = async (after, limit) => {
-    const page = `?after=${after ?? 0}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
-    const response = await call('GET', page);
-    if ('sent' in response) throw new Error(`the provider's ledger: ${response.reason}`);
-    return goingOn(after, readLedger(response));
+    const query = `?after=${after ?? 0}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
+    const page = readLedger(await call('GET', query));
+    // Without this a ledger that repeats a page would be read for ever.
+    if (page.next !== null && Number(page.next) <= Number(after ?? 0))
+      throw new Error("the provider's ledger does not go on");
+    return page;
   };
 
   return {
@@ -117,21 +97,24 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       const body = putBody(operation);
       if (body === undefined) return { outcome: 'NOT_SENT', reason: 'misconfigured' };
       const response = await call('PUT', pathOf(operation), body);
-      if ('sent' in response)
-        return response.sent ? unknown(response.reason) : { outcome: 'NOT_SENT' };
-      const said = readExecute(response, operation, cardIn(operation));
+      if (response.lost?.sent === false) return { outcome: 'NOT_SENT' };
+      if (isConflict(response, operation))
+        return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
+      const said = readResponse(response, operation, cardIn(operation));
       // A merchant who did not ask cannot send the shopper anywhere.
-      return said.outcome === 'ACTION_REQUIRED' && !isAsking(operation)
-        ? unknown('malformed')
-        : said;
+      const isUnasked = said.outcome === 'ACTION_REQUIRED' && !isAsking(operation);
+      return isUnasked || said.outcome === 'FENCED' ? MALFORMED : said;
     },
     lookUp: async (question) => {
       const response = await call('GET', pathOf(question));
-      return 'sent' in response ? unknown(response.reason) : readLookUp(response, question);
+      if (response.status === 404) return { outcome: 'NOT_FOUND' };
+      const said = atWorkOr(response) ?? readResponse(response, question);
+      return said.outcome === 'FENCED' ? MALFORMED : said;
     },
     fence: async (question) => {
       const response = await call('DELETE', pathOf(question));
-      return 'sent' in response ? unknown(response.reason) : readFence(response, question);
+      const said = atWorkOr(response) ?? readResponse(response, question);
+      return said.outcome === 'ACTION_REQUIRED' ? MALFORMED : said;
     },
     // The protocol says nothing of what comes later.
     laterResults: async () => ({ outcome: 'FOUND', results: [] }),
@@ -146,21 +129,20 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   };
 };
 
-/** Without it a ledger that repeats a page would be read for ever. */
-const goingOn = (after: string | null, page: LedgerPage): LedgerPage => {
-  if (page.next !== null && Number(page.next) <= Number(after ?? 0))
-    throw new Error("the provider's ledger does not go on");
-  return page;
-};
-
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+const MALFORMED = unknown('malformed');
 
 type Sent = Pick<OperationQuestion, 'operationId' | 'kind' | 'amount' | 'currency'>;
 
 const isFailureCode = (code: string): code is FailureCode =>
   (FAILURE_CODES as readonly string[]).includes(code);
 
-const declinedFrom = (body: OutcomeBody, card: SentCard | undefined): Declined => {
+type Entry = z.infer<typeof ledgerBody>['operations'][number];
+
+const declinedFrom = (
+  body: Omit<Entry, 'sequence' | 'kind' | 'paymentId'>,
+  card?: SentCard,
+): Declined => {
   const { advice, networkDeclineCode, networkAdviceCode } = body;
   const own = cleanCode(body.providerFailureCode, card);
   const code = body.failureCode ?? '';
@@ -173,88 +155,56 @@ const declinedFrom = (body: OutcomeBody, card: SentCard | undefined): Declined =
   return { outcome: 'DECLINED', ...codes, advice, networkDeclineCode, networkAdviceCode };
 };
 
-type Money = Pick<Sent, 'operationId' | 'amount' | 'currency'>;
-
-const isAbout = (said: Money, { operationId, amount, currency }: Sent): boolean =>
-  said.operationId === operationId && said.amount === amount && said.currency === currency;
-
-/** An outcome, or that the shopper is needed for it. */
-const readOrWait = (
-  body: unknown,
+/** Anything but what a 200 says of this very operation is Unknown; only codes are passed on. */
+const readResponse = (
+  { status, body, lost }: Response,
   question: Sent,
   card?: SentCard,
-): Approved | Declined | ActionRequired | Unknown => {
-  const read = actionBody.safeParse(body);
-  const isCreate = question.kind === 'AUTHORIZE' || question.kind === 'SALE';
-  if (!read.success || !isCreate) return readOutcome(body, question, card);
-  if (!isAbout(read.data, question)) return unknown(MISMATCH);
-  const expiresAt = new Date(read.data.expiresAt).toISOString();
-  return { outcome: 'ACTION_REQUIRED', url: read.data.nextAction.url, expiresAt };
-};
+): Exclude<LookedUp, { outcome: 'NOT_FOUND' }> | Fenced =>
+  status === 200 ? readBody(body, question, card) : unknown(lost?.reason ?? 'status');
 
-/** Anything but an outcome of this very operation is Unknown; only codes are passed on. */
-const readOutcome = (
+const readBody = (
   body: unknown,
-  question: Sent,
+  { operationId, kind, amount, currency }: Sent,
   card?: SentCard,
-): Approved | Declined | Unknown => {
-  const read = outcomeBody.safeParse(body);
-  if (!read.success) return unknown('malformed');
-  if (!isAbout(read.data, question)) return unknown(MISMATCH);
-  if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, card);
-  const providerReference = cleanCode(read.data.providerReference, card);
-  const { authorizationExpiresAt } = read.data;
+): ReturnType<typeof readResponse> => {
+  const said = responseBody.safeParse(body).data;
+  if (said === undefined) return MALFORMED;
+  const isOfId = said.operationId === operationId;
+  if (said.outcome === 'FENCED') return isOfId ? { outcome: 'FENCED' } : MALFORMED;
+  if (!isOfId || said.amount !== amount || said.currency !== currency) return unknown(MISMATCH);
+  if (said.outcome === 'ACTION_REQUIRED') {
+    if (kind !== 'AUTHORIZE' && kind !== 'SALE') return MALFORMED;
+    const expiresAt = new Date(said.expiresAt).toISOString();
+    return { outcome: 'ACTION_REQUIRED', url: said.nextAction.url, expiresAt };
+  }
+  if (said.outcome === 'DECLINED') return declinedFrom(said, card);
+  const providerReference = cleanCode(said.providerReference, card);
+  const { authorizationExpiresAt } = said;
   return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
 };
 
-const isFenced = (body: unknown, question: Sent): boolean => {
-  const read = fencedBody.safeParse(body);
-  return read.success && read.data.operationId === question.operationId;
-};
+/** 409 with the fence of this very operation. */
+const isConflict = ({ status, body }: Response, question: Sent): boolean =>
+  status === 409 && readBody(body, question).outcome === 'FENCED';
 
-const readExecute = (
-  { status, body }: RawResponse,
-  question: Sent,
-  card?: SentCard,
-): ProviderOutcome => {
-  if (status === 200) return readOrWait(body, question, card);
-  if (status === 409 && isFenced(body, question))
-    return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
-  return unknown('status');
-};
+const atWorkOr = ({ status }: Response): Unknown | undefined =>
+  status === 202 ? unknown(AT_WORK) : undefined;
 
-const readLookUp = (
-  { status, body }: RawResponse,
-  question: Sent,
-): Approved | Declined | ActionRequired | NotFound | Unknown => {
-  if (status === 200) return readOrWait(body, question);
-  if (status === 404) return { outcome: 'NOT_FOUND' };
-  return unknown(status === 202 ? AT_WORK : 'status');
-};
-
-const readFence = (
-  { status, body }: RawResponse,
-  question: Sent,
-): Approved | Declined | Fenced | Unknown => {
-  if (status !== 200) return unknown(status === 202 ? AT_WORK : 'status');
-  return isFenced(body, question) ? { outcome: 'FENCED' } : readOutcome(body, question);
-};
-
-const entryFrom = (
-  body: ReturnType<typeof ledgerBody.parse>['operations'][number],
-): LedgerEntry => {
+const entryFrom = (body: Entry): LedgerEntry => {
   const { sequence, operationId, kind, paymentId, outcome, amount, currency } = body;
   const cursor = String(sequence);
   const entry = { cursor, operationId, kind, paymentId, outcome, amount, currency };
   const providerReference = cleanCode(body.providerReference) ?? '';
   return outcome === 'APPROVED'
     ? { ...entry, providerReference }
-    : { ...entry, ...declinedFrom(body, undefined), outcome, providerReference };
+    : { ...entry, ...declinedFrom(body), outcome, providerReference };
 };
 
-const readLedger = ({ status, body }: RawResponse): LedgerPage => {
+const readLedger = ({ status, body, lost }: Response): LedgerPage => {
   const read = ledgerBody.safeParse(body);
-  if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);
+  if (status !== 200 || !read.success)
+    throw new Error(`the provider's ledger: ${lost?.reason ?? `status ${status}`}`);
   const { operations, next } = read.data;
   return { entries: operations.map(entryFrom), next: next === null ? null : String(next) };
 };

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../../package.json' with { type: 'json' };
-import { type NoResponse, openTransport, type RawResponse } from '../transport.ts';
+import { openTransport, type Response } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 import { errorBody, type StripeError } from './shapes.ts';
 
@@ -10,14 +10,7 @@ export type StripeAccount = {
   name?: string;
 };
 
-export type StripeResponse = {
-  /** 0 where there was no response: `lost` says why. `paced`: its turn was too far away. */
-  status: number;
-  lost?: NoResponse | { sent: false; reason: 'paced' };
-  headers: RawResponse['headers'];
-  body: unknown;
-  error?: StripeError | undefined;
-};
+export type StripeResponse = Response & { error?: StripeError | undefined };
 
 export type Send = (request: StripeRequest) => Promise<StripeResponse>;
 
@@ -47,13 +40,6 @@ const headersOf = (
   ...(method === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
   ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
   ...(account === undefined ? {} : { 'stripe-account': account }),
-});
-
-export const lostBy = (lost: NonNullable<StripeResponse['lost']>): StripeResponse => ({
-  status: 0,
-  lost,
-  headers: {},
-  body: undefined,
 });
 
 export const stripeClient = (options: {
@@ -86,7 +72,6 @@ export const stripeClient = (options: {
         signal,
         bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
       });
-      if ('sent' in response) return lostBy(response);
       const date = Date.parse(String(response.headers.date));
       if (!Number.isNaN(date)) aheadMs = date - nowMs();
       return { ...response, error: errorBody.safeParse(response.body).data?.error };

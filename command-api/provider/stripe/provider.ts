@@ -1,10 +1,10 @@
 import { backOffMs, pause } from '../../../shared/runtime/back-off.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperationKind } from '../port.ts';
+import { lostBy } from '../transport.ts';
 import { describeToken } from './card-tokens.ts';
 import {
   createPace,
-  lostBy,
   type StripeAccount,
   type StripeCall,
   type StripeResponse,
@@ -67,7 +67,7 @@ type StripeProviderOptions = {
 
 const LEDGER_PAGE_MAX = 100;
 
-const PACED = lostBy({ sent: false, reason: 'paced' });
+const PACED = lostBy('paced', false);
 const READ_AGAIN = { minMs: 500, maxMs: 8_000, times: 5 };
 const isBusy = ({ lost, status }: StripeResponse): boolean =>
   lost?.reason === 'paced' || status === 429 || status >= 500;

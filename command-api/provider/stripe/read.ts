@@ -1,10 +1,10 @@
 /** An error's text is never passed on: it can hold a card's digits. */
 import { z } from 'zod';
 import {
-  type ActionRequired,
   type Approved,
   AT_WORK,
   type Declined,
+  type LookedUp,
   MISMATCH,
   type NotFound,
   type NotSent,
@@ -25,7 +25,7 @@ import {
 
 /** It can never be carried out, as the object is now. */
 type Impossible = { outcome: 'IMPOSSIBLE' };
-export type Reading = Approved | Declined | ActionRequired | NotFound | Unknown | Impossible;
+export type Reading = LookedUp | Impossible;
 
 export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };

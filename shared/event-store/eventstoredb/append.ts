@@ -18,12 +18,7 @@ import {
   proposed,
   toServer,
 } from './records.ts';
-import {
-  endedWithoutResponse,
-  type KnownEnds,
-  type Removals,
-  type StreamReader,
-} from './stream-reader.ts';
+import { endedWithoutResponse, noteEnd, type Seen, type StreamReader } from './stream-reader.ts';
 
 // The server's limit. A larger append could end the stream for all others.
 const APPEND_BYTES_MAX = 1024 * 1024;
@@ -91,7 +86,7 @@ type Sent = Stored | { conflict: number };
 
 /** Always the same ids at the same revision: at a newer one the server would store it twice. */
 export function createSender(connection: Connection) {
-  const { once, isClosed, credentials, callTimeoutMs, stats } = connection;
+  const { once, isClosed, credentials, callTimeoutMs } = connection;
   const call = createAppendCall(credentials);
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
     once(ms, (client) => call(client, { stream, after, batch }, ms));
@@ -114,7 +109,6 @@ export function createSender(connection: Connection) {
         const isFinal = outcome === 'refused' || outcome === 'deleted' || isClosed();
         if (attempts >= APPEND_TRIES_MAX || late || isFinal)
           throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
-        stats.retries += 1;
         await pause(waitMs);
       }
     }
@@ -128,22 +122,17 @@ const actualRevision = (error: unknown): number => {
 
 export type Sender = ReturnType<typeof createSender>;
 
-export function createAppender(
-  { stats }: Connection,
-  send: Sender,
-  streams: StreamReader,
-  ends: KnownEnds,
-  removals: Removals,
-) {
+export function createAppender(send: Sender, streams: StreamReader, seen: Seen) {
   /** The server compares revisions only: an append at another hash was decided on another stream. */
   async function checkHash(stream: string, expected: Exclude<Expected, 'none'>): Promise<void> {
     const { revision, hash } = expected;
-    let stored = ends.at(stream, revision);
-    if (stored === undefined) {
+    let stored = seen.ends.get(stream);
+    if (stored?.revision !== revision) {
       const [event] = await streams.part(stream, revision, 1);
-      stored = event === undefined ? undefined : hashOfRecord(event);
+      stored = event && { revision, hash: hashOfRecord(event) };
     }
-    if (stored !== hash) throw new RevisionConflict(`${stream} does not have that hash there`);
+    if (stored?.hash !== hash)
+      throw new RevisionConflict(`${stream} does not have that hash there`);
   }
 
   async function storedBatch(stream: string, first: number, encoded: EncodedEvent[]) {
@@ -180,7 +169,7 @@ export function createAppender(
 
   return async (stream: string, expected: Expected, encoded: EncodedEvent[]) => {
     // The server would take an append to a deleted stream, which then begins anew.
-    if (removals.mayConcern(stream)) await streams.mustBeWhole(stream);
+    if (seen.removals.get(stream)) await streams.mustBeWhole(stream);
     if (expected !== 'none') await checkHash(stream, expected);
     const after = expected === 'none' ? -1 : expected.revision;
     const sent = await send(stream, after, encoded.map(toServer));
@@ -190,9 +179,7 @@ export function createAppender(
       'conflict' in sent
         ? await afterConflict(stream, after + 1, encoded, sent.conflict)
         : placed(encoded, sent.position);
-    ends.learn(events.at(-1));
-    stats.appends += 1;
-    stats.events += events.length;
+    noteEnd(seen, events.at(-1));
     return events;
   };
 }

@@ -29,15 +29,6 @@ export type EventStoreDbOptions = {
   countedEventsMax?: number;
 };
 
-export type EventStoreDbStats = {
-  appends: number;
-  events: number;
-  retries: number;
-  /** New clients, each after two exceeded deadlines in a row. */
-  renewals: number;
-  resubscriptions: number;
-};
-
 type Reading = ReturnType<Client['readAll']> | ReturnType<Client['readStream']>;
 
 export const swallow = (): undefined => undefined;
@@ -88,15 +79,9 @@ const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
   const clients = [firstClient(address)];
-  const stats: EventStoreDbStats = {
-    appends: 0,
-    events: 0,
-    retries: 0,
-    renewals: 0,
-    resubscriptions: 0,
-  };
   let turn = 0;
   let overdueInRow = 0;
+  let renewals = 0;
   const underWay = new Set<GiveUp>();
   let isClosed = false;
 
@@ -112,11 +97,8 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     if (overdueInRow < 2) return;
     overdueInRow = 0;
     turn = (turn + 1) % CLIENTS_MAX;
-    stats.renewals += 1;
-    logger.debug(
-      { renewals: stats.renewals },
-      'two event store calls in a row timed out, using a new client',
-    );
+    renewals += 1;
+    logger.debug({ renewals }, 'two event store calls in a row timed out, using a new client');
   };
 
   async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
@@ -156,7 +138,6 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
   return {
     callTimeoutMs,
     credentials: address.credentials,
-    stats,
     current,
     once,
     read,

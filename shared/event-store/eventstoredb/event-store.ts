@@ -10,7 +10,6 @@ import {
   type Connection,
   connect,
   type EventStoreDbOptions,
-  type EventStoreDbStats,
   overdueAfter,
   swallow,
 } from './connection.ts';
@@ -26,7 +25,7 @@ import {
   storedFormOf,
 } from './records.ts';
 import { createOwnEvents, createRefusals, sourceOf } from './source.ts';
-import { createRemovals, createStreamReader, knownEnds } from './stream-reader.ts';
+import { createSeen, createStreamReader } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
 
 const PING_TIMEOUT_MS = 2000;
@@ -37,7 +36,6 @@ const CLOSE_MS_MAX = 500;
 export type EventStoreDb = EventStore & {
   /** Shared by calls within a second. Throws StoreUnavailable, also while the log is refused. */
   ping(): Promise<void>;
-  stats(): EventStoreDbStats;
 };
 
 /** Calls until `close`, which waits for those under way, but not for a server that stands still (V2). */
@@ -76,17 +74,16 @@ const isBehind = async (
 /** Does not wait for the server. Throws as `addressOf`. */
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
   const connection = connect(options);
-  const { callTimeoutMs, stats } = connection;
-  const ends = knownEnds();
-  const removals = createRemovals();
-  const streams = createStreamReader(connection, ends, removals);
+  const { callTimeoutMs } = connection;
+  const seen = createSeen();
+  const streams = createStreamReader(connection, seen);
   const log = createLogReader(connection, options);
   const own = createOwnEvents();
   const refusals = createRefusals();
   const pingMs = Math.min(callTimeoutMs, PING_TIMEOUT_MS);
   const askServer = shareCall(() => streams.ping(pingMs), PING_GOOD_FOR_MS);
   const send = createSender(connection);
-  const appendBatch = createAppender(connection, send, streams, ends, removals);
+  const appendBatch = createAppender(send, streams, seen);
   const claim = createMetaClaims(send, streams);
   const { closing, whileOpen, close } = createLifetime(connection);
 
@@ -117,7 +114,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     head: (after) => whileOpen(() => headOf(log, after)),
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
     ping: () => whileOpen(() => askServer().then(refusals.rejectRefused)),
-    stats: () => ({ ...stats }),
     subscribe: (after, signal, types, whose = 'all') => {
       const until = AbortSignal.any([signal, closing]);
       const isLeftOut = whose === 'all' ? () => false : own.follow(types, until);
@@ -131,10 +127,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           backOff: options.backOff,
           logger: options.logger,
-          onRemoval: removals.note,
-          onResubscribe: () => {
-            stats.resubscriptions += 1;
-          },
+          onRemoval: (stream) => void seen.removals.set(stream, true),
         },
         after,
         until,

@@ -14,33 +14,18 @@ const REMOVALS_MAX = 10_000;
 // The stream of `logIdOf`, one event: reads of the whole log stall a small server.
 const PINGED = 'meta-log-id';
 
-export function knownEnds() {
-  const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
-  return {
-    at: (stream: string, revision: number): string | undefined => {
-      const end = ends.get(stream);
-      return end?.revision === revision ? end.hash : undefined;
-    },
-    learn(event: RecordedEvent | undefined): void {
-      if (event === undefined) return;
-      const { stream, revision, hash } = event;
-      ends.set(stream, { revision, hash });
-    },
-  };
-}
+/** What this process has seen of streams, by their names. */
+export const createSeen = () => ({
+  ends: createBoundedMap<Pick<RecordedEvent, 'revision' | 'hash'>>(KNOWN_ENDS_MAX),
+  /** An administrator may have deleted or cut these: the server would take appends to them. */
+  removals: createBoundedMap<true>(REMOVALS_MAX),
+});
 
-export type KnownEnds = ReturnType<typeof knownEnds>;
+export type Seen = ReturnType<typeof createSeen>;
 
-/** Streams that an administrator may have deleted or cut: the server would take appends to them. */
-export function createRemovals() {
-  const changed = createBoundedMap<true>(REMOVALS_MAX);
-  return {
-    note: (stream: string): void => void changed.set(stream, true),
-    mayConcern: (stream: string): boolean => changed.get(stream) === true,
-  };
-}
-
-export type Removals = ReturnType<typeof createRemovals>;
+export const noteEnd = ({ ends }: Seen, event: RecordedEvent | undefined): void => {
+  if (event !== undefined) ends.set(event.stream, { revision: event.revision, hash: event.hash });
+};
 
 export const endedWithoutResponse = (): StoreUnavailable =>
   new StoreUnavailable('event store: the server ended a read without an event');
@@ -53,7 +38,7 @@ const LAST_EVENT = {
 } as const;
 
 /** Throws StoreUnavailable, and StreamNotWhole; `readStream` UnreadableStream too. */
-export function createStreamReader({ read }: Connection, ends: KnownEnds, removals: Removals) {
+export function createStreamReader({ read }: Connection, seen: Seen) {
   const last = (stream: string) => read((client) => client.readStream(stream, LAST_EVENT));
 
   async function isCut(stream: string): Promise<boolean> {
@@ -70,7 +55,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
   async function whole(stream: string): Promise<ServerEvent[]> {
     const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
     if (events?.length === 0) await rejectEmpty(stream);
-    if (events === undefined && removals.mayConcern(stream) && (await isCut(stream)))
+    if (events === undefined && seen.removals.get(stream) && (await isCut(stream)))
       throw notWhole(stream, 'deleted');
     return events ?? [];
   }
@@ -99,7 +84,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
     },
     async readStream(stream: string): Promise<RecordedEvent[]> {
       const events = wholeStream(await mapInSlices(await whole(stream), verifiedFromServer));
-      ends.learn(events.at(-1));
+      noteEnd(seen, events.at(-1));
       return events;
     },
     async lastRevision(stream: string): Promise<number | null> {

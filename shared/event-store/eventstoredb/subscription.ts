@@ -59,7 +59,6 @@ type Subscribing = {
     warn(details: object, message: string): void;
   };
   onRemoval(stream: string): void;
-  onResubscribe(): void;
 };
 
 type Ending = { error?: unknown; reason: string };
@@ -207,8 +206,7 @@ export async function* subscribeAndResume(
   const backOff = options.backOff ?? BACK_OFF;
   let position = parsePosition(after);
   let failures = 0;
-  for (let first = true; !signal.aborted; first = false) {
-    if (!first) options.onResubscribe();
+  while (!signal.aborted) {
     const startedAt = performance.now();
     const session = startSession(options, position);
     const stop = (): void => end(session, { reason: 'stopped' });

@@ -3,21 +3,13 @@ import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { createScanThread } from '../../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
-import type { Reads } from './database.ts';
-import {
-  groupCommit,
-  rethrow,
-  type SqliteEventStoreStats,
-  startThread,
-  type Thread,
-} from './group-commit.ts';
+import { groupCommit, startThread, type Thread } from './group-commit.ts';
 import {
   type Call,
   follow,
   type LiveTail,
   type LogFile,
   liveTail,
-  ofTypes,
   overFile,
   positionNumber,
   readerOf,
@@ -37,7 +29,8 @@ const SCANS_LOWERED_BY = 10;
 
 export type SqliteEventStore = EventStore & {
   lastPosition(): Position | null;
-  stats(): SqliteEventStoreStats;
+  /** Transactions with an append, since the start. */
+  commits(): number;
   /** Throws StoreUnavailable where the store takes no events; after a failed append it writes. */
   ping(): Promise<void>;
 };
@@ -50,27 +43,26 @@ export async function openSqliteEventStore(
   createPrivateFile(file);
   const thread = await startThread({ file, maxPages }, ({ message }) =>
     onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
-  ).catch(rethrow);
+  );
   const tail = liveTail(thread.openedAt);
-  const appends = groupCommit(thread, tail, options.logger);
+  const { append, done, ...commits } = groupCommit(thread, tail, options.logger);
   const { subscribe, close, ...reads } = readers(thread, tail, { file, isLive: true });
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
 
   return {
     ...reads,
-    append: (stream, expected, events) =>
+    ...commits,
+    append: (...batch) =>
       closed === undefined
-        ? appends.append(stream, expected, events)
+        ? append(...batch)
         : Promise.reject(new StoreUnavailable('the event store is closed')),
     subscribe: (after, signal, types) =>
       subscribe(after, AbortSignal.any([signal, closing.signal]), types),
     lastPosition: () => lastOf(tail),
-    stats: () => ({ ...appends.counters }),
-    ping: appends.ping,
     close() {
       closing.abort();
-      closed ??= appends.done().then(close);
+      closed ??= done().then(close);
       return closed;
     },
   };
@@ -81,7 +73,7 @@ export async function openSqliteEventStore(
  * StoreUnavailable, a damaged part StoreFileUnusable; `claimMeta` stores nothing.
  */
 export async function openSqliteForReading(file: string): Promise<EventStore> {
-  const thread = await startThread({ file, readOnly: true }, () => undefined).catch(rethrow);
+  const thread = await startThread({ file, readOnly: true });
   return {
     ...readers(thread, liveTail(thread.openedAt), { file, isLive: false }),
     append: () => Promise.reject(new StoreUnavailable('the log was opened for reading')),
@@ -99,9 +91,8 @@ function createPrivateFile(file: string): void {
 const lastOf = (tail: LiveTail): Position | null =>
   tail.last() === 0 ? null : String(tail.last());
 
-function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore, 'append'> {
+function readers({ call }: Thread, tail: LiveTail, from: LogFile): Omit<EventStore, 'append'> {
   const scans = createScanThread({ priorityLoweredBy: SCANS_LOWERED_BY });
-  const call = (name: keyof Reads, ...args: never) => thread.call(name, ...args).catch(rethrow);
   const reader = readerOf(call as Call);
   const { readAll, stored } = reader;
 
@@ -116,20 +107,17 @@ function readers(thread: Thread, tail: LiveTail, from: LogFile): Omit<EventStore
     },
     head: async (after) => {
       const first = positionNumber(after);
-      const last = tail.last();
-      const position = lastOf(tail);
-      if (first >= last) return { position, eventsAfter: 0, isExact: true, oldestAfter: null };
-      const next = tail.after(first, 1)?.[0]?.time;
-      const oldestAfter = next ?? (await thread.call('timeAfter', first).catch(rethrow));
-      return { position, eventsAfter: last - first, isExact: true, oldestAfter };
+      const eventsAfter = Math.max(0, tail.last() - first);
+      const oldestAfter = eventsAfter === 0 ? null : await call('timeAfter', first);
+      return { position: lastOf(tail), eventsAfter, isExact: true, oldestAfter };
     },
-    subscribe: (after, signal, types) => ofTypes(follow(tail, readAll, after, signal), types),
-    claimMeta: (key, value) => thread.call('claimMeta', key, value).catch(rethrow),
+    subscribe: (after, signal, types) => follow(tail, readAll, after, signal, types),
+    claimMeta: (key, value) => call('claimMeta', key, value),
     close: async () => {
       // The last to close the file moves its write-ahead log: a reader could not.
       await scans.end();
       // A file that was not closed cleanly loses nothing, as after a crash.
-      await thread.call('close').catch(() => undefined);
+      await call('close').catch(() => undefined);
     },
   };
 }

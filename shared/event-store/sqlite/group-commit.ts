@@ -8,7 +8,7 @@ import {
   StoreUnavailable,
 } from '../errors.ts';
 import { decodeForm } from '../fold-stream.ts';
-import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
+import type { EventStore, Expected, RecordedEvent } from '../port.ts';
 import {
   type AppendJob,
   type AppendOutcome,
@@ -20,33 +20,19 @@ import {
 import type { LiveTail } from './log-reader.ts';
 import type { Handlers } from './worker.ts';
 
-export type Thread = {
-  /** The last position of the log, 0 when empty. */
-  openedAt: number;
-  call<N extends keyof Handlers>(
-    name: N,
-    ...args: Parameters<Handlers[N]>
-  ): Promise<ReturnType<Handlers[N]>>;
-};
-
-export function rethrow(error: unknown): never {
-  if (!(error instanceof Failed)) throw error;
-  const { message, failure } = error;
-  throw failure.kind === 'unusable'
-    ? new StoreFileUnusable(message)
-    : new StoreUnavailable(message);
-}
-
-type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
-
 /** A group's leftovers are garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
-/** Rejects with Failed, as each call; `onFatal` is called at most once, later. */
+const portError = ({ failure, message }: Failed): StoreUnavailable =>
+  failure.kind === 'unusable' ? new StoreFileUnusable(message) : new StoreUnavailable(message);
+
+type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
+
+/** `onFatal` is called at most once, after the start. Throws StoreFileUnusable. */
 export async function startThread(
   workerData: WorkerOptions,
-  onFatal: (failure: Failure) => void,
-): Promise<Thread> {
+  onFatal: (failure: Failure) => void = () => undefined,
+) {
   // Flags of this process, such as --input-type, are about its main module.
   const options = { workerData, execArgv: [], resourceLimits: MEMORY };
   const worker = new Worker(new URL('./worker.ts', import.meta.url), options);
@@ -55,8 +41,11 @@ export async function startThread(
   let gone: Failed | undefined;
   let reportFatal: ((failure: Failure) => void) | undefined;
 
-  const promise = (call: number): Promise<never> =>
-    new Promise((resolve, reject) => calls.set(call, { resolve, reject }));
+  const promise = <T>(call: number) =>
+    new Promise<T>((resolve, reject) => calls.set(call, { resolve, reject }));
+  const throwPortError = (failed: Failed): never => {
+    throw portError(failed);
+  };
 
   function onReply(reply: Reply | object): void {
     // Under `node --watch` Node posts the names of files that the thread has read.
@@ -64,9 +53,8 @@ export async function startThread(
     const call = calls.get(reply.call);
     calls.delete(reply.call);
     if (calls.size === 0) worker.unref();
-    if ('value' in reply) {
-      call?.resolve(reply.value as never);
-    } else {
+    if ('value' in reply) call?.resolve(reply.value as never);
+    else {
       if (reply.failure.kind === 'fatal') fatal(reply.failure);
       call?.reject(new Failed(reply.failure));
     }
@@ -88,29 +76,35 @@ export async function startThread(
   worker.on('error', (error) => ended(`the event store's thread failed: ${String(error)}`));
   worker.on('exit', () => ended("the event store's thread ended"));
 
-  const openedAt = await promise(0);
+  /** Rejects with Failed. */
+  const callRaw = <N extends keyof Handlers>(
+    name: N,
+    ...args: Parameters<Handlers[N]>
+  ): Promise<ReturnType<Handlers[N]>> => {
+    if (gone !== undefined) return Promise.reject(gone);
+    callsMade += 1;
+    worker.ref();
+    worker.postMessage({ call: callsMade, name, args });
+    if (name === 'close') reportFatal = undefined;
+    return promise(callsMade);
+  };
+
+  /** The last position of the log, 0 when empty. */
+  const openedAt = await promise<number>(0).catch(throwPortError);
   reportFatal = onFatal;
   return {
     openedAt,
-    call(name, ...args) {
-      if (gone !== undefined) return Promise.reject(gone);
-      callsMade += 1;
-      worker.ref();
-      worker.postMessage({ call: callsMade, name, args });
-      if (name === 'close') reportFatal = undefined;
-      return promise(callsMade);
-    },
+    callRaw,
+    /** Throws the port's errors. */
+    call: <N extends keyof Handlers>(name: N, ...args: Parameters<Handlers[N]>) =>
+      callRaw(name, ...args).catch(throwPortError),
   };
 }
 
+export type Thread = Awaited<ReturnType<typeof startThread>>;
+
 // The memory must not fill while a disk does not respond.
 const WAITING_APPENDS_MAX = 10_000;
-
-export type SqliteEventStoreStats = {
-  appends: number;
-  commits: number;
-  events: number;
-};
 
 type Logger = { warn(details: object, message: string): void };
 
@@ -119,7 +113,7 @@ type Waiting = {
   expected: Expected;
   encoded: EncodedEvent[];
   resolve: (events: RecordedEvent[]) => void;
-  reject: (error: Error) => void;
+  reject: (error: unknown) => void;
 };
 
 type Stored = Extract<AppendOutcome, { first: number }>;
@@ -135,8 +129,8 @@ function appendError({ message, unknown }: Failure): Error {
 }
 
 /** All appends of a turn, or since the last group, become one transaction with one fsync. */
-export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | undefined) {
-  const counters: SqliteEventStoreStats = { appends: 0, commits: 0, events: 0 };
+export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger | undefined) {
+  let commits = 0;
   let waiting: Waiting[] = [];
   let working: Promise<void> | undefined;
   let rejecting = false;
@@ -152,9 +146,13 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   }
 
   async function commit(group: Waiting[]): Promise<void> {
-    const outcomes = await thread.call('append', group.map(jobOf)).catch((error: Failed) => error);
-    if (outcomes instanceof Failed) rejectGroup(group, outcomes.failure);
-    else resolveGroup(group, outcomes);
+    const outcomes = await callRaw('append', group.map(jobOf)).catch((error: Failed) => error);
+    if (outcomes instanceof Failed) return rejectGroup(group, outcomes.failure);
+    for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
+    if (!outcomes.some((outcome) => 'first' in outcome)) return;
+    commits += 1;
+    tail.announce();
+    noteTaken();
   }
 
   function rejectGroup(group: Waiting[], failure: Failure): void {
@@ -170,28 +168,17 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     rejecting = false;
   }
 
-  function resolveGroup(group: Waiting[], outcomes: AppendOutcome[]): void {
-    const eventsBefore = counters.events;
-    for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
-    if (counters.events === eventsBefore) return;
-    counters.commits += 1;
-    tail.announce();
-    noteTaken();
-  }
-
   function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
     try {
       if ('first' in outcome) resolve(placed(encoded, outcome));
       else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeForm)));
       else reject(new RevisionConflict(`${stream} ${outcome.conflict}`));
     } catch (error) {
-      reject(error as Error);
+      reject(error);
     }
   }
 
   function placed(encoded: EncodedEvent[], { first, logHashes }: Stored): RecordedEvent[] {
-    counters.appends += 1;
-    counters.events += encoded.length;
     return encoded.map(({ recorded }, index) => {
       const logHash = logHashes[index] as string;
       const event = Object.assign(recorded, { position: String(first + index), logHash });
@@ -200,20 +187,22 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     });
   }
 
+  const append: EventStore['append'] = async (stream, expected, events) => {
+    if (waiting.length >= WAITING_APPENDS_MAX)
+      throw new StoreUnavailable('too many appends wait for the disk');
+    const encoded = encode(stream, expected, events);
+    return new Promise((resolve, reject) => {
+      waiting.push({ stream, expected, encoded, resolve, reject });
+      working ??= work();
+    });
+  };
+
   return {
-    counters,
-    async append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]> {
-      if (waiting.length >= WAITING_APPENDS_MAX)
-        throw new StoreUnavailable('too many appends wait for the disk');
-      const encoded = encode(stream, expected, events);
-      return new Promise((resolve, reject) => {
-        waiting.push({ stream, expected, encoded, resolve, reject });
-        working ??= work();
-      });
-    },
+    commits: () => commits,
+    append,
     async ping(): Promise<void> {
       if (!rejecting) return;
-      await thread.call('probe').catch(({ failure }: Failed) => {
+      await callRaw('probe').catch(({ failure }: Failed) => {
         throw new StoreUnavailable(`not writable: ${failure.message}`);
       });
       noteTaken();

@@ -2,6 +2,7 @@
  * Reading and following the log: its newest events from memory, all others from the file. In another thread
  * a second connection reads, each page in a transaction, so that the write-ahead log can move.
  */
+import { EventEmitter, once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import type { EventType } from '../../payment/events.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
@@ -13,11 +14,11 @@ import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import { decodeForm, wholeStream } from '../fold-stream.ts';
 import type {
   EventStore,
+  LogEvent,
   LogReader,
   Position,
   RecordedEvent,
   SubscriptionItem,
-  UnreadableEvent,
 } from '../port.ts';
 import { openForReading, prepareAll, type Reads, readsOf } from './database.ts';
 
@@ -29,7 +30,7 @@ export type LiveTail = ReturnType<typeof liveTail>;
 
 export function liveTail(last: number) {
   let kept: RecordedEvent[] = [];
-  const listeners = new Set<() => void>();
+  const news = new EventEmitter().setMaxListeners(0);
   let end = last;
 
   return {
@@ -46,13 +47,9 @@ export function liveTail(last: number) {
       const from = position - (end - kept.length);
       return from < 0 ? undefined : kept.slice(from, from + limit);
     },
-    listen(listener: () => void): () => void {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    announce(): void {
-      for (const listener of listeners) listener();
-    },
+    announce: () => void news.emit('news'),
+    /** Until the next `announce`, or the abort of `signal`. */
+    announced: (signal: AbortSignal) => once(news, 'news', { signal }).catch(() => undefined),
   };
 }
 
@@ -64,7 +61,7 @@ export const positionNumber = (position: Position | null): number => {
   return number;
 };
 
-type ReadPage = (after: Position, limit: number) => Promise<(RecordedEvent | UnreadableEvent)[]>;
+type ReadPage = (after: Position, limit: number) => Promise<LogEvent[]>;
 
 /** Throws as `readPage`, and RangeError past the end of the log: events its reader saw are gone. */
 export async function* follow(
@@ -72,50 +69,28 @@ export async function* follow(
   readPage: ReadPage,
   after: Position | null,
   signal: AbortSignal,
+  types?: readonly EventType[],
 ): AsyncGenerator<SubscriptionItem> {
+  const isOfTypes = (event: LogEvent): boolean =>
+    types === undefined || !isReadable(event) || types.includes(event.event.type);
   let position = positionNumber(after);
   if (position > tail.last()) throw new RangeError(`position ${after} is past the end of the log`);
-  let wake = (): void => {};
-  const stopListening = tail.listen(() => wake());
-  const onAbort = (): void => wake();
-  signal.addEventListener('abort', onAbort);
   let saidCaughtUp = false;
-  try {
-    while (!signal.aborted) {
-      const events =
-        tail.after(position, BATCH_EVENTS_MAX) ??
-        (await readPage(String(position), BATCH_EVENTS_MAX));
-      if (signal.aborted) return;
-      const last = events.at(-1);
-      if (last !== undefined) {
-        yield { kind: 'events', events };
-        position = Number(last.position);
-        saidCaughtUp = false;
-      } else if (!saidCaughtUp) {
-        yield { kind: 'caught-up' };
-        saidCaughtUp = true;
-      } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    }
-  } finally {
-    stopListening();
-    signal.removeEventListener('abort', onAbort);
-  }
-}
-
-export async function* ofTypes(
-  items: AsyncGenerator<SubscriptionItem>,
-  types: readonly EventType[] | undefined,
-): AsyncGenerator<SubscriptionItem> {
-  for await (const item of items) {
-    if (item.kind !== 'events' || types === undefined) yield item;
-    else {
-      const events = item.events.filter((e) => !isReadable(e) || types.includes(e.event.type));
+  while (!signal.aborted) {
+    const found =
+      tail.after(position, BATCH_EVENTS_MAX) ??
+      (await readPage(String(position), BATCH_EVENTS_MAX));
+    if (signal.aborted) return;
+    const last = found.at(-1);
+    if (last !== undefined) {
+      const events = found.filter(isOfTypes);
       if (events.length > 0) yield { kind: 'events', events };
-    }
+      position = Number(last.position);
+      saidCaughtUp = false;
+    } else if (!saidCaughtUp) {
+      yield { kind: 'caught-up' };
+      saidCaughtUp = true;
+    } else await tail.announced(signal);
   }
 }
 
@@ -226,14 +201,12 @@ export const openFollowedLog = (file: string, first: Position | null) => {
     last,
     after: (position: number) => (position < last() ? undefined : []),
   };
-  const subscribe: EventStore['subscribe'] = (after, signal, types) => {
-    const page = (from: Position, limit: number) => log.readAll(from, limit, end);
-    return ofTypes(follow(tail, page, after, signal), types);
-  };
+  const page: ReadPage = (from, limit) => log.readAll(from, limit, end);
   return {
     ...log,
     end: async () => end,
-    subscribe,
+    subscribe: (...[after, signal, types]: Parameters<EventStore['subscribe']>) =>
+      follow(tail, page, after, signal, types),
     grow: (position: Position | null) => {
       end = position;
       tail.announce();

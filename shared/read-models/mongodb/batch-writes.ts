@@ -2,6 +2,7 @@
 import type { Collection } from 'mongodb';
 import type { RowCheck } from '../document-row.ts';
 import type { Repair } from '../port.ts';
+import { duplicatesIn } from './client.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import { type Batch, isWhole, type StoredPayment, storedOf } from './documents.ts';
 
@@ -43,40 +44,54 @@ export const makeIndexes = async (
   for (const { key, name } of INDEXES) await write(() => payments.createIndex(key, { name }));
 };
 
-/** Writes the documents that are newer than the stored ones. Throws at a duplicate key. */
+/**
+ * Writes the documents that are newer than the stored ones, and returns those. A document that is not known
+ * to be stored is inserted first: FerretDB reads everything for a filter of more than an id.
+ */
 export const writeReadModels = async (
   { write }: Pick<Database, 'write'>,
   { payments }: Generation,
-  readModels: Batch['readModels'],
-  stored: Map<string, number>,
-): Promise<void> => {
-  const documents = [...readModels.values()].map((written) => written.stored);
-  const added = documents.filter(({ _id }) => !stored.has(_id));
-  const changed = documents.filter(({ _id, revision }) => (stored.get(_id) ?? revision) < revision);
-  const replacements = changed.map(({ _id, ...replacement }) => ({
-    replaceOne: {
-      filter: { _id, revision: { $lt: replacement.revision } },
-      replacement,
-      // Also where it is gone; a newer one makes this a duplicate key.
-      upsert: true,
-    },
-  }));
+  documents: StoredPayment[],
+  isKnown: (id: string) => boolean,
+): Promise<StoredPayment[]> => {
+  const written: StoredPayment[] = [];
+  const stored = documents.filter(({ _id }) => isKnown(_id));
   // Each piece has its own timeout, so that a long batch is not taken for a slow server.
-  for (const piece of pieces(added)) await write(() => payments.insertMany(piece, UNORDERED));
-  for (const piece of pieces(replacements)) await write(() => payments.bulkWrite(piece, UNORDERED));
+  for (const piece of pieces(documents.filter(({ _id }) => !isKnown(_id)))) {
+    const there = await duplicatesIn(write(() => payments.insertMany(piece, UNORDERED)));
+    for (const [n, document] of piece.entries()) (there.has(n) ? stored : written).push(document);
+  }
+  for (const piece of pieces(stored)) {
+    const replacements = piece.map(({ _id, ...replacement }) => ({
+      replaceOne: {
+        filter: { _id, revision: { $lt: replacement.revision } },
+        replacement,
+        // Also where it is gone; one that is as new makes this a duplicate key.
+        upsert: true,
+      },
+    }));
+    const newer = await duplicatesIn(write(() => payments.bulkWrite(replacements, UNORDERED)));
+    written.push(...piece.filter((_, n) => !newer.has(n)));
+  }
+  return written;
 };
 
-/** Parks payments whose document is before the event, and unparks those whose document has passed it. */
+/**
+ * Once the read models of a batch are written: parks payments whose document is before the event, and
+ * unparks those whose document has passed it. `before`: the parked ones of the batch.
+ */
 export const writeParkings = async (
-  { write }: Pick<Database, 'write'>,
+  { read, write }: Pick<Database, 'read' | 'write'>,
   { payments, parked }: Generation,
-  { readModels, parkings }: Batch,
-  before: { stored: Map<string, number>; parked: Map<string, number> },
+  { parkings }: Batch,
+  before: Map<string, number>,
 ): Promise<void> => {
-  const revisionNow = (id: string) =>
-    Math.max(before.stored.get(id) ?? -1, readModels.get(id)?.stored.revision ?? -1);
-  const over = [...before.parked].filter(([id, revision]) => revision <= revisionNow(id));
-  const current = [...parkings.values()].filter((p) => revisionNow(p.paymentId) < p.revision);
+  const ids = [...new Set([...before.keys(), ...parkings.keys()])];
+  if (ids.length === 0) return;
+  const revisions = byId(await read(() => revisionsIn(payments, ids)));
+  const revisionOf = (id: string): number => revisions.get(id) ?? -1;
+  const over = [...before].filter(([id, revision]) => revision <= revisionOf(id));
+  const current = [...parkings.values()].filter((p) => revisionOf(p.paymentId) < p.revision);
   const listed = [
     ...over.map(([_id, revision]) => ({ deleteOne: { filter: { _id, revision } } })),
     ...current.map(({ paymentId, revision, reason, time }) => ({

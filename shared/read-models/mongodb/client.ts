@@ -88,6 +88,17 @@ export const isDuplicate = (error: unknown): boolean => {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 };
 
+/** The places, in a bulk, of the writes that met a document of the same id. Throws any other error. */
+export const duplicatesIn = async (writing: Promise<unknown>): Promise<Set<number>> => {
+  try {
+    await writing;
+    return new Set();
+  } catch (error) {
+    if (!(error instanceof MongoBulkWriteError) || !isDuplicate(error)) throw error;
+    return new Set([error.writeErrors].flat().map(({ index }) => index));
+  }
+};
+
 /** Runs a call that may be made twice once more after a broken connection. */
 export const againAfterBreak =
   <T>(run: () => Promise<T>) =>

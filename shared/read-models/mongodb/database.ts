@@ -5,16 +5,11 @@ import { ReadModelsUnavailable } from '../errors.ts';
 import { againAfterBreak, clientOf, connected, failureOf } from './client.ts';
 import { FORM, type StoredControl, type StoredParking, type StoredPayment } from './documents.ts';
 
+/** No call outlives these, whatever the client's own time-outs do. */
+const READ_MS_MAX = 2500;
+const WRITE_MS_MAX = 5000;
 const PROBE_MS = 250;
 const CLOSED = 'the read models are closed';
-
-type CircuitBreakerOptions = {
-  /** A command that a running server answers at once. */
-  probe(): Promise<unknown>;
-  probeMsMax: number;
-  onProbeFailed(): void;
-  onOpen(): void;
-};
 
 const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
   within(
@@ -23,25 +18,23 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
     () => new ReadModelsUnavailable(`the read models did not answer within ${ms} ms`),
   );
 
-/** After one call without an answer, calls are rejected until a probe is answered. */
 /**
- * Every call ends within its timeout, and calls are rejected at once while the server does not answer.
- * Cockatiel's breaker would try the server with the call of a request; here a probe tries it, so that no
- * request waits for a dead server.
+ * Every call ends within its timeout, and after one without an answer calls are rejected at once until
+ * the server answers `probe`. Cockatiel's breaker would try the server with the call of a request; here
+ * no request waits for a dead server.
  */
-const createCircuitBreaker = ({
-  probe,
-  probeMsMax,
-  onProbeFailed,
-  onOpen,
-}: CircuitBreakerOptions) => {
+const createCircuitBreaker = (
+  probe: () => Promise<unknown>,
+  onProbeFailed: () => void,
+  onOpen: () => void,
+) => {
   let stopped = false;
   let openedBy: string | undefined;
   let timer: NodeJS.Timeout | undefined;
 
   const tryServer = async (): Promise<void> => {
     try {
-      await inTime(probeMsMax, probe);
+      await inTime(READ_MS_MAX, probe);
       openedBy = undefined;
     } catch {
       onProbeFailed();
@@ -84,9 +77,6 @@ const createCircuitBreaker = ({
   };
 };
 
-/** No call outlives these, whatever the client's own time-outs do. */
-const READ_MS_MAX = 2500;
-const WRITE_MS_MAX = 5000;
 /** A process may learn so late that another one has switched generations. */
 export const SERVED_MS_MAX = 1000;
 
@@ -99,13 +89,12 @@ export const SERVED = 'served';
 export const openDatabase = (url: string, onDown = (): void => undefined) => {
   const client = clientOf(url);
   const db = client.db();
-  const breaker = createCircuitBreaker({
-    probe: () => connected(client).then(() => db.command({ ping: 1 })),
-    probeMsMax: READ_MS_MAX,
+  const breaker = createCircuitBreaker(
+    () => connected(client).then(() => db.command({ ping: 1 })),
     // The client can wait for ever at a connection that has ended. Closed, it begins anew.
-    onProbeFailed: () => void client.close().catch(() => undefined),
-    onOpen: onDown,
-  });
+    () => void client.close().catch(() => undefined),
+    onDown,
+  );
   const once = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
     breaker.call(ms, () => connected(client).then(run));
   /** Runs a call that may take `ms` milliseconds, once more after a broken connection. */

@@ -6,7 +6,6 @@ import { openDatabase, quick } from './database.ts';
 /** `_id` is the name, `version` counts the changes. */
 export type VersionedText = { _id: string; version: number; text: string };
 
-/** Throws what the client throws. */
 export const loadText = async (
   texts: Collection<VersionedText>,
   name: string,

@@ -3,7 +3,7 @@
  * client. One document changes as a whole; no transaction, aggregate or change stream is needed.
  */
 
-import { type StartTimer, startTimer as startNodeTimer } from '../../runtime/back-off.ts';
+import { startTimer as startNodeTimer } from '../../runtime/back-off.ts';
 import { createDamageReports, createRowCheck } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModels } from '../port.ts';
@@ -15,50 +15,36 @@ import { createReader } from './reader.ts';
 import { createRebuilds } from './rebuild.ts';
 import { createLeases, createWriter } from './writer.ts';
 
-const PAUSE_MS_MIN = 5;
-const PAUSE_MS_MAX = 40;
+/** Between two looks for the revisions that are waited for. */
+const PAUSE_MS = 10;
 const IN_VAIN_MAX = 3;
 
-type RevisionPollerOptions = {
-  /** Of those payments that are stored. */
-  revisionsOf(paymentIds: string[]): Promise<Map<string, number>>;
-  startTimer?: StartTimer;
-};
-
 /**
- * Waits for revisions that another process writes: one query for all waits, repeated after a growing
- * pause (gaps §9). A new wait shortens the pause, unless the last wait to end was in vain: beside a
- * projector that is down the store would be searched each 5 ms. After some waits in vain one at a time
- * goes on, for which no request waits, until a wait finds that the projector moves again.
+ * Waits for revisions that another process writes, by one query for all of them (gaps §9). After some
+ * waits in vain one at a time goes on, for which no request waits, until a wait finds that the projector
+ * moves again. `revisionsOf` gives those of the payments that are stored.
  */
-export const createRevisionPoller = ({
-  revisionsOf,
+export const createRevisionPoller = (
+  revisionsOf: (paymentIds: string[]) => Promise<Map<string, number>>,
   startTimer = startNodeTimer,
-}: RevisionPollerOptions): RevisionWaiters => {
+): RevisionWaiters => {
   const waiters = createRevisionWaiters(startTimer);
-  let pauseMs = PAUSE_MS_MIN;
-  let cancelTimer: (() => void) | undefined;
   let polling = false;
   let inVain = 0;
   let probing = false;
 
   const poll = async (): Promise<void> => {
-    cancelTimer = undefined;
-    polling = true;
+    const ids = waiters.waitingFor();
     // An error ends no wait: each has its own timeout.
-    const stored = await revisionsOf(waiters.waitingFor()).catch(() => new Map<string, number>());
-    polling = false;
+    const stored = ids.length === 0 ? [] : await revisionsOf(ids).catch(() => []);
     for (const [paymentId, revision] of stored) waiters.reached(paymentId, revision);
-    pauseMs = Math.min(PAUSE_MS_MAX, pauseMs * 2);
-    plan();
+    polling = false;
+    pollWhileWaiting();
   };
-  const plan = (): void => {
-    if (cancelTimer !== undefined || polling || waiters.waitingFor().length === 0) return;
-    cancelTimer = startTimer(poll, pauseMs);
-  };
-  const stop = (): void => {
-    cancelTimer?.();
-    cancelTimer = undefined;
+  const pollWhileWaiting = (): void => {
+    if (polling || waiters.waitingFor().length === 0) return;
+    polling = true;
+    startTimer(poll, PAUSE_MS);
   };
 
   return {
@@ -67,8 +53,7 @@ export const createRevisionPoller = ({
       const standsStill = inVain >= IN_VAIN_MAX;
       if (standsStill && probing) return false;
       const ended = waiters.wait(paymentId, revision, timeoutMs);
-      if (inVain === 0) pauseMs = PAUSE_MS_MIN;
-      plan();
+      pollWhileWaiting();
       probing = standsStill;
       const noted = ended.then((reached) => {
         inVain = reached ? 0 : inVain + 1;
@@ -76,14 +61,6 @@ export const createRevisionPoller = ({
         return reached;
       });
       return standsStill ? false : noted;
-    },
-    giveUp: () => {
-      stop();
-      waiters.giveUp();
-    },
-    close: () => {
-      stop();
-      waiters.close();
     },
   };
 };
@@ -117,11 +94,9 @@ export const openMongoReadModels = async ({
   const reports = createDamageReports();
   const served = createServed(database, () => recent.clear());
   const leases = createLeases(database);
-  const poller = createRevisionPoller({
-    revisionsOf: async (ids) => {
-      const { payments } = await served.now();
-      return byId(await read(() => revisionsIn(payments, ids)));
-    },
+  const poller = createRevisionPoller(async (ids) => {
+    const { payments } = await served.now();
+    return byId(await read(() => revisionsIn(payments, ids)));
   });
   const { recent, writer } = createWriter({
     database,

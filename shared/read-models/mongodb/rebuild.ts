@@ -1,5 +1,6 @@
 /** Rebuild: fills a generation beside the served one, and switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { oneRunAtATime } from '../../runtime/scheduling.ts';
 import { createDamageReports, type RowCheck, startChecksum } from '../document-row.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModelsChecksum, ReadModelsRebuild } from '../port.ts';
@@ -64,22 +65,15 @@ const takeTurn = async ({ leases, rebuildMs }: RebuildOptions) => {
     if (!(await leases.renew(REBUILD, holder, rebuildMs)))
       throw new RebuildRunning('another rebuild has begun, since this one did not renew its lease');
   };
-  let renewing: Promise<void> | undefined;
-  const renewOnce = (): void => {
-    renewing ??= renew()
-      .catch(() => undefined)
-      .finally(() => {
-        renewing = undefined;
-      });
-  };
-  const renewal = setInterval(renewOnce, rebuildMs / 3).unref();
+  const renewOnce = oneRunAtATime(() => renew().catch(() => undefined));
+  const renewal = setInterval(() => void renewOnce(), rebuildMs / 3).unref();
   return {
     /** Throws RebuildRunning where another rebuild has begun, whether or not it has ended. */
     renew,
     end: async (): Promise<void> => {
       clearInterval(renewal);
       // A renewal that waits for its server would keep out the next rebuild after this one has ended.
-      await renewing;
+      await renewOnce();
       await leases.release(REBUILD, holder);
     },
   };

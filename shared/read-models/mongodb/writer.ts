@@ -7,13 +7,12 @@ import type { Position } from '../../event-store/port.ts';
 import { bytesOfReadModel, type PaymentReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type DamageReports, type RowCheck, readModelOf } from '../document-row.ts';
-import { CheckpointMoved, ReadModelsUnavailable } from '../errors.ts';
+import { CheckpointMoved } from '../errors.ts';
 import type { ReadModelsWriter, Repair } from '../port.ts';
 import {
   byId,
   makeIndexes,
   oneOf,
-  revisionsIn,
   writeParkings,
   writeReadModels,
   writeRepair,
@@ -22,8 +21,6 @@ import { isDuplicate } from './client.ts';
 import { type Database, type Generation, quick, SERVED } from './database.ts';
 import { type Batch, batchOf, isWhole, rowIn, type StoredControl, text } from './documents.ts';
 
-/** Each round of a write that another writer got ahead of finds newer documents. */
-const ROUNDS_MAX = 5;
 /** Written read models that are kept for the next event (some 3 kB each). */
 const RECENT_READ_MODELS_MAX = 4096;
 const RECENT_BYTES_MAX = 32 * 1024 * 1024;
@@ -39,7 +36,6 @@ type WriterDeps = {
   onWritten(paymentId: string, revision: number): void;
 };
 
-/** Its parts, and its knowledge of what is stored. */
 type Writing = WriterDeps & {
   /** Read models as last written here, the latest last. */
   recent: BoundedMap<PaymentReadModel>;
@@ -76,60 +72,23 @@ const storedCheckpoint = async ({ database: { read, control }, generation }: Wri
   return read(() => control.findOne({ _id: checkpointId }, quick));
 };
 
-const readBefore = async (
-  { database: { read }, recent }: Writing,
-  at: Generation,
-  { ids, parkings }: Batch,
-  round: number,
-) => {
-  const known = ids.flatMap((_id) => {
-    const revision = recent.get(_id)?.revision;
-    return revision === undefined ? [] : [{ _id, revision }];
-  });
-  // The first round trusts what was last written or read here: where that is outdated, the write ends
-  // with a duplicate key, and the next round reads.
-  const isTrusted = round === 1 && parkings.size === 0;
-  const [stored, parked] = await read(() =>
-    Promise.all([
-      isTrusted ? known : revisionsIn(at.payments, ids),
-      at.parked.find({ _id: oneOf(ids) }, quick).toArray(),
-    ]),
-  );
-  return { stored: byId(stored), parked: byId(parked) };
-};
-
-/** Throws a duplicate key's error when more is stored than was known. */
-const writeBatch = async (
-  own: Writing,
-  at: Generation,
-  batch: Batch,
-  round: number,
-): Promise<void> => {
-  const before = await readBefore(own, at, batch, round);
-  for (const [id, parkedAt] of before.parked) {
-    const written = batch.readModels.get(id);
-    if (written !== undefined) written.stored.parkedAt = parkedAt;
+const writeBatch = async (own: Writing, at: Generation, batch: Batch): Promise<void> => {
+  const { database, recent, onWritten } = own;
+  const { ids, readModels } = batch;
+  const found = await database.read(() => at.parked.find({ _id: oneOf(ids) }, quick).toArray());
+  const parked = byId(found);
+  const documents = [...readModels.values()].map(({ stored }) => stored);
+  for (const document of documents) {
+    const parkedAt = parked.get(document._id);
+    if (parkedAt !== undefined) document.parkedAt = parkedAt;
   }
-  await writeReadModels(own.database, at, batch.readModels, before.stored);
-  await writeParkings(own.database, at, batch, before);
-  for (const [id, { readModel, stored: written }] of batch.readModels) {
-    if ((before.stored.get(id) ?? -1) >= written.revision) continue;
-    own.recent.set(id, readModel);
-    own.onWritten(id, written.revision);
-  }
-};
-
-const writeUntilNewest = async (own: Writing, at: Generation, batch: Batch): Promise<void> => {
-  for (let round = 1; ; round += 1) {
-    try {
-      return await writeBatch(own, at, batch, round);
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
-      if (round === ROUNDS_MAX)
-        throw new ReadModelsUnavailable(
-          `another writer stored newer documents ${ROUNDS_MAX} times in a row`,
-        );
-    }
+  const isKnown = (id: string): boolean => recent.get(id) !== undefined;
+  const written = await writeReadModels(database, at, documents, isKnown);
+  await writeParkings(database, at, batch, parked);
+  for (const { _id, revision } of written) {
+    const readModel = readModels.get(_id)?.readModel;
+    if (readModel !== undefined) recent.set(_id, readModel);
+    onWritten(_id, revision);
   }
 };
 
@@ -203,7 +162,7 @@ export const createWriter = (deps: WriterDeps) => {
         await checkPlace(own, at, from);
         await indexOnce(own, at);
         for (const repair of batch.repairs) await writeOneRepair(own, at, repair);
-        if (batch.ids.length > 0) await writeUntilNewest(own, at, batch);
+        if (batch.ids.length > 0) await writeBatch(own, at, batch);
         await moveCheckpoint(own, at.checkpointId, from, to, hash);
       } catch (error) {
         // A database that is wiped or put back now may have this very checkpoint and not what was written.
@@ -227,7 +186,6 @@ export const createLeases = ({ db, control, read, write }: Database) => {
     return { now: new Date(now), until: new Date(now + ttlMs) };
   };
   return {
-    /** As `lease` of the port. */
     take: async (_id: string, holder: string, ttlMs: number): Promise<'free' | 'held' | false> => {
       const { now, until } = await endOf(ttlMs);
       const free = [{ holder }, { until: { $lte: now } }];

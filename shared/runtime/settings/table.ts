@@ -248,6 +248,18 @@ const schema = z.object(
 );
 const defaults = Object.fromEntries(rows.map(([name, { byDefault }]) => [name, byDefault]));
 
-export const parseSettings = (env: NodeJS.ProcessEnv) => schema.safeParse({ ...defaults, ...env });
-
 export type ParsedSettings = z.infer<typeof schema>;
+
+/** An invalid setting counts as unset, so that one start lists every problem. */
+export const parseSettings = (env: NodeJS.ProcessEnv) => {
+  const read = schema.safeParse({ ...defaults, ...env });
+  const issues = read.error?.issues ?? [];
+  const invalid = issues.map(({ path }) => String(path[0]));
+  const valid = Object.entries(env).filter(([name]) => !invalid.includes(name));
+  const parsed = read.data ?? schema.parse({ ...defaults, ...Object.fromEntries(valid) });
+  return {
+    parsed,
+    invalid,
+    problems: issues.map(({ message }, at) => `${invalid[at]} ${message}`),
+  };
+};

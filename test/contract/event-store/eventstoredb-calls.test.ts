@@ -1,9 +1,6 @@
-/** What health, a page and the lag cost EventStoreDB: counted at the stand-in. */
+/** What health, the end of the log and subscriptions cost EventStoreDB: counted at the stand-in. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { logPage } from '../../../audit/log.ts';
-import { createMerchantLookup } from '../../../audit/merchants.ts';
-import { createLag } from '../../../projector/lag.ts';
 import {
   type EventStoreDb,
   openEventStoreDb,
@@ -11,7 +8,6 @@ import {
 import { engineState, registerHealth } from '../../../shared/http/server/health.ts';
 import { createMetrics } from '../../../shared/runtime/metrics.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
-import { newEvent, wholeLife } from '../../support/payment-events.ts';
 import { until } from '../../support/until.ts';
 import { batchOf, collect, eventsOf } from './opened.ts';
 
@@ -22,7 +18,7 @@ const logger = { debug: () => undefined, warn: () => undefined };
 
 beforeEach(async () => {
   standIn = await startStandIn();
-  store = await openEventStoreDb({ url: standIn.url, logger, countedEventsMax: 40 });
+  store = await openEventStoreDb({ url: standIn.url, logger });
 });
 afterEach(async () => {
   await store.close();
@@ -69,49 +65,13 @@ describe('health', () => {
   });
 });
 
-describe('reading a part of the log costs as much, however long the log is', () => {
-  const append = async (from: number, to: number): Promise<void> => {
-    for (let n = from; n < to; n++) {
-      await store.append(
-        `payment-${n}`,
-        'none',
-        wholeLife(`pay_${n}`).map((one) => newEvent(one)),
-      );
-    }
-  };
-  const page = (limit: number) => {
-    const merchants = createMerchantLookup(store, { getAny: async () => undefined });
-    const requested = { from: 'start', fromTime: undefined, toTime: undefined, limit };
-    return logPage({ log: store, merchants }, requested, undefined);
-  };
-
-  test('a page costs one look at the end, and its own events', async () => {
-    await append(0, 5);
-    const ofShortLog = await readsOf(() => page(10));
-    await append(5, 60);
-    const ofLongLog = await readsOf(() => page(10));
-    expect(ofLongLog).toEqual(ofShortLog);
-    expect(ofLongLog).toEqual({ read: 2, readAll: 2 });
-    expect(await page(10)).toMatchObject({ atEnd: false });
-  });
-
-  test('the lag counts no more than it shows', async () => {
-    await append(0, 60);
-    const lag = createLag({ store, checkpoint: () => null });
-    const cost = await readsOf(async () =>
-      expect(await lag()).toMatchObject({ events: 40, isExact: false }),
-    );
-    expect(cost).toEqual({ read: 2, readAll: 2 });
-  });
-
-  test('the end costs one read where the server has written much of its own since', async () => {
-    const [, , last] = await store.append('payment-1', 'none', batchOf(3));
-    for (let n = 0; n < 500; n++) standIn.foreign('$stats');
-    await store.end();
-    for (let n = 0; n < 20; n++) standIn.foreign('$stats');
-    const cost = await readsOf(async () => expect(await store.end()).toBe(last?.position));
-    expect(cost).toEqual({ read: 1, readAll: 1 });
-  });
+test('the end costs one read where the server has written much of its own since', async () => {
+  const [, , last] = await store.append('payment-1', 'none', batchOf(3));
+  for (let n = 0; n < 500; n++) standIn.foreign('$stats');
+  await store.end();
+  for (let n = 0; n < 20; n++) standIn.foreign('$stats');
+  const cost = await readsOf(async () => expect(await store.end()).toBe(last?.position));
+  expect(cost).toEqual({ read: 1, readAll: 1 });
 });
 
 test('ADR-0036: a subscription to some types is sent no event of another type', async () => {

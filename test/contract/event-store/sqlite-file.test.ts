@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
-import { hashOf, linkLog, verifyStream } from '../../../shared/event-store/chain.ts';
+import { hashOf, linkLog } from '../../../shared/event-store/chain.ts';
 import { encode } from '../../../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
@@ -22,7 +22,6 @@ import {
   type SqliteEventStore,
   type SqliteEventStoreOptions,
 } from '../../../shared/event-store/sqlite/event-store.ts';
-import { testOfLongRun } from '../../support/long-run-share.ts';
 import { authorized, captured, created, newEvent } from '../../support/payment-events.ts';
 import { verifyWhole } from '../../support/tampering.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -232,12 +231,10 @@ describe('group commit', () => {
   });
 
   test('64 appends at once need far fewer commits than 64', async () => {
-    const before = opened().stats();
+    const before = opened().commits();
     const appends = Array.from({ length: 64 }, (_, n) => append(opened(), `payment-once-${n}`));
     await Promise.all(appends);
-    const after = opened().stats();
-    expect([after.appends - before.appends, after.events - before.events]).toEqual([64, 64]);
-    expect(after.commits - before.commits).toBeLessThanOrEqual(4);
+    expect(opened().commits() - before).toBeLessThanOrEqual(4);
   });
 
   test('one that is refused does not take its neighbours along', async () => {
@@ -273,14 +270,6 @@ describe('group commit', () => {
     const [third] = await opened().append(stream, second, [newEvent(captured())]);
     expect(third).toMatchObject({ revision: 2, position: String(Number(first.position) + 2) });
     expect(await verifyWhole(opened())).toMatchObject({ ok: true });
-  });
-
-  testOfLongRun('a stream is appended to after thousands of others', async () => {
-    const [first] = (await append(opened(), 'payment-old')) as [RecordedEvent];
-    const appends = Array.from({ length: 8200 }, (_, n) => append(opened(), `payment-new-${n}`));
-    await Promise.all(appends);
-    const next = await opened().append('payment-old', first, [newEvent(authorized())]);
-    expect(next).toMatchObject([{ revision: 1 }]);
   });
 
   test('gaps §8: a check value stands: the first writer wins, also over a restart', async () => {
@@ -339,27 +328,6 @@ describe('subscriptions', () => {
     const unreadable = 'its text does not have its hash';
     expect(await opened().readAll(before, 10)).toMatchObject([{ stream: 'payment-0', unreadable }]);
     await expect(opened().readStream('payment-0')).rejects.toThrow(unreadable);
-  });
-
-  test('an event that was changed with its own hash is not read', async () => {
-    await append(opened(), 'payment-1', [newEvent(created()), newEvent(authorized())]);
-    await append(opened(), 'payment-2');
-    const [first, second] = await opened().stored.readStream('payment-1');
-    const text = String(second?.text).replace('2500', '9500');
-    forge(`UPDATE events SET text = '${text}', hash = '${hashOf(text)}'
-           WHERE position = ${second?.position}`);
-    const unreadable = 'it does not follow in the log';
-    await expect(opened().readStream('payment-1')).rejects.toThrow(
-      `payment-1, revision 1: ${unreadable}`,
-    );
-    const read = await opened().readAll(first?.position ?? null, 1);
-    expect(read).toMatchObject([{ stream: 'payment-1', unreadable }]);
-    expect(verifyStream(await opened().stored.readStream('payment-1'))).toMatchObject({
-      revision: 1,
-      reason: unreadable,
-    });
-    // Its neighbour in the log is another payment's, and is read on.
-    expect(await opened().readStream('payment-2')).toHaveLength(1);
   });
 
   test('an event that was changed with its hash and its log hash breaks its stream', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { simulatorServer } from '../../../provider-simulator/server.ts';
-import { openSimulation, type Simulation } from '../../../provider-simulator/simulator.ts';
+import { openSimulation, type Simulation } from '../../../provider-simulator/simulation.ts';
 import { APPROVED_CARD } from '../../support/provider-operations.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { LEDGER_FILE } from './opened.ts';

@@ -85,7 +85,10 @@ test('with a clock four hours ahead a declined refund may end as fenced: no mone
   expect((await provider.execute(refund, keepIt)).outcome).toBe('UNKNOWN');
   const question = questionOf(refund);
   aheadMs = 22 * HOUR_MS;
-  expect((await provider.fence(question)).outcome).toBe('DECLINED');
+  expect(await provider.fence(question)).toMatchObject({
+    outcome: 'DECLINED',
+    failureCode: 'LIMIT_EXCEEDED',
+  });
   aheadMs += 4 * HOUR_MS;
   expect((await provider.fence(question)).outcome).toBe('FENCED');
   expect(double.books.refunds).toEqual([]);

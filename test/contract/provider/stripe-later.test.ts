@@ -1,6 +1,6 @@
 /**
  * What the driver of Stripe says has become of a payment, by what Stripe's objects are at that moment. Each
- * state that they may have: stripe-sdk.test.ts.
+ * state that they may have: stripe-sdk.test.ts; what the service makes of it: test/http/stripe-webhooks.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { PaymentQuestion, Provider } from '../../../command-api/provider/port.ts';
@@ -35,135 +35,54 @@ const sold = async (kind: 'SALE' | 'AUTHORIZE' = 'SALE') => {
   };
   return { operation, reference, question };
 };
-const setRefund = (id: string, parts: object) =>
-  Object.assign(double.books.refunds.find((one) => one.id === id) ?? {}, parts);
 const results = async (question: PaymentQuestion) => {
   const found = await provider.laterResults(question);
   return found.outcome === 'FOUND' ? found.results : found;
 };
 
-describe('an authorization', () => {
-  const held = () => sold('AUTHORIZE');
-
-  test('captured in the Dashboard is observed, with its amount; what we captured is not', async () => {
-    const { reference, question } = await held();
-    expect(await results(question)).toEqual([]);
-    double.books.dashboard.capture(reference, 1200);
-    const captured = { kind: 'CAPTURE_OBSERVED', reference, amount: 1200 };
-    expect(await results(question)).toEqual([captured]);
-    const refundId = double.books.dashboard.refund(reference, 500);
-    const refunded = { kind: 'REFUND_OBSERVED', refundId, amount: 500 };
-    expect(await results(question)).toEqual([captured, refunded]);
-    const own = await held();
-    const capture = followUp('CAPTURE', own.operation, { authorizationReference: own.reference });
-    expect(await provider.execute(capture, keepIt)).toMatchObject({ outcome: 'APPROVED' });
-    expect(await results(own.question)).toEqual([]);
-  });
-
-  test.each([[undefined], ['requested_by_customer'], ['abandoned']])(
-    'canceled in the Dashboard (%s) is observed',
-    async (reason) => {
-      const { reference, question } = await held();
-      double.books.dashboard.cancel(reference, reason);
-      expect(await results(question)).toEqual([{ kind: 'VOID_OBSERVED', reference }]);
-    },
-  );
-
-  test('captured or canceled in the Dashboard is in the ledger under the id of the PaymentIntent', async () => {
-    const [captured, canceled] = [await held(), await held()];
-    double.books.dashboard.capture(captured.reference, 1200);
-    double.books.dashboard.cancel(canceled.reference);
-    const { entries } = await provider.ledger(null, 1_000);
-    const changes = ({ reference }: { reference: string }) =>
-      entries.filter(({ providerReference: of, kind }) => of === reference && kind !== 'AUTHORIZE');
-    expect(changes(captured)).toMatchObject([
-      { operationId: captured.reference, kind: 'CAPTURE', outcome: 'APPROVED', amount: 1200 },
-    ]);
-    expect(changes(canceled)).toMatchObject([
-      { operationId: canceled.reference, kind: 'VOID', outcome: 'APPROVED', amount: 2000 },
-    ]);
-  });
+test('a capture or cancel in the Dashboard is in the ledger under the id of the PaymentIntent', async () => {
+  const [captured, canceled] = [await sold('AUTHORIZE'), await sold('AUTHORIZE')];
+  double.books.dashboard.capture(captured.reference, 1200);
+  double.books.dashboard.cancel(canceled.reference);
+  const { entries } = await provider.ledger(null, 1_000);
+  const changes = ({ reference }: { reference: string }) =>
+    entries.filter(({ providerReference: of, kind }) => of === reference && kind !== 'AUTHORIZE');
+  expect(changes(captured)).toMatchObject([
+    { operationId: captured.reference, kind: 'CAPTURE', outcome: 'APPROVED', amount: 1200 },
+  ]);
+  expect(changes(canceled)).toMatchObject([
+    { operationId: canceled.reference, kind: 'VOID', outcome: 'APPROVED', amount: 2000 },
+  ]);
 });
 
-describe('refunds', () => {
-  test('one made in the Dashboard is observed; our own is not', async () => {
-    const { operation, reference, question } = await sold();
-    const own = followUp('REFUND', operation, { authorizationReference: reference, amount: 300 });
-    await provider.execute(own, keepIt);
-    const refunds = [{ operationId: own.operationId, amount: 300 }];
-    expect(await results({ ...question, refunds })).toEqual([]);
-    const refundId = double.books.dashboard.refund(reference, 500);
-    expect(await results({ ...question, refunds })).toEqual([
-      { kind: 'REFUND_OBSERVED', refundId, amount: 500 },
-    ]);
-  });
+test('what this service captured and refunded is not observed', async () => {
+  const { operation, reference, question } = await sold('AUTHORIZE');
+  const capture = followUp('CAPTURE', operation, { authorizationReference: reference });
+  const refund = followUp('REFUND', operation, { authorizationReference: reference, amount: 300 });
+  for (const own of [capture, refund])
+    expect(await provider.execute(own, keepIt)).toMatchObject({ outcome: 'APPROVED' });
+  const refunds = [{ operationId: refund.operationId, amount: 300 }];
+  expect(await results({ ...question, refunds })).toEqual([]);
+});
 
-  test.each([
-    ['failed', 'insufficient_funds', 'PROCESSING_ERROR'],
-    ['canceled', undefined, 'UNKNOWN_DECLINE'],
-  ])('one of ours that %s later (%s) bounced', async (status, failure_reason, failureCode) => {
-    const { operation, reference, question } = await sold();
-    const own = followUp('REFUND', operation, { authorizationReference: reference });
-    const { providerReference: id = '' } = {
-      providerReference: '',
-      ...(await provider.execute(own, keepIt)),
-    };
-    setRefund(id, { status, failure_reason });
-    const refunds = [{ operationId: own.operationId, amount: own.amount }];
-    const providerFailureCode = failure_reason ?? 'refund_failed';
-    expect(await results({ ...question, refunds })).toEqual([
-      { kind: 'REFUND_FAILED', operationId: own.operationId, failureCode, providerFailureCode },
-    ]);
-  });
-
-  test('one made in the Dashboard that bounces is that one, by the id of its record', async () => {
-    const { reference, question } = await sold();
-    const refundId = double.books.dashboard.refund(reference, 500);
-    setRefund(refundId, { status: 'failed', failure_reason: 'declined' });
-    expect(await results(question)).toEqual([]);
-    const observed = [{ operationId: 'OP_observed', refundId }];
-    expect(await results({ ...question, observed })).toMatchObject([
-      { kind: 'REFUND_FAILED', operationId: 'OP_observed', providerFailureCode: 'declined' },
-    ]);
-  });
-
-  test('one made in the Dashboard of exactly what a capture of part left is observed, and in the ledger', async () => {
-    const { reference, question } = await sold('AUTHORIZE');
-    double.books.capture(
-      reference,
-      new Map([
-        ['amount_to_capture', '1000'],
-        ['metadata[captureOperationId]', 'OP_capture'],
-      ]),
-    );
-    const refundId = double.books.dashboard.refund(reference, 1000);
-    expect(await results(question)).toEqual([{ kind: 'REFUND_OBSERVED', refundId, amount: 1000 }]);
-    const { entries } = await provider.ledger(null, 1_000);
-    expect(entries).toContainEqual(
-      expect.objectContaining({ kind: 'REFUND', operationId: refundId, amount: 1000 }),
-    );
-  });
+test('a refund in the Dashboard of exactly what a capture of part left is observed, and in the ledger', async () => {
+  const { reference, question } = await sold('AUTHORIZE');
+  double.books.capture(
+    reference,
+    new Map([
+      ['amount_to_capture', '1000'],
+      ['metadata[captureOperationId]', 'OP_capture'],
+    ]),
+  );
+  const refundId = double.books.dashboard.refund(reference, 1000);
+  expect(await results(question)).toEqual([{ kind: 'REFUND_OBSERVED', refundId, amount: 1000 }]);
+  const { entries } = await provider.ledger(null, 1_000);
+  expect(entries).toContainEqual(
+    expect.objectContaining({ kind: 'REFUND', operationId: refundId, amount: 1000 }),
+  );
 });
 
 describe('disputes', () => {
-  test.each([
-    ['needs_response', 'OPEN'],
-    ['won', 'WON'],
-    ['lost', 'LOST'],
-  ])('%s is %s', async (status, shown) => {
-    const { reference, question } = await sold();
-    const { id } = double.books.dispute(reference, { status, amount: 700 });
-    expect(await results(question)).toEqual([
-      { kind: 'DISPUTE', disputeId: id, amount: 700, reason: 'fraudulent', status: shown },
-    ]);
-  });
-
-  test('a warning takes no money, and is none', async () => {
-    const { reference, question } = await sold();
-    double.books.dispute(reference, { status: 'warning_needs_response' });
-    expect(await results(question)).toEqual([]);
-  });
-
   test('a charge that Stripe calls undisputed needs no permission to read disputes', async () => {
     const { question } = await sold();
     const before = double.received.length;

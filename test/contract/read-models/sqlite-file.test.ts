@@ -71,22 +71,6 @@ describe('the file of the read models', () => {
     await readModels.close();
   });
 
-  test('shows what a later search needs, without its being written', async () => {
-    await filled(1);
-    const db = new DatabaseSync(file);
-    const row = db
-      .prepare('SELECT merchant_reference, status, last4, amount, created_at FROM payment')
-      .get();
-    db.close();
-    expect({ ...row }).toEqual({
-      merchant_reference: 'order-1',
-      status: 'CAPTURED',
-      last4: '4242',
-      amount: 2500,
-      created_at: whole('pay_0').response.createdAt,
-    });
-  });
-
   test('of another version, older or newer, is thrown away with a line in the log', async () => {
     for (const version of [1, 999_999]) {
       warn.mockClear();

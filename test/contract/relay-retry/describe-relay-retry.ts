@@ -6,16 +6,21 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { RelayNotReady } from '../../../projector/errors.ts';
 import { partitionOf } from '../../../projector/event-feed/messages.ts';
 import { type EventFeed, FeedUnavailable } from '../../../projector/event-feed/port.ts';
-import { type Relay, startRelay } from '../../../projector/relay/relay.ts';
-import type { RecordedEvent } from '../../../shared/event-store/port.ts';
+import type { Relay } from '../../../projector/relay/relay.ts';
 import type { KeyDocument } from '../../../shared/key-document.ts';
 import { streamOf } from '../../../shared/payment/payment-events.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 import { expectWhole } from '../../support/feed-checks.ts';
 import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
 import { type MemoryEventStore, memoryEventStore } from '../../support/memory-event-store.ts';
-import { newEvent, wholeLife } from '../../support/payment-events.ts';
-import { silent } from '../../support/silent-log.ts';
+import {
+  appendLives,
+  appendOne,
+  LIFE,
+  logOf,
+  relaying as relayingOver,
+  untilReady,
+} from '../../support/relaying.ts';
 import { until } from '../../support/until.ts';
 
 // A broker takes some seconds to make topics, and a busy machine is no failure.
@@ -24,27 +29,12 @@ jest.setTimeout(240_000);
 /** What the relay writes to: the feed, and the document of its checkpoint as the next start opens it. */
 export type RelayDriver = Driver & Pick<FeedDriver, 'make'> & { document(): () => KeyDocument };
 
-const LIFE = 6;
 /** All in one partition, where each message takes the number after the one before. */
 const IDS = Array.from({ length: 100 }, (_, n) => `pay_${n}`).filter(
   (id) => partitionOf(id, 6) === 0,
 );
 const [A = '', B = '', C = '', D = '', LATER = '', ...MORE] = IDS;
 const PARKED = [A, B, C];
-
-const appendAt = async (store: MemoryEventStore, ids: string[], revision: number) => {
-  for (const id of ids) {
-    const event = wholeLife(id, `m_${id}`)[revision];
-    if (event === undefined) throw new Error('no such event');
-    const last = revision === 0 ? undefined : (await store.readStream(streamOf(id))).at(-1);
-    await store.append(streamOf(id), last ?? 'none', [newEvent(event)]);
-  }
-};
-const appendLives = async (store: MemoryEventStore, ids: string[]): Promise<void> => {
-  for (let revision = 0; revision < LIFE; revision += 1) await appendAt(store, ids, revision);
-};
-const logOf = async (store: MemoryEventStore): Promise<RecordedEvent[]> =>
-  (await store.readAll(null, 10_000)) as RecordedEvent[];
 
 export const describeRelayRetry = (driver: RelayDriver): void =>
   describeDriver('parked payments sent again', driver, () => {
@@ -91,18 +81,8 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
       return { ...document, save };
     };
 
-    const relaying = async (
-      check: (relay: Relay) => Promise<void>,
-      checkpoint = openDocument(),
-    ): Promise<void> => {
-      const parts = { store: openLog(), feed: openFeed(), checkpoint, logger: silent };
-      const relay = startRelay({ ...parts, backOff: { minMs: 1, maxMs: 8 } });
-      try {
-        await check(relay);
-      } finally {
-        await relay.stop();
-      }
-    };
+    const relaying = (check: (relay: Relay) => Promise<void>, checkpoint = openDocument()) =>
+      relayingOver({ store: openLog(), feed: openFeed(), checkpoint }, check);
     const untilSent = (relay: Relay): Promise<void> =>
       until(
         'the relay runs, and its checkpoint is at the end of the log',
@@ -113,15 +93,6 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
       );
     const untilNoneParked = (relay: Relay): Promise<void> =>
       until('nothing is parked', () => relay.status().parked === 0, 60_000);
-    /** It has tried what was parked at its start, and takes requests. */
-    const untilReady = (relay: Relay): Promise<void> => {
-      const isReady = () =>
-        relay.retryParked('pay_none').then(
-          () => true,
-          () => false,
-        );
-      return until('the relay takes requests', isReady, 60_000);
-    };
     /** The relay with three parked payments, which could be sent by now. */
     const withParked = (check: (relay: Relay) => Promise<void>, checkpoint = openDocument()) =>
       relaying(async (relay) => {
@@ -181,7 +152,7 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
     });
 
     test('events that come meanwhile, the same payments’ too, are sent after what waits', async () => {
-      await appendAt(store, [LATER], 0);
+      await appendOne(store, LATER, 0);
       store.damage(streamOf(LATER), 0, 'of a later version');
       await relaying(async (relay) => {
         await untilSent(relay);
@@ -189,7 +160,7 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
         for (const id of [...PARKED, LATER]) store.mend(streamOf(id));
         for (let revision = 1; revision < LIFE; revision += 1) {
           const retry = relay.retryParked(revision % 2 === 0 ? undefined : LATER);
-          await appendAt(store, [LATER], revision);
+          await appendOne(store, LATER, revision);
           await appendLives(store, MORE.slice(revision, revision + 1));
           await retry;
         }
@@ -246,7 +217,7 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
         response = promise;
         const before = taken;
         const retry = relay.retryParked(C);
-        await appendAt(store, [LATER], 0);
+        await appendOne(store, LATER, 0);
         await until('the batch waits', () => taken > before, 60_000);
         resolve();
         await expect(retry).rejects.toThrow(RelayNotReady);
@@ -263,7 +234,7 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
         const { promise, resolve } = Promise.withResolvers<void>();
         response = promise;
         const before = taken;
-        await appendAt(store, [LATER], 0);
+        await appendOne(store, LATER, 0);
         await until('the batch is under way', () => taken > before, 60_000);
         const retry = relay.retryParked(C);
         resolve();

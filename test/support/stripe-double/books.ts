@@ -10,7 +10,6 @@ import {
   hasCheckDigit,
   type StripeDecline,
 } from './cards.ts';
-import { wholeIntent } from './whole.ts';
 
 export type Reply = { status: number; body: unknown };
 /** The form of a request, its brackets left as they are: `metadata[operationId]`. */
@@ -71,19 +70,6 @@ type Method = {
   customer: string | null;
   /** It was confirmed once: without a customer it can never be again. */
   isUsed?: true;
-};
-
-/** With the PaymentIntent as it was then, its charge by its id alone. */
-type StripeEvent = {
-  object: 'event';
-  id: string;
-  api_version: string;
-  created: number;
-  data: { object: object };
-  livemode: false;
-  pending_webhooks: number;
-  request: { id: null; idempotency_key: null };
-  type: string;
 };
 
 /** What Stripe lists. */
@@ -155,6 +141,44 @@ const formOf = (fields: Record<string, string | number | undefined>): Params =>
 const expandsCharge = (params: Params): boolean =>
   params.get('expand[0]')?.endsWith('latest_charge') === true;
 
+/** What the driver ignores: with it a PaymentIntent has its size, about 7 kB. */
+const REST = { rest_of_the_object: 'x'.repeat(3_000) };
+
+const chargeOf = (intent: Intent, amount_refunded: number) => {
+  const { id, amount, amount_received, created, currency, latest_charge, metadata } = intent;
+  if (latest_charge === null) return null;
+  const card = latest_charge.payment_method_details?.card ?? {};
+  return {
+    ...REST,
+    id: id.replace('pi_', 'ch_'),
+    amount,
+    amount_captured: amount_received,
+    amount_refunded,
+    disputed: false,
+    created,
+    currency,
+    metadata,
+    payment_intent: id,
+    ...latest_charge,
+    payment_method_details: { type: 'card', card },
+  };
+};
+
+/** With its charge where that was expanded, else with the id of it. */
+const wholeIntent = (
+  { card: _, ...intent }: Intent,
+  amountRefunded: number,
+  isExpanded: boolean,
+) => {
+  const charge = chargeOf({ ...intent }, amountRefunded);
+  return {
+    ...REST,
+    client_secret: `${intent.id}_secret_of_the_double`,
+    ...intent,
+    latest_charge: isExpanded ? charge : (charge?.id ?? null),
+  };
+};
+
 /** One page of a list, newest first, by `created`, `starting_after` and `limit`. */
 const page = <T extends { id: string; created: number }>(
   all: readonly T[],
@@ -180,10 +204,9 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   const methods = new Map<string, Method>();
   const refunds: StripeRefund[] = [];
   const disputes: StripeDispute[] = [];
-  const events: StripeEvent[] = [];
+  /** Each with the PaymentIntent as it was then, its charge by its id alone. */
+  const events: ReturnType<typeof eventOf>[] = [];
   const seconds = () => Math.floor(nowMs() / 1_000);
-  /** What search has not seen yet was opened after so many. */
-  let searchedMax = Number.POSITIVE_INFINITY;
 
   const shownAs = (intent: Intent, params: Params) =>
     wholeIntent(intent, refundedOf(intent.id), expandsCharge(params));
@@ -192,18 +215,16 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     body: shownAs(intent, params),
   });
 
+  const eventOf = (change: string, object: object) => ({
+    object: 'event',
+    id: newId('evt'),
+    api_version: ACCOUNT_VERSION,
+    created: seconds(),
+    data: { object: structuredClone(object) },
+    type: `payment_intent.${change}`,
+  });
   const tell = (change: string, intent: Intent): void =>
-    void events.push({
-      object: 'event',
-      id: newId('evt'),
-      api_version: ACCOUNT_VERSION,
-      created: seconds(),
-      data: { object: structuredClone(shownAs(intent, new Map())) },
-      livemode: false,
-      pending_webhooks: 0,
-      request: { id: null, idempotency_key: null },
-      type: `payment_intent.${change}`,
-    });
+    void events.push(eventOf(change, shownAs(intent, new Map())));
 
   const withIntent = (id: string, use: (intent: Intent) => Reply): Reply => {
     const intent = intents.get(id);
@@ -286,11 +307,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       card: { brand, last4, exp_month: 12, exp_year: 2030, wallet: { type: 'link' } },
     };
     const body = id.startsWith('ctoken_')
-      ? {
-          object: 'confirmation_token',
-          id,
-          payment_method_preview: shownMethod,
-        }
+      ? { object: 'confirmation_token', id, payment_method_preview: shownMethod }
       : { object: 'payment_method', id, ...shownMethod };
     return { status: 200, body };
   };
@@ -337,11 +354,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     });
 
   const charge = (intent: Intent, params: Params = new Map()): Reply => {
-    intent.latest_charge = {
-      object: 'charge',
-      status: 'succeeded',
-      disputed: false,
-    };
+    intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
     const isManual = intent.capture_method === 'manual';
     if (isManual)
       intent.latest_charge.payment_method_details = {
@@ -454,7 +467,6 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       const isExpanded = params.get('expand[0]') === 'data.payment_intent';
       return isExpanded && intent ? { ...made, payment_intent: shownAs(intent, params) } : made;
     };
-    if (what === 'refunds') return page(refunds.filter(isOf), params, showMade);
     if (what === 'events') {
       const types = [...params].flatMap(([name, type]) => (/^types\[/.test(name) ? [type] : []));
       const kept = events.filter(
@@ -463,17 +475,19 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       );
       return page(kept, params, (event) => event);
     }
-    if (what === 'disputes') return page(disputes.filter(isOf), params, showMade);
-    return page([...intents.values()], params, (intent) => shownAs(intent, params));
+    if (what === 'payment_intents')
+      return page([...intents.values()], params, (intent) => shownAs(intent, params));
+    const made: (StripeRefund | StripeDispute)[] = what === 'refunds' ? refunds : disputes;
+    return page(made.filter(isOf), params, showMade);
   };
 
   const search = (params: Params): Reply => {
     const query = params.get('query') ?? '';
     const id = /^metadata\['operationId'\]:'(.*)'$/.exec(query)?.[1];
     const isOfAll = query === "-metadata['operationId']:null";
-    const hits = [...intents.values()]
-      .slice(0, searchedMax)
-      .filter(({ metadata: { operationId: own } }) => own !== undefined && (isOfAll || own === id));
+    const hits = [...intents.values()].filter(
+      ({ metadata: { operationId: own } }) => own !== undefined && (isOfAll || own === id),
+    );
     return page(hits, params, (intent) => shownAs(intent, params));
   };
 
@@ -502,10 +516,6 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     refundedOf,
     dispute,
     dashboard,
-    /** From now on search shows nothing that is opened later. */
-    holdSearch: () => {
-      searchedMax = intents.size;
-    },
     open,
     makeMethod,
     makeToken,

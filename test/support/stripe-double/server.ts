@@ -9,8 +9,8 @@
  * | declines and 3-D Secure by test number and token (cards.ts) | any other number is approved |
  * | one refund never above what was captured | refunds succeed at once, but for one card |
  * | a capture, cancel, refund or dispute by other hands (books.dashboard) | no fees, no payouts |
- * | lists by `created`, newest first, in pages | search is behind only after `holdSearch` |
- * | whole objects, a charge only where it is expanded (whole.ts) | one billing address for all |
+ * | lists by `created`, newest first, in pages | search is never behind |
+ * | objects of their size, a charge only where it is expanded | what the driver ignores is a filler |
  * | one writer of a PaymentIntent at a time, 429 `lock_timeout` for another | it waits for no lock |
  * | one account sees nothing of another; 429 above `limitRates` (rate-limits.ts) | no limit by itself |
  * | 401 without a secret key, 400 without a version whose objects these are | a key may do all that is here, but what `withhold` names |
@@ -106,33 +106,20 @@ const routeOf = (method: string, path: string): Route | undefined => {
   return { step: id === '' ? 'open' : 'update', id };
 };
 
-const listOf = (path: string): Listed => {
-  if (path.startsWith('/v1/disputes')) return 'disputes';
-  if (path.startsWith('/v1/events')) return 'events';
-  return path.startsWith('/v1/refunds') ? 'refunds' : 'payment_intents';
-};
-
 const act = (books: Books, { step, id }: Route, path: string, params: Params): Reply => {
   switch (step) {
     case 'open':
-      return books.open(params);
+    case 'refund':
+      return books[step](params);
     case 'method':
       return id === 'confirmation_tokens' ? books.makeTestToken(params) : books.makeMethod(params);
-    case 'confirm':
-      return books.confirm(id, params);
-    case 'capture':
-      return books.capture(id, params);
-    case 'cancel':
-      return books.cancel(id, params);
-    case 'update':
-      return books.update(id, params);
-    case 'refund':
-      return books.refund(params);
     case 'read':
       return path.startsWith('/v1/payment_intents') ? books.read(id, params) : books.readMethod(id);
     case 'list':
       if (id === 'search') return books.search(params);
-      return books.list(listOf(path), params);
+      return books.list(path.split('/')[2] as Listed, params);
+    default:
+      return books[step](id, params);
   }
 };
 
