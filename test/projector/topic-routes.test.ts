@@ -19,7 +19,7 @@ import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
-import { writePayment } from '../support/consumer-example.ts';
+import { appendLives } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { relaying, untilSent } from '../support/relaying.ts';
@@ -52,7 +52,7 @@ const served = (
 
 const filled = async (payments: number) => {
   const store = memoryEventStore({ batchMax: 5 });
-  await Promise.all(Array.from({ length: payments }, (_, n) => writePayment(store, `pay_${n}`)));
+  await Promise.all(Array.from({ length: payments }, (_, n) => appendLives(store, [`pay_${n}`])));
   return store;
 };
 
@@ -124,7 +124,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     let store: EventStore;
     beforeAll(async () => {
       store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-      await writePayment(store, 'pay_1');
+      await appendLives(store, ['pay_1']);
     });
     afterAll(async () => {
       await store.close();
@@ -165,7 +165,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     const app = served(store);
     const end = await pageOf(app, 'events', { from: 'latest' });
     expect(end.lines).toEqual([]);
-    await writePayment(store, 'pay_new');
+    await appendLives(store, ['pay_new']);
     const { lines } = await pageOf(app, 'events', { from: end.next });
     expect(new Set(lines.map((line) => JSON.parse(line).subject))).toEqual(new Set(['pay_new']));
   });
