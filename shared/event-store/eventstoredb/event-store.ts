@@ -4,7 +4,7 @@ import { within } from '../../runtime/back-off.ts';
 import { mapInSlices, shareCall } from '../../runtime/scheduling.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
-import type { EventStore, Position } from '../port.ts';
+import type { EventStore } from '../port.ts';
 import { createAppender, createMetaClaims, createSender, rejectAny } from './append.ts';
 import {
   type Connection,
@@ -13,7 +13,7 @@ import {
   overdueAfter,
   swallow,
 } from './connection.ts';
-import { createLogReader, headOf, type LogReader } from './log-reader.ts';
+import { createLogReader, type LogReader } from './log-reader.ts';
 import { PASSED_OVER_MAX } from './read-messages.ts';
 import {
   comparePositions,
@@ -104,14 +104,18 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
     readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, fromServer)),
-    end: () => whileOpen(async () => endOf(await log.end())),
+    end: () =>
+      whileOpen(async () => {
+        const last = await log.end();
+        return last === undefined ? null : positionText(last);
+      }),
     positionOf: (text) => {
       const position = positionText(parsePosition(text));
       if (position === '') throw new RangeError('past every position');
       return position;
     },
     hashAt: (position) => whileOpen(() => log.hashAt(parsePosition(position))),
-    head: (after) => whileOpen(() => headOf(log, after)),
+    head: (after) => whileOpen(() => log.head(after)),
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
     ping: () => whileOpen(() => askServer().then(refusals.rejectRefused)),
     subscribe: (after, signal, types, whose = 'all') => {
@@ -142,6 +146,3 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     close,
   };
 }
-
-const endOf = (last: LogPosition | undefined): Position | null =>
-  last === undefined ? null : positionText(last);

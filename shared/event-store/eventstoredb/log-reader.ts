@@ -114,29 +114,23 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     return isThere ? { hash: hashOfRecord(event) } : null;
   }
 
-  async function countIn(after: LogPosition | undefined, upTo: LogPosition | undefined) {
+  async function head(from: Position | null): ReturnType<EventStore['head']> {
+    const after = parsePosition(from);
+    const upTo = await end();
     let count = 0;
-    let oldest: string | null = null;
-    for await (const own of ownPages({ after, upTo, limit: countedEventsMax + 1 })) {
-      if (count === 0 && own[0] !== undefined) oldest = timeOfRecord(own[0]);
-      count += own.length;
+    let oldestAfter: string | null = null;
+    if (upTo !== undefined) {
+      for await (const own of ownPages({ after, upTo, limit: countedEventsMax + 1 })) {
+        if (count === 0 && own[0] !== undefined) oldestAfter = timeOfRecord(own[0]);
+        count += own.length;
+      }
     }
+    const position = upTo === undefined ? null : positionText(upTo);
     const eventsAfter = Math.min(count, countedEventsMax);
-    return { eventsAfter, isExact: eventsAfter === count, oldestAfter: oldest };
+    return { position, eventsAfter, isExact: eventsAfter === count, oldestAfter };
   }
 
-  return { ownIn, end, hashAt, countIn };
+  return { ownIn, end, hashAt, head };
 }
 
 export type LogReader = ReturnType<typeof createLogReader>;
-
-export const headOf = async (
-  { end, countIn }: LogReader,
-  after: Position | null,
-): ReturnType<EventStore['head']> => {
-  const from = parsePosition(after);
-  const last = await end();
-  if (last === undefined)
-    return { position: null, eventsAfter: 0, isExact: true, oldestAfter: null };
-  return { position: positionText(last), ...(await countIn(from, last)) };
-};
