@@ -341,7 +341,7 @@ export const project = (
     checkNote(readModel, event);
     return afterNote(readModel, event, place);
   }
-  const { nextAction: _, ...before } = readModel.response;
+  const { merchantId, response: before } = readModel;
   const { from, to = before.status } = TRANSITIONS[event.type];
   if (!from.includes(before.status))
     throw new Error(`${event.type} cannot follow status ${before.status}`);
@@ -353,13 +353,14 @@ export const project = (
   }
   const response = inOrder({
     ...before,
+    nextAction: undefined,
     status: to,
     updatedAt: time,
     transactions: transactionsAfter(before, event, time),
     ...changes(before, event, time),
   });
   response.refundableAmount = refundableAmount(response, unresolved);
-  return { merchantId: readModel.merchantId, revision, unresolved, response };
+  return { merchantId, revision, unresolved, response };
 };
 
 /** Undefined for an empty stream. Throws as `project` does. */
