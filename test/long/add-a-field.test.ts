@@ -95,8 +95,8 @@ test('every step of the page can be done, and what has to pass passes', () => {
   );
   addAfter(
     'shared/http/payment-schemas.ts',
-    '    descriptor: text().optional(),\n',
-    '    salesChannel: text().optional(),\n',
+    '  descriptor: text().optional(),\n',
+    '  salesChannel: text().optional(),\n',
   );
   const [, version = ''] =
     /READ_MODEL_VERSION = (\d+);/.exec(textOf('shared/payment/response.ts')) ?? [];
