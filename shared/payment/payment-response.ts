@@ -59,7 +59,7 @@ export type PaymentResponse = {
   /** While it is AUTHORIZED, where the provider tells it. */
   authorizationExpiresAt?: string | undefined;
   /** While the provider waits for the shopper (gaps §21); `url` is in the response to a create alone. */
-  nextAction?: { type: 'REDIRECT'; url?: string; expiresAt: string };
+  nextAction?: { type: 'REDIRECT'; url?: string; expiresAt: string } | undefined;
   source?: PaymentDetails['source'];
 };
 

@@ -1,5 +1,5 @@
 /** The payment as responses show it, and every operation begun on it, to recognise repeats by. */
-import type { EventData, PaymentEventType, PlacedEvent } from './payment-events.ts';
+import type { EventData, PlacedEvent } from './payment-events.ts';
 import {
   type Dispute,
   failureOf,
@@ -70,7 +70,7 @@ const created = (
 };
 
 /** The attempt that an event ends, or shows to have been made elsewhere. */
-const ATTEMPTS: Partial<Record<PaymentEventType, TransactionType | undefined>> = {
+const ATTEMPTS: Record<(FollowingEvent | LaterEvent)['type'], TransactionType | undefined> = {
   PaymentAuthorized: 'AUTH',
   PaymentFailed: 'AUTH',
   PaymentCaptured: 'CAPTURE',
@@ -83,6 +83,13 @@ const ATTEMPTS: Partial<Record<PaymentEventType, TransactionType | undefined>> =
   PaymentRefunded: 'REFUND',
   PaymentRefundDeclined: 'REFUND',
   PaymentRefundObserved: 'REFUND',
+  PaymentCaptureRequested: undefined,
+  PaymentVoidRequested: undefined,
+  PaymentRefundRequested: undefined,
+  PaymentAuthorizationExpiring: undefined,
+  PaymentRefundFailed: undefined,
+  PaymentDisputed: undefined,
+  PaymentDisputeClosed: undefined,
 };
 /** A sale is one attempt, with two outcomes where it is approved. */
 const SALE_ATTEMPTS: typeof ATTEMPTS = {
@@ -341,7 +348,7 @@ export const project = (
     checkNote(readModel, event);
     return afterNote(readModel, event, place);
   }
-  const { nextAction: _, ...before } = readModel.response;
+  const { merchantId, response: before } = readModel;
   const { from, to = before.status } = TRANSITIONS[event.type];
   if (!from.includes(before.status))
     throw new Error(`${event.type} cannot follow status ${before.status}`);
@@ -353,13 +360,14 @@ export const project = (
   }
   const response = inOrder({
     ...before,
+    nextAction: undefined,
     status: to,
     updatedAt: time,
     transactions: transactionsAfter(before, event, time),
     ...changes(before, event, time),
   });
   response.refundableAmount = refundableAmount(response, unresolved);
-  return { merchantId: readModel.merchantId, revision, unresolved, response };
+  return { merchantId, revision, unresolved, response };
 };
 
 /** Undefined for an empty stream. Throws as `project` does. */
