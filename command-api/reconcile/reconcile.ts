@@ -90,6 +90,9 @@ const placeOf = async ({ store, signal, part }: ReconcileOptions): Promise<Posit
   }
 };
 
+/** Options and books of one comparison. */
+type Comparing = ReconcileOptions & Books;
+
 type Reading = {
   end: Mark;
   /** The last place where nothing differed, and no entry waited for its operation. */
@@ -98,10 +101,9 @@ type Reading = {
   keepsDeclines: boolean;
 };
 
-const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
-  const { store, signal, waitingMax = WAITING_MAX, part } = options;
-  const { logged, entries } = books;
-  let position = await placeOf(options);
+const readBoth = async (comparing: Comparing): Promise<Reading> => {
+  const { store, signal, waitingMax = WAITING_MAX, part, logged, entries } = comparing;
+  let position = await placeOf(comparing);
   let logEnd = position;
   let cursor = part?.cursor ?? null;
   let agreed: Mark | undefined;
@@ -112,14 +114,14 @@ const readBoth = async (options: ReconcileOptions, books: Books): Promise<Readin
     signal?.throwIfAborted();
     if (position === logEnd) logEnd = await store.end();
     const page = await store.readAll(position, PAGE, logEnd);
-    for await (const event of inSlices(page)) await books.takeEvent(event);
+    for await (const event of inSlices(page)) await comparing.takeEvent(event);
     position = page.at(-1)?.position ?? position;
     await turn();
-    if (books.agreeSoFar()) agreed = { position, cursor };
+    if (comparing.agreeSoFar()) agreed = { position, cursor };
     return page.length > 0;
   };
-  for await (const page of ledgerPages(options, cursor)) {
-    for (const entry of page.entries) books.takeEntry(entry);
+  for await (const page of ledgerPages(comparing, cursor)) {
+    for (const entry of page.entries) comparing.takeEntry(entry);
     cursor = page.entries.at(-1)?.cursor ?? cursor;
     keepsDeclines &&= page.declines !== 'not kept';
     while (entries.size > logged.size && (await readLog())) if (isFull()) break;
@@ -130,15 +132,11 @@ const readBoth = async (options: ReconcileOptions, books: Books): Promise<Readin
 };
 
 /** Outcomes recorded while the log was read may be younger than the ledger was. */
-const readTail = async (
-  options: ReconcileOptions,
-  books: Books,
-  from: string | null,
-): Promise<void> => {
-  for await (const { entries } of ledgerPages(options, from)) {
+const readTail = async (comparing: Comparing, from: string | null): Promise<void> => {
+  for await (const { entries } of ledgerPages(comparing, from)) {
     for (const entry of entries) {
       // An operation that the log does not know yet began after it was read.
-      if (books.logged.has(entry.operationId)) books.takeEntry(entry);
+      if (comparing.logged.has(entry.operationId)) comparing.takeEntry(entry);
     }
   }
 };
@@ -162,61 +160,53 @@ const lookUp = async (
   }
 };
 
-const judge = async (
-  options: ReconcileOptions,
-  books: Books,
-  entry: LedgerEntry,
-): Promise<void> => {
-  const waiting = books.logged.get(entry.operationId);
+const judge = async (comparing: Comparing, entry: LedgerEntry): Promise<void> => {
+  const { logged, differ, compare } = comparing;
+  const waiting = logged.get(entry.operationId);
   const paymentId = waiting?.paymentId ?? entry.paymentId;
   const isOfEntry = (event: PaymentEvent) => ledgerIdOf(event) === entry.operationId;
-  const now = await lookUp(options, paymentId, isOfEntry);
+  const now = await lookUp(comparing, paymentId, isOfEntry);
   if (now === 'unreadable') {
-    books.logged.delete(entry.operationId);
-    return books.differ('UNREADABLE_IN_LOG', waiting, entry);
-  }
-  if (now === undefined) return books.differ('MISSING_IN_LOG', undefined, entry);
-  const { reason } = waiting ?? {};
-  books.compare(reason === undefined ? now : { ...now, reason }, entry);
+    logged.delete(entry.operationId);
+    differ('UNREADABLE_IN_LOG', waiting, entry);
+  } else if (now === undefined) differ('MISSING_IN_LOG', undefined, entry);
+  else compare(waiting?.reason === undefined ? now : { ...now, reason: waiting.reason }, entry);
 };
 
 const isObservedElsewhere = async (
-  options: ReconcileOptions,
-  { isElsewhere }: Books,
+  comparing: Comparing,
   { isObserved, paymentId }: Logged,
 ): Promise<boolean> => {
   if (!isObserved) return false;
-  const create = await lookUp(options, paymentId, ({ type }) => type === 'PaymentCreated');
-  return typeof create === 'object' && isElsewhere(create.provider);
+  const create = await lookUp(comparing, paymentId, ({ type }) => type === 'PaymentCreated');
+  return typeof create === 'object' && comparing.isElsewhere(create.provider);
 };
 
 const AT_ONCE = 8;
 
 /** Whether what has no entry in the ledger that was read is right all the same. */
-const isListedEarlier = async (options: ReconcileOptions, books: Books, own: Logged) => {
-  if (options.part === undefined) return isObservedElsewhere(options, books, own);
+const isListedEarlier = async (comparing: Comparing, own: Logged): Promise<boolean> => {
+  const { part, agreesOn } = comparing;
+  if (part === undefined) return isObservedElsewhere(comparing, own);
   // What was observed is the provider's own word; the comparison of everything looks for its entry.
-  return own.isObserved === true || (await options.agreesOn?.(own).catch(unavailable)) === true;
+  return own.isObserved === true || (await agreesOn?.(own).catch(unavailable)) === true;
 };
 
-const judgeWaiting = async (
-  options: ReconcileOptions,
-  books: Books,
-  keepsDeclines: boolean,
-): Promise<void> => {
-  for (const entry of books.entries.values()) await judge(options, books, entry);
+const judgeWaiting = async (comparing: Comparing, keepsDeclines: boolean): Promise<void> => {
+  const { signal, entries, logged, hasEntry, differ } = comparing;
+  for (const entry of entries.values()) await judge(comparing, entry);
   const isMissing = async (own: Logged): Promise<boolean> => {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     const isKept = keepsDeclines || own.outcome !== 'DECLINED';
-    return books.hasEntry(own) && isKept && !(await isListedEarlier(options, books, own));
+    return hasEntry(own) && isKept && !(await isListedEarlier(comparing, own));
   };
-  const waiting = [...books.logged.values()];
+  const waiting = [...logged.values()];
   for (let next = 0; next < waiting.length; next += AT_ONCE) {
     const some = waiting.slice(next, next + AT_ONCE);
     const missing = await Promise.all(some.map(isMissing));
     for (const [at, own] of some.entries())
-      if (missing[at] === true) books.differ('MISSING_AT_PROVIDER', own);
-      else if (own.reason !== undefined) books.differ('AMOUNT_DIFFERS', own);
+      if (missing[at] === true) differ('MISSING_AT_PROVIDER', own);
+      else if (own.reason !== undefined) differ('AMOUNT_DIFFERS', own);
   }
 };
 
@@ -235,14 +225,14 @@ const begunBefore =
 export const reconcile = async (options: ReconcileOptions): Promise<Compared> => {
   const { store, providers, part } = options;
   const before = part === undefined ? undefined : begunBefore(options);
-  const books = createBooks(store, providers, before);
-  const { end, agreed, stopped, keepsDeclines } = await readBoth(options, books);
-  const notCompared = stopped ? books.logged.size + books.entries.size : 0;
+  const comparing = { ...options, ...createBooks(store, providers, before) };
+  const { found, logged, entries } = comparing;
+  const { end, agreed, stopped, keepsDeclines } = await readBoth(comparing);
+  const notCompared = stopped ? logged.size + entries.size : 0;
   if (!stopped) {
-    await readTail(options, books, end.cursor);
-    await judgeWaiting(options, books, keepsDeclines);
+    await readTail(comparing, end.cursor);
+    await judgeWaiting(comparing, keepsDeclines);
   }
-  const { found } = books;
   const { byKind } = found;
   const ok = found.differences.length === 0 && found.unreadable === 0 && notCompared === 0;
   // What the log has and the ledger lacks may lie before any place.
