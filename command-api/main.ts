@@ -8,7 +8,7 @@ import { openDeliveries, openEventStore, openReadModels } from '../shared/open-d
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
-import { bannerOf, noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { openCommandSide, openDocuments } from './compose.ts';
@@ -81,21 +81,13 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 await runProcess({
   mode: 'command-api',
   operatorErrors: [SecretRefused, WebhookSecretRefused, StoreUnavailable],
-  prepare: () => undefined,
   open,
-  banner: (opened, baseUrl, { warnings }, waitsFor) =>
-    bannerOf(
-      {
-        what: 'command-api',
-        addresses: [
-          ['API', `${baseUrl}/api/v1/payments`],
-          ['Health', `${baseUrl}/health/ready`],
-        ],
-        waitsFor,
-        notForProduction: [],
-        warnings: [...warnings, ...opened.warnings],
-      },
-      process.stderr,
-    ),
+  banner: (_opened, baseUrl) => ({
+    what: 'command-api',
+    addresses: [
+      ['API', `${baseUrl}/api/v1/payments`],
+      ['Health', `${baseUrl}/health/ready`],
+    ],
+  }),
   farewell: 'what was begun is in the event store',
 });

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { CONSOLE_PATH } from '../shared/http/pages.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/private-files.ts';
-import { bannerOf, runProcess } from '../shared/runtime/process-life.ts';
+import { runProcess } from '../shared/runtime/process-life.ts';
 import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { openService } from './compose.ts';
 import { asDataFolderRefused, openDataFolder } from './data-folder.ts';
@@ -57,22 +57,16 @@ await runProcess({
       throw asDataFolderRefused(error, config.dataDir);
     });
   },
-  banner: ({ eventsAtStart, warnings }, baseUrl, config, waitsFor) =>
-    bannerOf(
-      {
-        what: modeAndData(config, eventsAtStart),
-        addresses: [
-          ['API', `${baseUrl}/api/v1/payments`],
-          ['Docs', `${baseUrl}/docs`],
-          ['Console', `${baseUrl}${CONSOLE_PATH}`],
-          ['Metrics', `${baseUrl}/metrics`],
-        ],
-        waitsFor,
-        notForProduction: notForProduction(config),
-        warnings: [...config.warnings, ...warnings],
-        next: nextStep(config),
-      },
-      process.stderr,
-    ),
+  banner: ({ eventsAtStart }, baseUrl, config) => ({
+    what: modeAndData(config, eventsAtStart),
+    addresses: [
+      ['API', `${baseUrl}/api/v1/payments`],
+      ['Docs', `${baseUrl}/docs`],
+      ['Console', `${baseUrl}${CONSOLE_PATH}`],
+      ['Metrics', `${baseUrl}/metrics`],
+    ],
+    notForProduction: notForProduction(config),
+    next: nextStep(config),
+  }),
   farewell: 'all events are on disk',
 });

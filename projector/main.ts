@@ -8,7 +8,7 @@ import { openDeliveries, openEventStore, openReadModels } from '../shared/open-d
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
-import { bannerOf, noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { LogMisfit } from './errors.ts';
 import { openProjectorSide } from './open.ts';
@@ -62,21 +62,13 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 await runProcess({
   mode: 'projector',
   operatorErrors: [StoreUnavailable, LogMisfit, WebhookSecretRefused],
-  prepare: () => undefined,
   open,
-  banner: (_opened, baseUrl, { warnings, kafka }, waitsFor) =>
-    bannerOf(
-      {
-        what: `projector (${kafka === undefined ? 'publishes nothing' : `topics ${kafka.topicPrefix}.*`})`,
-        addresses: [
-          ['Health', `${baseUrl}/health/ready`],
-          ['Metrics', `${baseUrl}/metrics`],
-        ],
-        waitsFor,
-        notForProduction: [],
-        warnings,
-      },
-      process.stderr,
-    ),
+  banner: (_opened, baseUrl, { kafka }) => ({
+    what: `projector (${kafka === undefined ? 'publishes nothing' : `topics ${kafka.topicPrefix}.*`})`,
+    addresses: [
+      ['Health', `${baseUrl}/health/ready`],
+      ['Metrics', `${baseUrl}/metrics`],
+    ],
+  }),
   farewell: 'every applied event is in the read models',
 });

@@ -13,7 +13,7 @@ import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
-import { bannerOf, noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { behindTheLog } from './behind.ts';
 import { registerQueryApi } from './routes.ts';
@@ -85,22 +85,14 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 await runProcess({
   mode: 'query-api',
   operatorErrors: [StoreUnavailable, WebhookSecretRefused],
-  prepare: () => undefined,
   open,
-  banner: (_opened, baseUrl, { warnings }, waitsFor) =>
-    bannerOf(
-      {
-        what: 'query-api',
-        addresses: [
-          ['API', `${baseUrl}/api/v1/payments`],
-          ['Docs', `${baseUrl}/docs`],
-          ['Health', `${baseUrl}/health/ready`],
-        ],
-        waitsFor,
-        notForProduction: [],
-        warnings,
-      },
-      process.stderr,
-    ),
+  banner: (_opened, baseUrl) => ({
+    what: 'query-api',
+    addresses: [
+      ['API', `${baseUrl}/api/v1/payments`],
+      ['Docs', `${baseUrl}/docs`],
+      ['Health', `${baseUrl}/health/ready`],
+    ],
+  }),
   farewell: 'this process stores nothing',
 });

@@ -42,9 +42,7 @@ const delivering = deliver({
   onAttempt: ({ outcome, latencyMs }) => report('attempt', { outcome, latencyMs }),
 });
 
-const note = (): void => {
-  report('note', delivering.status(), takeSpanCounts());
-};
+const note = (): void => report('note', delivering.status(), takeSpanCounts());
 const noting = setInterval(note, NOTE_MS);
 
 const stop = async (): Promise<void> => {

@@ -1,13 +1,10 @@
 /** Lists all problems of the environment (docs/settings.md), and repeats no secret. */
 import { type Config, configOf, type SettingsFiles, type TokenKeys } from './config.ts';
-import { type Mode, providerKindOf } from './settings/defaults.ts';
 import { effectiveSettings } from './settings/effective.ts';
 import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
 import { readMerchantAccounts, readMerchants } from './settings/merchants.ts';
 import { engineProblems, modeProblems, tokenProblems } from './settings/problems.ts';
-import { type ParsedSettings, parseSettings } from './settings/table.ts';
-
-type Result<T> = { ok: true; config: T } | { ok: false; problems: string[] };
+import { type Mode, type ParsedSettings, parseSettings } from './settings/table.ts';
 
 const isPublicKey = (key: unknown): key is Record<string, unknown> =>
   typeof key === 'object' && key !== null && 'kty' in key && !('d' in key) && !('k' in key);
@@ -43,7 +40,7 @@ const accountsOf = (
   merchants: SettingsFiles['merchants'],
   report: Report,
 ) =>
-  providerKindOf(parsed) === 'stripe' && parsed.STRIPE_SECRET_KEY !== undefined
+  parsed.PROVIDER === 'stripe' && parsed.STRIPE_SECRET_KEY !== undefined
     ? readMerchantAccounts(merchants, parsed.STRIPE_SECRET_KEY, report)
     : new Map();
 
@@ -55,9 +52,8 @@ const deepFreeze = <T>(value: T): T => {
   return value;
 };
 
-type Parsed = Result<ReturnType<typeof configOf>>;
-
-const configFrom = (mode: Mode, parsed: ParsedSettings): Parsed => {
+/** The config, beside all that is wrong between the settings and with the files that they name. */
+const configFrom = (mode: Mode, parsed: ParsedSettings) => {
   const problems = engineProblems(parsed);
   const reportFor =
     (name: string): Report =>
@@ -70,19 +66,8 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): Parsed => {
   const ofMerchants = reportFor('MERCHANTS_FILE');
   const merchants = readMerchants(parsed.MERCHANTS_FILE, ofMerchants);
   const accounts = accountsOf(parsed, merchants, ofMerchants);
-  if (problems.length > 0 || keys === undefined) return { ok: false, problems };
-  return { ok: true, config: configOf(mode, parsed, { keys, merchants, accounts, kafkaCa }) };
-};
-
-const parse = (env: NodeJS.ProcessEnv, mode: Mode): Parsed => {
-  const read = parseSettings(env);
-  if (read.success) return configFrom(mode, read.data);
-  const problems = read.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`);
-  // One start then lists every problem.
-  const invalid = read.error.issues.map(({ path }) => String(path[0]));
-  const valid = Object.entries(env).filter(([name]) => !invalid.includes(name));
-  const rest = parse(Object.fromEntries(valid), mode);
-  return { ok: false, problems: [...problems, ...furtherProblems(rest, invalid)] };
+  const config = keys && configOf(mode, parsed, { keys, merchants, accounts, kafkaCa });
+  return { config, problems };
 };
 
 /** A rule about a setting on the right also reads the one on the left, without naming it. */
@@ -92,24 +77,26 @@ const JUDGED_BY: Readonly<Record<string, readonly string[]>> = {
   JWT_JWKS_URL: ['JWT_ALGORITHMS'],
 };
 
-/** It depends on an invalid setting and may be wrong. */
-const furtherProblems = (rest: Parsed, invalid: readonly string[]): string[] => {
-  if (rest.ok) return [];
-  const unknown = new Set(invalid.flatMap((name) => [name, ...(JUDGED_BY[name] ?? [])]));
+/** Without those that depend on a setting that cannot be read: they may be wrong. */
+const certain = (problems: readonly string[], unread: readonly string[]): string[] => {
+  const unknown = new Set(unread.flatMap((name) => [name, ...(JUDGED_BY[name] ?? [])]));
   const namesOf = (line: string) => line.match(/\b[A-Z][A-Z_]+\b/g) ?? [];
-  return rest.problems.filter((line) => !namesOf(line).some((name) => unknown.has(name)));
+  return problems.filter((line) => !namesOf(line).some((name) => unknown.has(name)));
 };
 
 const isBlank = (value: string | undefined) => value === undefined || value.trim() === '';
 
 /** An empty text counts as unset. Never throws: each problem is one line that names its setting. */
-export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): Result<Config> => {
+export const loadConfig = (
+  env: NodeJS.ProcessEnv,
+  mode: Mode = 'embedded',
+): { ok: true; config: Config } | { ok: false; problems: string[] } => {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => !isBlank(value)));
   const given = withSecretFiles(set);
-  const read = parse(given.env, mode);
-  if (given.failed.length > 0)
-    return { ok: false, problems: [...given.problems, ...furtherProblems(read, given.failed)] };
-  if (!read.ok) return read;
-  const { config } = read;
-  return { ok: true, config: deepFreeze({ ...config, effective: effectiveSettings(env, config) }) };
+  const { parsed, invalid, ...own } = parseSettings(given.env, mode);
+  const { config, ...whole } = configFrom(mode, parsed);
+  const further = certain(whole.problems, [...given.failed, ...invalid]);
+  const problems = [...given.problems, ...own.problems, ...further];
+  if (problems.length > 0 || config === undefined) return { ok: false, problems };
+  return { ok: true, config: deepFreeze({ ...config, effective: effectiveSettings(set, config) }) };
 };

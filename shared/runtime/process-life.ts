@@ -8,9 +8,8 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { Config } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
-import type { Mode } from './settings/defaults.ts';
+import type { Mode } from './settings/table.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
-import { currentPlace } from './tracing.ts';
 
 const kept: object[] = [];
 
@@ -26,6 +25,8 @@ export const keepTickObject = (): Promise<object> =>
 
 export type Opened = {
   app: FastifyInstance;
+  /** For the banner, beside those of the settings. */
+  warnings?: readonly string[];
   stop(): Promise<void>;
   /** Abandons calls to an engine that does not respond, so that `stop` ends in time. */
   giveUp?(): Promise<void>;
@@ -38,10 +39,10 @@ type ProcessOptions<P, O extends Opened> = {
     ...args: never[]
   ) => Error)[];
   /** Before the log is opened, whose file may be in the data folder. */
-  prepare(config: Config): P;
+  prepare?(config: Config): P;
   open(deps: { config: Config; log: Log; prepared: P; onFatal(error: Error): void }): Promise<O>;
-  /** For stderr; `waitsFor` is empty where the process is ready. */
-  banner(opened: O, baseUrl: string, config: Config, waitsFor: readonly string[]): string;
+  /** For stderr. */
+  banner(opened: O, baseUrl: string, config: Config): string | BannerFacts;
   /** Such as `all events are on disk`. */
   farewell: string;
 };
@@ -86,17 +87,6 @@ const waitsForOf = async ({ app }: Opened): Promise<string[]> => {
   return down.map(([name, { reason = 'down' }]) => `${name} (${reason})`);
 };
 
-const tracesOf = async (config: Config, log: Log): Promise<Traces | undefined> => {
-  const { mode, traces } = config;
-  if (traces === undefined) return undefined;
-  return openTraces({ ...traces, mode, log });
-};
-
-const traceOfLine = (): object => {
-  const place = currentPlace();
-  return place === undefined ? {} : { trace_id: place.traceId };
-};
-
 /** Until a signal ends it. Throws any error that is not an operator error. */
 export const runProcess = async <P, O extends Opened>(
   options: ProcessOptions<P, O>,
@@ -122,11 +112,10 @@ export const runProcess = async <P, O extends Opened>(
   // Also for files that libraries make.
   process.umask(0o077);
   const config = readSettings(options.mode);
-  const prepared = await orExit(() => options.prepare(config));
+  const prepared = await orExit(() => options.prepare?.(config) as P);
   const { log, flush } = createLogger({
     level: config.logLevel,
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
-    also: config.traces && traceOfLine,
   });
   process.prependListener('exit', flush);
 
@@ -167,12 +156,17 @@ export const runProcess = async <P, O extends Opened>(
   // SIGHUP: the terminal is gone.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop);
 
-  traces = await orExit(() => tracesOf(config, log));
+  const { mode, traces: sent } = config;
+  traces = sent && (await orExit(() => openTraces({ ...sent, mode, log })));
   opened = await orExit(() => options.open({ config, log, prepared, onFatal }));
   if (stopping) return;
   const port = await listen(opened, config);
   const waitsFor = await waitsForOf(opened);
-  process.stderr.write(options.banner(opened, baseUrlOf(config, port), config, waitsFor));
+  const facts = options.banner(opened, baseUrlOf(config, port), config);
+  const warnings = [...config.warnings, ...(opened.warnings ?? [])];
+  process.stderr.write(
+    typeof facts === 'string' ? facts : bannerOf(facts, waitsFor, warnings, process.stderr),
+  );
 };
 
 /** `fileOf` of a process that keeps no files: always throws. */
@@ -183,10 +177,7 @@ export const noFiles = (name?: string): never => {
 type BannerFacts = {
   what: string;
   addresses: readonly (readonly [name: string, address: string])[];
-  /** Engines out of reach, with reasons; empty where the process is ready. */
-  waitsFor: readonly string[];
-  notForProduction: readonly string[];
-  warnings: readonly string[];
+  notForProduction?: readonly string[];
   next?: string;
 };
 
@@ -199,9 +190,16 @@ const pairs = <T>(items: readonly T[]): T[][] =>
 const addressLine = (pair: readonly (readonly [string, string])[]): string =>
   `  ${pair.map(([name, address]) => `${name.padEnd(NAME_WIDTH)} ${address}`.padEnd(ADDRESS_WIDTH)).join('  ')}`.trimEnd();
 
-/** Without colour where `NO_COLOR` is set or the output is no terminal. */
-export const bannerOf = (facts: BannerFacts, stream: NodeJS.WritableStream): string => {
-  const { what, addresses, waitsFor, notForProduction, warnings, next } = facts;
+/**
+ * Without colour where `NO_COLOR` is set or the output is no terminal. `waitsFor` are engines out of reach,
+ * with reasons: none where the process is ready.
+ */
+export const bannerOf = (
+  { what, addresses, notForProduction = [], next }: BannerFacts,
+  waitsFor: readonly string[],
+  warnings: readonly string[],
+  stream: NodeJS.WritableStream,
+): string => {
   const bold = (text: string) => styleText('bold', text, { stream });
   const yellow = (text: string) => styleText('yellow', text, { stream });
   const ready =

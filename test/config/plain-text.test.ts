@@ -19,7 +19,6 @@ test.each<[NodeJS.ProcessEnv, string]>([
   [{ MONGODB_URL: 'mongodb://localhost,models.example:27017/payments?tls=false' }, 'mongodb'],
   [{ MONGODB_URL: 'mongodb+srv://models.example/payments?ssl=false' }, 'mongodb'],
   [{ KAFKA_BROKERS: 'localhost:9092,broker.example:9092' }, 'kafka'],
-  [{ KAFKA_BROKERS: 'broker.example:9092', KAFKA_TLS: 'false' }, 'kafka'],
   [{ JWT_JWKS_URL: 'http://issuer.example/keys', ...issuer }, 'jwks'],
 ])('%j is refused, unless PLAINTEXT_ALLOWED names the engine', (env, engine) => {
   const [setting = ''] = Object.keys(env);
@@ -46,12 +45,6 @@ test.each<NodeJS.ProcessEnv>([
   { JWT_JWKS_URL: 'https://issuer.example/keys', ...issuer },
 ])('%j is taken: it uses TLS, or stays on this machine', (env) => {
   expect(problemsOf(env)).toEqual([]);
-});
-
-test('PLAINTEXT_ALLOWED with an unknown name is a problem', () => {
-  expect(problemsOf({ PLAINTEXT_ALLOWED: 'kafka,redis' })).toEqual([
-    'PLAINTEXT_ALLOWED must be a comma list of eventstoredb, mongodb, kafka, jwks',
-  ]);
 });
 
 test("Kafka's login is whole or absent, and a list of authorities needs TLS", () => {

@@ -1,5 +1,5 @@
 /** An outage of the issuer is not ours, and no token makes us ask the issuer too often (gaps §10). */
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { followIssuerKeys, type IssuerKeys } from '../../shared/http/auth/issuer-keys.ts';
 import { createAuthenticator } from '../../shared/http/auth/tokens.ts';
@@ -137,6 +137,21 @@ describe('a token with an unknown key', () => {
     expect(statuses).toContain(429);
     expect(fetches).toBe(1);
   });
+});
+
+test('a token that was verified is checked anew after a minute: its issuer may have withdrawn the key', async () => {
+  const authenticator = await createAuthenticator({
+    keys: { kind: 'jwks-url', url },
+    merchantClaims: ['merchant_id'],
+  });
+  const headers = ['Authorization', `Bearer ${await tokenOf('k1')}`];
+  const startMs = Date.now();
+  expect(await authenticator.authenticate(headers)).toMatchObject({ ok: true });
+  const clock = jest.spyOn(Date, 'now').mockReturnValue(startMs + MINUTE_MS - 1);
+  expect(authenticator.authenticate(headers)).toMatchObject({ ok: true });
+  clock.mockReturnValue(Date.now() + MINUTE_MS + 10_000);
+  expect(authenticator.authenticate(headers)).toBeInstanceOf(Promise);
+  clock.mockRestore();
 });
 
 test('a service whose issuer is away goes on, also for a token that it sees for the first time', async () => {

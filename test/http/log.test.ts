@@ -15,7 +15,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const NUMBER = '4242424242424242';
-const NINES = '9999999999999999';
 
 const { path: folder, remove } = temporaryFolder();
 afterAll(remove);
@@ -79,17 +78,6 @@ describe('gaps §4: a log line', () => {
     expect(JSON.stringify(lines)).not.toContain(NUMBER);
   });
 
-  test('of a request has the time at which it was written, by a logger that is silent none', async () => {
-    const between = [Date.now()];
-    const { lines } = await written((log) => logRequest(log, {}));
-    expect(Date.parse(String(lines[0]?.time))).toBeGreaterThanOrEqual(between[0] ?? 0);
-    const file = join(folder, 'silent.log');
-    const { log, flush } = createLogger({ level: 'warn', destination: { file } });
-    logRequest(log, {});
-    flush();
-    expect(readFileSync(file, 'utf8')).toBe('');
-  });
-
   test('stands in the order in which lines were written, however many, and without a flush', async () => {
     const file = join(folder, 'order.log');
     const { log } = createLogger({ level: 'info', destination: { file } });
@@ -148,6 +136,7 @@ describe('gaps §4: a log line', () => {
   test('is not written below its level', async () => {
     const { lines } = await written((log) => {
       log.info('no');
+      logRequest(log, {});
       log.warn('yes');
     }, 'warn');
     expect(lines.map(({ msg }) => msg)).toEqual(['yes']);
@@ -202,7 +191,7 @@ const loggedOf = async (
 describe('gaps §4: the log line of a request', () => {
   test('names its route, and repeats nothing of its path, query, headers and body', async () => {
     const text = await loggedOf(
-      (app) => app.post('/things/:id', (_request, reply) => reply.send('{"answer":"secret6"}')),
+      (app) => app.post('/things/:id', (_request, reply) => reply.send('{"error":"secret6"}')),
       {
         method: 'POST',
         url: '/things/secret1?q=secret2',
@@ -212,6 +201,7 @@ describe('gaps §4: the log line of a request', () => {
     );
     const [line = ''] = text.split('\n');
     expect(JSON.parse(line)).toMatchObject({ method: 'POST', route: '/things/:id', status: 200 });
+    expect(JSON.parse(line)).not.toHaveProperty('error');
     expect(text).not.toContain('secret');
   });
 });
@@ -242,14 +232,6 @@ describe('the log line of a rejected request', () => {
   test('has the address of the client where it has no valid token', async () => {
     expect(await rejectedAs('UNAUTHORIZED', [])).toMatchObject({ client: '127.0.0.1' });
   });
-
-  test('has no code when the request was carried out', async () => {
-    const routes = (app: FastifyInstance) => {
-      app.get('/things', (_request, reply) => reply.send('{"error":"X"}'));
-    };
-    const [line = ''] = (await loggedOf(routes, { url: '/things' })).split('\n');
-    expect(JSON.parse(line)).not.toHaveProperty('error');
-  });
 });
 
 test('the frames of an error name its place, and leave its message out', () => {
@@ -276,11 +258,8 @@ describe('surfaces: a request to /health', () => {
 describe('gaps §4: card numbers are scrubbed from log lines', () => {
   test.each([
     ['in a message', (log: Log) => log.info(`card ${NUMBER} refused`)],
-    ['in blocks', (log: Log) => log.info('card 4242 4242-4242 4242')],
     ['as an argument', (log: Log) => log.info('card %s', NUMBER)],
     ['as a key', (log: Log) => log.info({ [NUMBER]: 1 }, 'x')],
-    ['as a number', (log: Log) => log.info({ n: Number(NUMBER), f: 1.25 }, 'x')],
-    ['in an error', (log: Log) => log.error({ err: new Error(NUMBER) }, 'x')],
     ['in a cause', (log: Log) => log.error({ err: new Error('x', { cause: new Error(NUMBER) }) })],
     ['among other digits', (log: Log) => log.info(`order 12 ${NUMBER} 7`)],
   ])('a card number %s is replaced', async (_name, write) => {
@@ -293,6 +272,10 @@ describe('gaps §4: card numbers are scrubbed from log lines', () => {
   test('digits that cannot be a card number stay', () => {
     const line = '{"time":"2026-01-01T10:00:00.000Z","order":"424242424242","at":1234567890123}';
     expect(scrubCardNumbers(line)).toBe(line);
+  });
+
+  test('the nines that replace a card number are not replaced again', () => {
+    expect(scrubCardNumbers(scrubCardNumbers(NUMBER))).toBe('9'.repeat(16));
   });
 
   test('whatever is logged, the line stays JSON of the same shape', () => {
@@ -318,38 +301,9 @@ describe('gaps §4: card numbers are scrubbed from log lines', () => {
       }),
     );
   });
-
-  test('the nines that replace a card number are not replaced again', () => {
-    expect(scrubCardNumbers(NUMBER)).toBe(NINES);
-    expect(scrubCardNumbers(NINES)).toBe(NINES);
-  });
 });
 
 describe('surfaces: metrics', () => {
-  test('count and measure by label, and begin at zero where they have no labels', async () => {
-    const metrics = createMetrics();
-    metrics.commands.inc({ command: 'create', outcome: 'approved' });
-    metrics.commands.inc({ command: 'create', outcome: 'approved' }, 2);
-    metrics.providerSeconds.observe({ operation: 'SALE', outcome: 'APPROVED' }, 0.02);
-    metrics.providerSeconds.observe({ operation: 'SALE', outcome: 'APPROVED' }, 60);
-    const text = await metrics.text();
-    const sale = 'operation="SALE",outcome="APPROVED"';
-    const name = 'payments_provider_request_duration_seconds';
-    expect(text).toContain('payments_commands_total{command="create",outcome="approved"} 3');
-    expect(text).toContain('payments_append_conflicts_total 0');
-    const bucket = (le: string) =>
-      text.match(new RegExp(`${name}_bucket{.*le="${le}".*} (\\d+)`))?.[1];
-    expect([bucket('0.01'), bucket('0.025'), bucket('10'), bucket('\\+Inf')]).toEqual([
-      '0',
-      '1',
-      '1',
-      '2',
-    ]);
-    expect(text).toContain(`${name}_sum{${sale}} 60.02`);
-    expect(text).toContain(`${name}_count{${sale}} 2`);
-    expect(text).toContain(`# TYPE ${name} histogram`);
-  });
-
   test('leave out values that cannot be read', async () => {
     const metrics = createMetrics();
     metrics.beforeScrape(async () => metrics.projectionLagEvents.set(7));

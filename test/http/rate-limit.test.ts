@@ -3,24 +3,15 @@ import { describe, expect, test } from '@jest/globals';
 import { createRateLimiter, senderOf } from '../../shared/http/auth/hooks.ts';
 
 describe('gaps §11: the token buckets of a rate limiter', () => {
-  test('are bounded: a forgotten bucket starts full again', () => {
+  test('are bounded: a flood of names never empties the bucket that is used, and a forgotten one starts full', () => {
     const limiter = createRateLimiter(2, () => 1000);
-    const rate = { perSecond: 0.1, burst: 1 };
-    expect(limiter.take('a', rate)).toBeUndefined();
-    expect(limiter.take('a', rate)).toBeGreaterThan(0);
-    limiter.take('b', rate);
-    limiter.take('c', rate);
-    expect(limiter.take('a', rate)).toBeUndefined();
-  });
-
-  test('the bucket that is used stays: its name cannot empty it by a flood of others', () => {
-    const limiter = createRateLimiter(3, () => 1000);
     const rate = { perSecond: 0.1, burst: 1 };
     limiter.take('a', rate);
     for (let n = 0; n < 10; n += 1) {
       limiter.take(`other-${n}`, rate);
       expect(limiter.take('a', rate)).toBeGreaterThan(0);
     }
+    expect(limiter.take('other-0', rate)).toBeUndefined();
   });
 
   test('a bucket fills at its rate up to its burst, and gives the whole seconds until its next token', () => {
@@ -48,13 +39,6 @@ describe('gaps §11: the token buckets of a rate limiter', () => {
     nowMs += 10;
     expect(take()).toBeUndefined();
   });
-
-  test('a rate of 0 per second limits nothing', () => {
-    const limiter = createRateLimiter();
-    for (let i = 0; i < 1000; i += 1) {
-      expect(limiter.take('a', { perSecond: 0, burst: 0 })).toBeUndefined();
-    }
-  });
 });
 
 describe('gaps §11: a sender without a valid token', () => {
@@ -62,11 +46,8 @@ describe('gaps §11: a sender without a valid token', () => {
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '::ffff:203.0.113.7'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-    ['2001:db8:1:2::6', '2001:db8:1:2'],
     ['2001:db8::6', '2001:db8:0:0'],
     ['fe80::1%eth0', 'fe80:0:0:0'],
-    ['::1', '0:0:0:0'],
-    ['2001:db8:1:2:3:4:5::', '2001:db8:1:2'],
     [undefined, ''],
   ])('%s counts as %j', (remoteAddress, name) => {
     expect(senderOf({ remoteAddress })).toBe(name);

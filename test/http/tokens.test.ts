@@ -1,15 +1,11 @@
 /** Which tokens are valid, what they say, and which keys verify them (gaps §10). */
 import { mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
-import {
-  createAuthenticator,
-  createSeenTokens,
-  type TokenSettings,
-} from '../../shared/http/auth/tokens.ts';
+import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/tokens.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const SECRET = 'a shared secret of 32 bytes, or so';
@@ -81,7 +77,6 @@ describe('gaps §10: the Authorization header', () => {
     ['an empty one', [''], MISSING],
     ['another scheme', ['Basic YTpi'], MALFORMED],
     ['no token', ['Bearer'], MALFORMED],
-    ['rubbish', ['Bearer x'], MALFORMED],
     ['two dots of rubbish', ['Bearer a.b.c'], MALFORMED],
   ])('%s is 401', async (_name, headers, details) => {
     expect(await authenticated(sharedSecret, ...headers)).toMatchObject({ ok: false, details });
@@ -95,15 +90,12 @@ describe('gaps §10: the Authorization header', () => {
     });
   });
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])(
-    'the scheme %j is accepted',
-    async (scheme) => {
-      expect(await authenticated(sharedSecret, `${scheme} ${await signed(good())}`)).toMatchObject({
-        ok: true,
-        principal: { merchantId: 'm_1', actor: 'ada' },
-      });
-    },
-  );
+  test.each(['Bearer', 'BEARER  '])('the scheme %j is accepted', async (scheme) => {
+    expect(await authenticated(sharedSecret, `${scheme} ${await signed(good())}`)).toMatchObject({
+      ok: true,
+      principal: { merchantId: 'm_1', actor: 'ada' },
+    });
+  });
 });
 
 describe('gaps §10: a token of which one character was changed is not valid', () => {
@@ -145,12 +137,10 @@ describe('gaps §10: the claims', () => {
     ['no exp', { exp: undefined }, MALFORMED],
     ['an exp that is a string', { exp: '9999999999' }, MALFORMED],
     ['expired', { exp: now() - 60 }, EXPIRED],
-    ['expired this second', { exp: now() }, EXPIRED],
     ['expired within this second', { exp: Date.now() / 1000 - 0.001 }, EXPIRED],
     ['not yet valid', { nbf: now() + 60 }, MALFORMED],
     ['an empty merchant', { merchant_id: '' }, MALFORMED],
     ['a merchant that is a number', { merchant_id: 7 }, MALFORMED],
-    ['a merchant that is null', { merchant_id: null }, MALFORMED],
     ['a merchant with half of a surrogate pair', { merchant_id: 'm\ud800' }, MALFORMED],
     ['a merchant of 256', { merchant_id: 'x'.repeat(256) }, MALFORMED],
     ['no merchant at all', { merchant_id: undefined, sub: undefined }, MALFORMED],
@@ -198,12 +188,9 @@ describe('gaps §10: the type of a token', () => {
   test.each<[unknown, boolean]>([
     [undefined, true],
     ['JWT', true],
-    ['jwt', true],
-    ['at+jwt', true],
     ['AT+JWT', true],
     ['application/at+jwt', true],
     ['logout+jwt', false],
-    ['dpop+jwt', false],
     ['', false],
     [7, false],
   ])('a token whose typ is %j is accepted: %j', async (typ, isAccepted) => {
@@ -211,50 +198,6 @@ describe('gaps §10: the type of a token', () => {
     expect(await authenticated(sharedSecret, `Bearer ${token}`)).toMatchObject(
       isAccepted ? { ok: true } : { ok: false, details: MALFORMED },
     );
-  });
-});
-
-describe('a token that was rejected before', () => {
-  const twice = async (payload: JWTPayload, secret = SECRET, header: object = {}) => {
-    const authenticator = await createAuthenticator(sharedSecret);
-    const headers = ['Authorization', `Bearer ${await signed(payload, secret, header)}`];
-    const first = await authenticator.authenticate(headers);
-    return { first, second: authenticator.authenticate(headers) };
-  };
-
-  test.each<[string, JWTPayload, string, object]>([
-    ['has a wrong signature', good(), 'another secret of 32 bytes, or so', {}],
-    ['has expired', { ...good(), exp: now() - 60 }, SECRET, {}],
-    ['never expires', { merchant_id: 'm_1' }, SECRET, {}],
-    ['names no merchant', { exp: now() + 60 }, SECRET, {}],
-    ['is for something else', good(), SECRET, { typ: 'logout+jwt' }],
-  ])('is rejected at once, without a signature check: it %s', async (_name, ...given) => {
-    const { first, second } = await twice(...given);
-    expect(first).toMatchObject({ ok: false });
-    // What is checked by its signature comes as a promise.
-    expect(second).toBe(first);
-  });
-
-  test('is checked again when only its time has not come yet', async () => {
-    const { first, second } = await twice({ ...good(), nbf: now() + 60 });
-    expect(first).toMatchObject({ ok: false });
-    expect(second).toBeInstanceOf(Promise);
-    expect(await second).toEqual(first);
-  });
-
-  test('is checked again when its key was not there', async () => {
-    const { privateKey, publicKey } = await generateKeyPair('ES256');
-    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'old' }] };
-    const authenticator = await createAuthenticator({
-      ...sharedSecret,
-      keys: { kind: 'jwks-file', jwks },
-    });
-    const token = await new SignJWT(good())
-      .setProtectedHeader({ alg: 'ES256', kid: 'new' })
-      .sign(privateKey);
-    const headers = ['Authorization', `Bearer ${token}`];
-    expect(await authenticator.authenticate(headers)).toMatchObject({ ok: false });
-    expect(authenticator.authenticate(headers)).toBeInstanceOf(Promise);
   });
 });
 
@@ -276,20 +219,15 @@ describe('gaps §10: one form of a name', () => {
 });
 
 describe('gaps §10: signatures and algorithms', () => {
-  test('another secret, no signature and the algorithm none are rejected', async () => {
+  test('a body of another token and a missing signature are rejected', async () => {
     const payload = good();
-    const parts = (await signed(payload)).split('.');
-    for (const token of [
-      await signed(payload, 'another secret of 32 bytes, or so'),
-      `${parts[0]}.${parts[1]}.`,
-      `${base64({ alg: 'none' })}.${parts[1]}.`,
-      `${parts[0]}.${base64({ ...payload, merchant_id: 'm_2' })}.${parts[2]}`,
-    ]) {
+    const [head, body, signature] = (await signed(payload)).split('.');
+    const other = base64({ ...payload, merchant_id: 'm_2' });
+    for (const token of [`${head}.${body}.`, `${head}.${other}.${signature}`])
       expect(await authenticated(sharedSecret, `Bearer ${token}`)).toMatchObject({
         ok: false,
         details: MALFORMED,
       });
-    }
   });
 
   test('with a shared secret only HS256 is accepted', async () => {
@@ -360,38 +298,19 @@ describe('gaps §10: the key pair of the data folder', () => {
   });
 });
 
-describe('gaps §10: verified tokens are remembered', () => {
-  const principal: Principal = { merchantId: 'm', actor: 'm', scopes: undefined };
-
-  test('until the second of exp, and no longer than a key set is kept', () => {
-    const tokens = createSeenTokens<Principal>(60_000);
-    tokens.keep('a', principal, 990_000, 1_000_000);
-    expect(tokens.find('a', 999_999)).toBe(principal);
-    expect(tokens.find('a', 1_000_000)).toBeUndefined();
-    tokens.keep('b', principal, 990_000, 1_000_500);
-    expect(tokens.find('b', 1_000_499)).toBe(principal);
-    expect(tokens.find('b', 1_000_500)).toBeUndefined();
-    tokens.keep('c', principal, 0, 10_000_000);
-    expect(tokens.find('c', 59_999)).toBe(principal);
-    expect(tokens.find('c', 60_000)).toBeUndefined();
-  });
-
-  test('only so many, the oldest is forgotten first', () => {
-    const tokens = createSeenTokens<Principal>(60_000, 2);
-    for (const digest of ['a', 'b', 'c']) tokens.keep(digest, principal, 0, 10_000_000);
-    expect(['a', 'b', 'c'].map((digest) => tokens.find(digest, 1))).toEqual([
-      undefined,
-      principal,
-      principal,
-    ]);
-  });
-
-  test('a token that was verified before is accepted without verifying it again', async () => {
-    const authenticator = await createAuthenticator(sharedSecret);
-    const headers = ['Authorization', `Bearer ${await signed(good())}`];
-    const first = authenticator.authenticate(headers);
-    expect(first).toBeInstanceOf(Promise);
-    const { principal: known } = (await first) as { principal: Principal };
-    expect(authenticator.authenticate(headers)).toEqual({ ok: true, principal: known });
-  });
+test('gaps §10: a verified token is remembered until the second of exp, one that was rejected is not', async () => {
+  const authenticator = await createAuthenticator(sharedSecret);
+  const headersOf = (token: string) => ['Authorization', `Bearer ${token}`];
+  const headers = headersOf(await signed(good()));
+  const first = authenticator.authenticate(headers);
+  // What is checked by its signature comes as a promise.
+  expect(first).toBeInstanceOf(Promise);
+  const known = await first;
+  expect(authenticator.authenticate(headers)).toEqual(known);
+  const atExp = jest.spyOn(Date, 'now').mockReturnValue((now() + 60) * 1000);
+  expect(await authenticator.authenticate(headers)).toEqual({ ok: false, details: EXPIRED });
+  atExp.mockRestore();
+  const other = headersOf(await signed(good(), 'y'.repeat(32)));
+  expect(await authenticator.authenticate(other)).toMatchObject({ ok: false });
+  expect(authenticator.authenticate(other)).toBeInstanceOf(Promise);
 });

@@ -9,7 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { fillFolder } from '../support/filled-folder.ts';
+import type { NewEvent } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { maskCard } from '../../shared/payment/card.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { newEventId, newOperationId, newPaymentId } from '../../shared/runtime/ids.ts';
 import { freePort } from '../support/free-port.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import { NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
@@ -25,6 +29,48 @@ import {
   saleAndRefund,
 } from '../support/webhook-merchant.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
+
+const REQUEST = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
+const AT_ONCE = 512;
+const MERCHANT = 'm_demo';
+
+const { amount, currency, captureNow, paymentMethod, ...details } = REQUEST;
+const card = maskCard(paymentMethod.card, 'VISA');
+
+const eventsOf = (paymentId: string): NewEvent[] => {
+  const time = new Date().toISOString();
+  const operationId = newOperationId();
+  const money = { operationId, amount, currency };
+  const identity = { fingerprint: newOperationId().padEnd(43, '0') };
+  const created: PaymentEvent = {
+    type: 'PaymentCreated',
+    data: { ...money, paymentId, merchantId: MERCHANT, captureNow, card, details, identity },
+  };
+  const context = {
+    actor: MERCHANT,
+    requestId: operationId,
+    correlationId: operationId,
+    causationId: operationId,
+  };
+  const authorized: PaymentEvent = { type: 'PaymentAuthorized', data: money };
+  return [created, authorized].map((event) => ({ id: newEventId(), time, event, context }));
+};
+
+/** Appends `count` payments to the log in a data folder that no service has open. */
+const fillFolder = async (dataDir: string, count: number): Promise<void> => {
+  const onFatal = (error: Error) => {
+    throw error;
+  };
+  const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite'), onFatal });
+  try {
+    for (let left = count; left > 0; left -= AT_ONCE) {
+      const ids = Array.from({ length: Math.min(AT_ONCE, left) }, newPaymentId);
+      await Promise.all(ids.map((id) => store.append(streamOf(id), 'none', eventsOf(id))));
+    }
+  } finally {
+    await store.close();
+  }
+};
 
 const report = (line: string): void => void process.stderr.write(`webhooks: ${line}\n`);
 const newFolder = (): string => {

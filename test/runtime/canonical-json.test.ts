@@ -39,12 +39,6 @@ describe('RFC 8785: canonical JSON', () => {
     );
   });
 
-  test('sorts the fields of an object with a thousand of them', () => {
-    const fields = Array.from({ length: 1000 }, (_, n) => [`f${(n * 7919) % 1000}`, n]);
-    const object = Object.fromEntries(fields);
-    expect(canonicalJson(object)).toBe(canonicalize(object));
-  });
-
   test.each([
     ['half a surrogate pair', ['a\ud800']],
     ['half a surrogate pair behind a backslash', ['\\\udfff']],

@@ -15,7 +15,6 @@ import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { captured, newEvent } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
-import { surviveDelivererKills } from '../support/webhook-kills.ts';
 import {
   MERCHANT,
   memoryDeliveries,
@@ -452,8 +451,4 @@ describe('a log that is not the one that was sent', () => {
     await untilHalted(world, 0);
     await until('its row is gone', () => deliveries.rows.size === 0);
   });
-});
-
-test('kills lose nothing and turn nothing round', async () => {
-  await surviveDelivererKills(15);
 });

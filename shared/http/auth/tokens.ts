@@ -1,11 +1,9 @@
 /** Bearer tokens (gaps §10): a JWT becomes the merchant, the actor and their rights. */
 import { hash } from 'node:crypto';
 import {
-  type CryptoKey,
   createLocalJWKSet,
   errors,
-  type FlattenedJWSInput,
-  type JWTHeaderParameters,
+  type JWTVerifyGetKey,
   type JWTVerifyResult,
   jwtVerify,
 } from 'jose';
@@ -66,26 +64,10 @@ const UNCHECKED: Authentication = { ok: 'unknown' };
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
 /** A token seen before stays valid that long after its issuer withdrew the key. */
 const KEY_SET_RECHECK_MS = 60_000;
-/** A rejected token is checked anew soon: an issuer may put a new key under an old name. */
-const REJECTED_MS = 10_000;
-const SEEN_MAX = 10_000;
-
-/** The results of tokens seen before, by digest, so that no token stays in memory. */
-export const createSeenTokens = <T extends object>(keptMs: number, seenMax = SEEN_MAX) => {
-  const entries = createBoundedMap<{ known: T; untilMs: number }>(seenMax);
-  return {
-    find: (digest: string, nowMs: number): T | undefined => {
-      const entry = entries.get(digest);
-      return entry !== undefined && nowMs < entry.untilMs ? entry.known : undefined;
-    },
-    keep: (digest: string, known: T, nowMs: number, untilMs = Number.POSITIVE_INFINITY): void => {
-      entries.set(digest, { known, untilMs: Math.min(untilMs, nowMs + keptMs) });
-    },
-  };
-};
+const VERIFIED_MAX = 10_000;
 
 type Verification = {
-  key: CryptoKey | IssuerKeys['find'];
+  find: IssuerKeys['find'];
   algorithms: string[];
   /** Left out for keys that never change. */
   recheckMs?: number;
@@ -98,29 +80,23 @@ const verificationBy = async (
 ): Promise<Verification> => {
   const allowed = PUBLIC_KEY_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
   switch (keys.kind) {
-    case 'secret':
-      return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM] };
+    case 'secret': {
+      const secret = await importSecret(keys.secret);
+      return { find: async () => secret, algorithms: [SECRET_ALGORITHM] };
+    }
     case 'jwks-file':
-      return { key: createLocalJWKSet(keys.jwks), algorithms: allowed };
+      return { find: createLocalJWKSet(keys.jwks), algorithms: allowed };
     case 'jwks-url': {
-      const { find, outdatedSeconds } = followIssuerKeys({ url: keys.url, onFailure });
-      return { key: find, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS, outdatedSeconds };
+      const issuer = followIssuerKeys({ url: keys.url, onFailure });
+      return { ...issuer, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS };
     }
     case 'local': {
       const { publicJwk } = await openLocalKeys(keys.folder);
-      return {
-        key: createLocalJWKSet({ keys: [publicJwk] }),
-        algorithms: [LOCAL_KEY_ALGORITHM],
-      };
+      const find = createLocalJWKSet({ keys: [publicJwk] });
+      return { find, algorithms: [LOCAL_KEY_ALGORITHM] };
     }
   }
 };
-
-/** Whether a token stays invalid, in contrast to one whose time or key may still come. */
-const isLasting = (error: unknown): boolean =>
-  error instanceof errors.JWTExpired ||
-  error instanceof errors.JWSSignatureVerificationFailed ||
-  (error instanceof errors.JWTClaimValidationFailed && error.claim !== 'nbf');
 
 const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 
@@ -158,9 +134,14 @@ export const createAuthenticator = async (
   settings: TokenSettings,
   onFailure?: (error: unknown) => void,
 ): Promise<Authenticator> => {
-  const { key, algorithms, recheckMs, outdatedSeconds } = await verificationBy(settings, onFailure);
-  const verified = createSeenTokens<Principal>(recheckMs ?? Number.POSITIVE_INFINITY);
-  const rejections = createSeenTokens<Authentication>(REJECTED_MS);
+  const {
+    find,
+    algorithms,
+    recheckMs = Number.POSITIVE_INFINITY,
+    outdatedSeconds = () => 0,
+  } = await verificationBy(settings, onFailure);
+  // By digest, so that no token stays in memory.
+  const verified = createBoundedMap<{ principal: Principal; untilMs: number }>(VERIFIED_MAX);
   const options = {
     algorithms,
     requiredClaims: ['exp'],
@@ -168,15 +149,6 @@ export const createAuthenticator = async (
     ...(settings.issuer !== undefined && { issuer: settings.issuer }),
     ...(settings.audience !== undefined && { audience: settings.audience }),
   };
-  const verifiedBy = async (token: string, mayLoad: () => boolean): Promise<JWTVerifyResult> =>
-    typeof key === 'function'
-      ? await jwtVerify(
-          token,
-          (header: JWTHeaderParameters, jws: FlattenedJWSInput) => key(header, jws, mayLoad),
-          options,
-        )
-      : await jwtVerify(token, key, options);
-
   const accept = (
     { payload, protectedHeader }: JWTVerifyResult,
     digest: string,
@@ -187,12 +159,12 @@ export const createAuthenticator = async (
     if (!Number.isFinite(exp) || exp === undefined) return malformed('its exp is no time');
     // The tolerance is for `nbf` alone: a token is expired from `exp` on.
     if (nowMs >= exp * 1000) return EXPIRED;
-    const principal = principalOf(payload, settings.merchantClaims);
-    if (principal === undefined)
+    const named = principalOf(payload, settings.merchantClaims);
+    if (named === undefined)
       return malformed('it names no merchant, or its scope has another form');
-    const until = { ...principal, expiresAtSeconds: exp };
-    verified.keep(digest, until, nowMs, exp * 1000);
-    return { ok: true, principal: until };
+    const principal = { ...named, expiresAtSeconds: exp };
+    verified.set(digest, { principal, untilMs: Math.min(exp * 1000, nowMs + recheckMs) });
+    return { ok: true, principal };
   };
 
   const verify = async (
@@ -202,28 +174,24 @@ export const createAuthenticator = async (
   ): Promise<Authentication> => {
     if (!hasPlainSignature(token)) return NO_JWT;
     try {
-      const known = accept(await verifiedBy(token, mayLoad), digest, Date.now());
-      if (known.ok === false) rejections.keep(digest, known, Date.now());
-      return known;
+      const keyOf: JWTVerifyGetKey = (header, jws) => find(header, jws, mayLoad);
+      return accept(await jwtVerify(token, keyOf, options), digest, Date.now());
     } catch (error) {
-      const failure = failureOf(error);
-      if (isLasting(error)) rejections.keep(digest, failure, Date.now());
-      return failure;
+      return failureOf(error);
     }
   };
 
   return {
-    keysOutdatedSeconds: outdatedSeconds ?? (() => 0),
+    keysOutdatedSeconds: outdatedSeconds,
     authenticate: (rawHeaders, mayLoad = () => true) => {
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
       if (token === undefined) return malformed('the header is not one Bearer and a token');
       const digest = hash('sha256', token, 'base64');
-      const nowMs = Date.now();
-      const principal = verified.find(digest, nowMs);
-      if (principal !== undefined) return { ok: true, principal };
-      return rejections.find(digest, nowMs) ?? verify(token, digest, mayLoad);
+      const known = verified.get(digest);
+      if (known === undefined || Date.now() >= known.untilMs) return verify(token, digest, mayLoad);
+      return { ok: true, principal: known.principal };
     },
   };
 };
