@@ -121,6 +121,8 @@ export const updateLoop = (
 ): void => {
   endWait(loop, feed);
   loop.endpoint = endpoint;
+  // Saved in the next turn: its merchant may look at once.
+  loop.saved.atMs = 0;
   loop.delivery = followEndpointEvents(loop.delivery, endpoint, events, nowMs());
 };
 

@@ -6,10 +6,9 @@ import type { EventStore, LogEvent, Position } from '../../shared/event-store/po
 import { isPaymentEvent } from '../../shared/payment/events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
-import { type MessageType, messageTypeOf } from '../../shared/webhooks/message.ts';
+import { type MessageType, messageTypeOf, readableEvents } from '../../shared/webhooks/message.ts';
 import { checkpointHashOf } from '../subscription.ts';
 import type { Place, Wanted } from './delivery.ts';
-import { readableEvents } from './messages.ts';
 import { createPermits } from './permits.ts';
 
 /** Without a type where the event cannot be read. */

@@ -5,11 +5,10 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { type Attempt, isFailing } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
-import type { Message } from '../../shared/webhooks/message.ts';
+import { type Message, messageFor } from '../../shared/webhooks/message.ts';
 import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
 import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
-import { messageFor } from './messages.ts';
 import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './permits.ts';
 import type { Sender, SendOutcome } from './send.ts';
 

@@ -2,13 +2,19 @@
  * The messages that endpoints are sent: which event is which, and each to the byte. A payment in one is the
  * text that GET gives at that revision.
  */
-import { StoreUnavailable } from '../event-store/errors.ts';
-import { isOfPayment, type RecordedPaymentEvent } from '../event-store/fold-stream.ts';
+import { StoreUnavailable, UnreadableStream } from '../event-store/errors.ts';
+import {
+  foldInSlices,
+  isOfPayment,
+  type RecordedPaymentEvent,
+} from '../event-store/fold-stream.ts';
 import type { PaymentStates } from '../event-store/payment-states.ts';
-import type { LogEvent, RecordedEvent } from '../event-store/port.ts';
-import type { PaymentEvent, PaymentEventType } from '../payment/payment-events.ts';
+import type { EventStore, LogEvent, RecordedEvent } from '../event-store/port.ts';
+import { type PaymentEvent, type PaymentEventType, streamOf } from '../payment/payment-events.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
-import { bodyOf } from '../payment/response.ts';
+import { bodyOf, project } from '../payment/response.ts';
+import type { Single } from './delivery-row.ts';
+import { type Endpoint, endpointStreamOf } from './endpoints.ts';
 
 /** Undefined: nothing is sent, as GET shows the payment unchanged. */
 const TYPE_OF = {
@@ -119,4 +125,48 @@ export const endpointMessage = (recorded: RecordedEvent): Message | undefined =>
   if (type !== 'WebhookEndpointDisabled') return undefined;
   const { endpointId, reason } = data;
   return message(DISABLED_TYPE, recorded, `"endpointId":"${endpointId}","reason":"${reason}"`);
+};
+
+type Store = Pick<EventStore, 'readStream'>;
+
+/** Those before the first that cannot be read. Throws StoreUnavailable. */
+export const readableEvents = async (store: Store, stream: string): Promise<RecordedEvent[]> => {
+  try {
+    return await store.readStream(stream);
+  } catch (error) {
+    if (error instanceof UnreadableStream) return error.before;
+    throw error;
+  }
+};
+
+const messageOfPayment = async (store: Store, paymentId: string, revision: number) => {
+  const events = await readableEvents(store, streamOf(paymentId));
+  const event = events[revision];
+  if (event === undefined || !isOfPayment(event)) return 'unreadable';
+  try {
+    const readModel = await foldInSlices(events.slice(0, revision + 1), project);
+    return (readModel && paymentMessage(event, readModel)) ?? 'unwanted';
+  } catch {
+    return 'unreadable';
+  }
+};
+
+/**
+ * What an endpoint is sent of a payment's revision, else of one of its merchant's stream. Throws
+ * StoreUnavailable.
+ */
+export const messageFor = async (
+  store: Store,
+  { kind, paymentId, revision }: Pick<Single, 'paymentId' | 'revision'> & { kind: string },
+  endpoint: Endpoint,
+): Promise<Message | 'unwanted' | 'unreadable'> => {
+  if (paymentId === undefined) {
+    const events = await readableEvents(store, endpointStreamOf(endpoint.merchantId));
+    const event = events[revision];
+    return (event && endpointMessage(event)) ?? 'unreadable';
+  }
+  const made = await messageOfPayment(store, paymentId, revision);
+  // A resend by name also sends a type that the endpoint did not ask for.
+  if (kind === 'resend' || typeof made === 'string') return made;
+  return isWanted(endpoint, made.type) ? made : 'unwanted';
 };
