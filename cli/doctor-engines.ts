@@ -4,11 +4,13 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { ServerFacts } from '../shared/event-store/eventstoredb/server-facts.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
+import { textsIn } from './output.ts';
 import { unchangedAddress } from './stopped-folder.ts';
 
 /**
@@ -69,10 +71,11 @@ const addressesOf = (url: string, byDefault: number): Address[] => {
   return hosts.split(',').map((host) => addressOf(host, byDefault));
 };
 
-/** `call` throws when the engine cannot be used; `hint` is the likely cause where it listens all the same. */
 type Probe = Pick<EngineFinding, 'engine' | 'place' | 'cause'> & {
   addresses: readonly Address[];
+  /** Throws when the engine cannot be used. */
   call: () => Promise<unknown>;
+  /** The likely cause where it listens all the same. */
   hint: string;
 };
 
@@ -89,90 +92,80 @@ const probe = async ({ addresses, call, hint, ...found }: Probe): Promise<Engine
   }
 };
 
-const withoutFault = (engine: string, place: string, state: string, cause: string) => {
-  return { engine, place, state, fault: false, cause };
-};
-
 const lookAtFile = (engine: string, folder: string, name: string): EngineFinding => {
-  const place = `SQLite, ${name}`;
+  const found = { engine, place: `SQLite, ${name}` };
   const file = join(folder, name);
   if (!existsSync(file))
-    return withoutFault(engine, place, 'empty', 'the first start makes it: npm start');
+    return { ...found, state: 'empty', fault: false, cause: 'the first start makes it: npm start' };
   try {
     // Otherwise SQLite makes files beside it.
     const database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
     database.close();
-    return { engine, place, state: 'up', fault: false };
+    return { ...found, state: 'up', fault: false };
   } catch (error) {
     const cause = `${lineOf(error)}; see "A damaged event log" in docs/operations.md`;
-    return { engine, place, state: 'down', fault: true, cause };
+    return { ...found, state: 'down', fault: true, cause };
   }
 };
 
-const openAndPing = async (
-  opening: Promise<{ ping(): Promise<unknown>; close(): unknown }>,
-): Promise<void> => {
-  const opened = await opening;
-  await opened.ping().finally(() => void opened.close());
+const pingAndClose = async (opened: { ping(): Promise<unknown>; close(): unknown }) =>
+  opened.ping().finally(() => void opened.close());
+
+const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<EngineFinding> => {
+  if (url === undefined) return lookAtFile('event store', dataDir, 'events.sqlite');
+  return probe({
+    engine: 'event store',
+    place: withoutSecrets(url),
+    addresses: addressesOf(url, 2113),
+    call: async () => {
+      const { openEventStoreDb } = await import(
+        '../shared/event-store/eventstoredb/event-store.ts'
+      );
+      const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+      await pingAndClose(await openEventStoreDb({ url, logger: log }));
+    },
+    hint: 'docs/eventstoredb.md shows the address for each kind of server',
+  });
 };
 
-const eventStore = ({ eventStoreDbUrl: url, dataDir }: Config): Probe | EngineFinding =>
-  url === undefined
-    ? lookAtFile('event store', dataDir, 'events.sqlite')
-    : {
-        engine: 'event store',
-        place: withoutSecrets(url),
-        addresses: addressesOf(url, 2113),
-        call: async () => {
-          const { openEventStoreDb } = await import(
-            '../shared/event-store/eventstoredb/event-store.ts'
-          );
-          const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-          await openAndPing(openEventStoreDb({ url, logger: log }));
-        },
-        hint: 'docs/eventstoredb.md shows the address for each kind of server',
-      };
+const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFinding> => {
+  if (url === undefined) return lookAtFile('read models', dataDir, 'read-models.sqlite');
+  return probe({
+    engine: 'read models',
+    place: withoutSecrets(url),
+    addresses: addressesOf(url, 27017),
+    call: async () => {
+      const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
+      await pingAndClose(await openMongoReadModels({ url, secrets: ['none: only a ping'] }));
+    },
+    hint: 'are user and password right, and is replicaSet in the address that of the server?',
+  });
+};
 
-const readModels = ({ mongoUrl: url, dataDir }: Config): Probe | EngineFinding =>
-  url === undefined
-    ? lookAtFile('read models', dataDir, 'read-models.sqlite')
-    : {
-        engine: 'read models',
-        place: withoutSecrets(url),
-        addresses: addressesOf(url, 27017),
-        call: async () => {
-          const { openMongoReadModels } = await import(
-            '../shared/read-models/mongodb/read-models.ts'
-          );
-          await openAndPing(openMongoReadModels({ url, secrets: ['none: only a ping'] }));
-        },
-        hint: 'are user and password right, and is replicaSet in the address that of the server?',
-      };
-
-const kafka = ({ kafka: set }: Config): Probe | EngineFinding => {
+const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
+  const found = { engine: 'Kafka', place: set?.brokers.join(',') ?? 'none' };
   if (set === undefined) {
     const cause = 'nothing is published; set KAFKA_BROKERS to the brokers to publish';
-    return withoutFault('Kafka', 'none', 'not set', cause);
+    return { ...found, state: 'not set', fault: false, cause };
   }
-  return {
-    engine: 'Kafka',
-    place: set.brokers.join(','),
+  return probe({
+    ...found,
     addresses: set.brokers.map((broker) => addressOf(broker, 9092)),
     call: async () => (await import('../projector/event-feed/kafka-connection.ts')).pingKafka(set),
     hint: 'is this the listener that KAFKA_TLS and KAFKA_SASL_MECHANISM are for?',
-  };
+  });
 };
 
-const provider = (config: Config): Probe | EngineFinding => {
+const provider = async (config: Config): Promise<EngineFinding> => {
   const { stripe } = config;
   const url = stripe?.url ?? config.provider.url;
   if (url === undefined) {
     const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
-    return withoutFault('provider', 'none', 'in the service', cause);
+    return { engine: 'provider', place: 'none', state: 'in the service', fault: false, cause };
   }
   const { hostname, port, protocol } = new URL(url);
-  return {
+  return probe({
     ...(stripe && {
       cause: `Stripe in ${stripe.live ? 'live mode, moves money' : 'test mode, moves no money'}`,
     }),
@@ -193,13 +186,72 @@ const provider = (config: Config): Probe | EngineFinding => {
     hint: stripe
       ? 'is STRIPE_SECRET_KEY a key that is not rolled, with the permissions of docs/providers/stripe.md, and are the accounts of MERCHANTS_FILE its own?'
       : 'is PROVIDER_TOKEN its token, and does it speak docs/provider.md?',
-  };
+  });
 };
 
 export const lookAtEngines = (config: Config): Promise<EngineFinding[]> =>
-  Promise.all(
-    [eventStore, readModels, kafka, provider].map(async (of) => {
-      const found = of(config);
-      return 'call' in found ? probe(found) : found;
-    }),
-  );
+  Promise.all([eventStore, readModels, kafka, provider].map((look) => look(config)));
+
+/** Of the server of EVENTSTOREDB_URL: `faults` keep the service from its work, `warnings` do not. */
+export type EventStoreServerFinding = ServerFacts & { faults: string[]; warnings: string[] };
+
+/** Measured, and served by their maker (docs/eventstoredb.md). */
+const SUPPORTED = 'EventStoreDB 24.10 and KurrentDB 26';
+const isSupported = (version: string): boolean => /^(24\.10|26)\./.test(version);
+
+const versionWarning = (version: string | null): string | false => {
+  if (version === null || isSupported(version)) return false;
+  return version.startsWith('23.10.')
+    ? `its maker no longer supports 23.10, which works as measured: ${SUPPORTED} are supported`
+    : `the service was never measured on this version: ${SUPPORTED} are supported`;
+};
+
+const GIVE_RIGHTS = '`npm run eventstoredb:rights -- <user>` gives it that right';
+
+const warningsOf = (facts: ServerFacts): (string | false)[] => {
+  const { version, members, namesOneNode, isInsecure, remove, rewriteMetadata } = facts;
+  const may = [
+    ...(remove === 'allowed' ? ['delete streams'] : []),
+    ...(rewriteMetadata === 'allowed' ? ['rewrite their metadata'] : []),
+  ].join(' and ');
+  const who = isInsecure ? 'the server checks no user: any client may' : 'the user may';
+  const hasNoLeader = members.length > 0 && members.every(({ state }) => state !== 'leader');
+  return [
+    may !== '' && `${who} ${may}, so the log is append-only by our word alone`,
+    members.length > 1 &&
+      namesOneNode &&
+      'the address names one node of a cluster: name all of them, so that another can lead',
+    hasNoLeader &&
+      'no node leads, so nothing can be appended: wait for the election, or start the others',
+    versionWarning(version),
+  ];
+};
+
+/** Throws Error with one line for an address that cannot be read. */
+export const lookAtEventStoreServer = async (url: string): Promise<EventStoreServerFinding> => {
+  const { askServer } = await import('../shared/event-store/eventstoredb/server-facts.ts');
+  const facts = await askServer(url);
+  const faults = [
+    facts.readAll === 'refused' &&
+      `the user may not read $all, so no read model can follow: ${GIVE_RIGHTS}`,
+    facts.append === 'refused' && `the user may not append: ${GIVE_RIGHTS}`,
+  ];
+  return { ...facts, faults: textsIn(faults), warnings: textsIn(warningsOf(facts)) };
+};
+
+const versionText = (version: string | null): string => {
+  if (version === null) return 'unknown: the server does not say';
+  return isSupported(version) ? `${version}, supported` : version;
+};
+
+export const serverRows = (finding: EventStoreServerFinding): string[][] => [
+  ['  version', versionText(finding.version)],
+  ...finding.members.map(({ address, state, isAlive }) => [
+    `  ${address}`,
+    isAlive ? state : `${state}, not alive`,
+  ]),
+  ['  read $all', finding.readAll],
+  ['  append', finding.append],
+  ['  delete streams', finding.remove],
+  ['  rewrite metadata', finding.rewriteMetadata],
+];

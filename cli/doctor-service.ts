@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AttentionItem } from '../command-api/attention/contract.ts';
 import type { ServiceSettings } from '../command-api/operator/contract.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
-import type { DelivererStatus } from '../projector/deliverer/status.ts';
+import type { DelivererStatus } from '../projector/deliverer/deliverer.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
@@ -63,26 +63,25 @@ const orReason = <T>(reading: Promise<T>, otherwise: (reason: string) => T): Pro
     throw error;
   });
 
-const projectorPart = async (name: string, reading: Promise<State | undefined>) => {
-  const found = await orReason(reading, (line) => ({
+/** The command API, whose health the gateway shows, knows neither the projector nor the relay. */
+const projectorFindings = async (): Promise<EngineFinding[]> => {
+  const unknown = (line: string): State => ({
     state: 'unknown',
     reason: `${line}; is the projector running, and is this the address of the gateway?`,
-  }));
-  return engineFinding(name, found ?? { state: 'unknown' }, null);
-};
-
-/** The command API, whose health the gateway shows, knows neither the projector nor the relay. */
-const projectorFindings = (): Promise<EngineFinding[]> => {
-  const projector = readOps<{ projections: State[] }>('/ops/v1/projections');
+  });
+  const projections = readOps<{ projections: State[] }>('/ops/v1/projections');
   const topics = readOps<{ relay: RelayStatus }>('/ops/v1/topics');
-  const relay = topics.then(({ relay: { state, error: reason } }) => ({ state, reason }));
-  return Promise.all([
-    projectorPart(
-      'projector',
-      projector.then(({ projections }) => projections[0]),
+  const [projector = { state: 'unknown' }, relay] = await Promise.all([
+    orReason<State | undefined>(
+      projections.then(({ projections: [own] }) => own),
+      unknown,
     ),
-    projectorPart('relay', relay),
+    orReason<State>(
+      topics.then(({ relay: { state, error: reason } }) => ({ state, reason })),
+      unknown,
+    ),
   ]);
+  return [engineFinding('projector', projector, null), engineFinding('relay', relay, null)];
 };
 
 const healthOf = async (url: string): Promise<{ isReady: boolean; body: Health } | undefined> => {

@@ -1,20 +1,15 @@
 /** `payments doctor`: settings, engines and folder of the running service, else of this shell. */
 import type { Command } from 'commander';
-import type { AttentionItem } from '../command-api/attention/contract.ts';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { attentionLines, needAPerson } from './attention.ts';
-import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import {
+  type EngineFinding,
   type EventStoreServerFinding,
+  lookAtEngines,
   lookAtEventStoreServer,
   serverRows,
-} from './doctor-event-store.ts';
-import {
-  missingOf,
-  type ProductionFinding,
-  showProduction,
-  walkProduction,
-} from './doctor-production.ts';
+} from './doctor-engines.ts';
+import { missingOf, showProduction, walkProduction } from './doctor-production.ts';
 import {
   type Attention,
   lookAtService,
@@ -23,26 +18,10 @@ import {
 } from './doctor-service.ts';
 import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
 import { type Format, formatOption, verb } from './options.ts';
-import { CommandFailed, columns, note, print, printJson, styled } from './output.ts';
+import { CommandFailed, columns, note, print, printJson, styled, textsIn } from './output.ts';
 
-type Finding = {
-  /** Problems of this shell's settings; one is enough to keep a process from starting. */
-  problems: string[];
-  warnings: readonly string[];
-  service: Pick<ServiceFinding, 'url' | 'state' | 'reason'> | null;
-  settingsOf: 'service' | 'shell';
-  settings: EffectiveSetting[];
-  shellDiffers: string[];
-  dataFolder: DataFolderFinding | null;
-  engines: EngineFinding[];
-  /** The server of EVENTSTOREDB_URL of this shell; null where it is not set or the server is down. */
-  eventStoreServer: EventStoreServerFinding | null;
-  notLookedAt: string[];
-  /** With any item the exit code is 3 where nothing else is wrong. */
-  attention: AttentionItem[];
-  /** With `--production`, where the settings in effect are known. */
-  production?: ProductionFinding[];
-};
+/** `problems` are of this shell's settings: one is enough to keep a process from starting. */
+type Finding = Awaited<ReturnType<typeof examine>>;
 
 const isHere = ({ url }: ServiceFinding): boolean =>
   ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname);
@@ -82,28 +61,7 @@ const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Atten
   ...(unknown ? [`what needs a person: ${unknown}`] : []),
 ];
 
-const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
-  const service = await lookAtService(config);
-  const { url, state, reason, settings } = service;
-  const engines = state === 'stopped' ? await lookAtEngines(config) : service.engines;
-  const dataFolder = folderOf(config, service);
-  const eventStoreServer = await serverOf(config, engines);
-  const attention = settings === null ? { items: [] } : await lookForAttention();
-  return {
-    problems: [],
-    warnings: settings?.warnings ?? config.warnings,
-    service: { url, state, ...(reason === undefined ? {} : { reason }) },
-    settingsOf: settings === null ? 'shell' : 'service',
-    settings: settings?.settings ?? shell,
-    shellDiffers: differing(shell, service),
-    dataFolder,
-    engines,
-    eventStoreServer,
-    notLookedAt: notLookedAt(config, service, attention),
-    attention: attention.items,
-  };
-};
-
+/** Where no process starts with the settings of this shell. */
 const NOTHING = {
   warnings: [],
   service: null,
@@ -113,6 +71,34 @@ const NOTHING = {
   eventStoreServer: null,
   notLookedAt: [],
   attention: [],
+  production: undefined,
+};
+
+const examine = async (isProduction: boolean) => {
+  const { settings: shell, problems, config } = lookAtSettings(process.env);
+  if (config === undefined)
+    return { problems, settingsOf: 'shell' as const, settings: shell, ...NOTHING };
+  const service = await lookAtService(config);
+  const { url, state, reason, settings } = service;
+  const engines = state === 'stopped' ? await lookAtEngines(config) : service.engines;
+  const dataFolder = folderOf(config, service);
+  const eventStoreServer = await serverOf(config, engines);
+  const attention = settings === null ? { items: [] } : await lookForAttention();
+  return {
+    problems,
+    warnings: settings?.warnings ?? config.warnings,
+    service: { url, state, ...(reason === undefined ? {} : { reason }) },
+    settingsOf: settings === null ? ('shell' as const) : ('service' as const),
+    settings: settings?.settings ?? shell,
+    shellDiffers: differing(shell, service),
+    dataFolder,
+    engines,
+    eventStoreServer,
+    notLookedAt: notLookedAt(config, service, attention),
+    attention: attention.items,
+    ...(isProduction &&
+      settings !== null && { production: await walkProduction(url, settings.settings) }),
+  };
 };
 
 const title = (text: string): void => print('', styled('bold', text));
@@ -184,7 +170,7 @@ const failures = (finding: Finding): string[] => {
   if (problems.length > 0)
     return ['no process starts with these settings; docs/settings.md describes each'];
   const faults = engines.filter(({ fault }) => fault).map(({ engine }) => engine);
-  const lines = [
+  return textsIn([
     service?.state === 'stopped' && whyStopped(finding),
     service?.state === 'not ready' && 'the service is not ready',
     service?.reason !== undefined && 'the settings in effect could not be read',
@@ -194,21 +180,13 @@ const failures = (finding: Finding): string[] => {
     dataFolder?.problem,
     ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
     ...missingOf(finding.production ?? []),
-  ];
-  return lines.filter((line) => typeof line === 'string');
+  ]);
 };
 
 type DoctorOptions = { format: Format; production?: boolean };
 
-const doctor = async ({ format, production }: DoctorOptions): Promise<void> => {
-  const { settings, problems, config } = lookAtSettings(process.env);
-  const finding: Finding =
-    config === undefined
-      ? { problems, settingsOf: 'shell', settings, ...NOTHING }
-      : await examineWith(config, settings);
-  const { service, settingsOf } = finding;
-  if (production === true && service !== null && settingsOf === 'service')
-    finding.production = await walkProduction(service.url, finding.settings);
+const doctor = async ({ format, production = false }: DoctorOptions): Promise<void> => {
+  const finding = await examine(production);
   const failed = failures(finding);
   const ok = failed.length === 0;
   if (format === 'json') printJson({ ok, ...finding });

@@ -67,6 +67,10 @@ export const table =
     return columns([Object.keys(cells), ...lines]);
   };
 
+/** The lines that are said. */
+export const textsIn = (lines: readonly (string | false | undefined)[]): string[] =>
+  lines.filter((line) => typeof line === 'string');
+
 /** 1500 minor units in USD are `15.00 USD`. */
 export const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;

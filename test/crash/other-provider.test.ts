@@ -2,59 +2,38 @@
  * ADR-0247: the process dies between an intent and its outcome, and is started with another provider. The
  * money that the earlier one moved is recorded once that one is set again, and nothing before.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import type { CrashPoint } from '../support/crash-points.ts';
-import { arm, repeat, send, underWay } from '../support/crash-rounds.ts';
+import { arm, expectDead, repeat, send, startDying, underWay } from '../support/crash-rounds.ts';
 import { expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { providerThatCanBeSilent } from '../support/restarts.ts';
-import {
-  LAUNCHER,
-  metricOf,
-  NODE,
-  type Service,
-  startService,
-  unresolvedIn,
-} from '../support/service.ts';
+import { providerHere } from '../support/provider-here.ts';
+import { metricOf, type Service, unresolvedIn } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
 
-const folders: string[] = [];
-const newFolder = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'payments-other-provider-'));
-  folders.push(folder);
-  return folder;
-};
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true });
-});
-
 const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
-  startService({
-    dataDir,
-    env: { LOG_LEVEL: 'error', RECOVERY_DELAYS_MS: '50,100', CRASH_ARMED: 'later', ...env },
-    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
-  });
+  startDying(dataDir, { LOG_LEVEL: 'error', CRASH_ARMED: 'later', ...env });
 
 const POINTS: CrashPoint[] = ['refund: after provider', 'sale: after provider'];
 
 test.each(shareOf(POINTS, 1))(
   'M4, M5: dead at %s and started with another provider: unresolved until the earlier one is back',
   async (point) => {
-    const dataDir = newFolder();
-    await using other = await providerThatCanBeSilent(newFolder());
+    using folder = temporaryFolder();
+    const dataDir = folder.path;
+    await using other = await providerHere(join(dataDir, 'other.sqlite'));
     await using first = await start(dataDir, { CRASH_AT: point });
     const operation = point.startsWith('sale') ? 'sale' : 'refund';
     const was = await underWay(first, point, operation, 'other-provider');
     await arm(first);
     await send(first, was).catch(() => undefined);
-    expect((await first.exited).signal).toBe('SIGKILL');
+    await expectDead(first, point);
 
     await using second = await start(dataDir, { PROVIDER_URL: other.url });
     const atOther = () => metricOf(second, 'payments_unresolved_at_other_provider');
@@ -78,7 +57,7 @@ test.each(shareOf(POINTS, 1))(
     expect(stdout).toContain('not asked: simulator');
     expect(stderr).toContain('PROVIDER_SAME_AS');
     await until('it is logged', () => second.stdout().includes('"sentTo":"simulator"'));
-    expect(other.entries()).toEqual([]);
+    expect(other.simulation.list(0, 100).entries).toEqual([]);
     second.kill('SIGTERM');
     await second.exited;
 

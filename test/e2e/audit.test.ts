@@ -1,7 +1,6 @@
 /** The commands of an auditor, run against a started service (docs/audit.md). */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { NOT_GOOD } from '../../shared/event-store/manifest.ts';
@@ -9,6 +8,7 @@ import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { NODE, ROOT } from '../support/service.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
@@ -21,7 +21,7 @@ const PAYMENTS = '/api/v1/payments';
 const example = (name: string): object =>
   JSON.parse(readFileSync(join(ROOT, 'examples', name), 'utf8'));
 
-let folder: string;
+const { path: folder, remove } = temporaryFolder();
 let port: number;
 let service: ServiceHere;
 let story: string;
@@ -34,7 +34,6 @@ const pay = async (): Promise<string> =>
   (await service.post(PAYMENTS, example('payment.json'))).json.paymentId;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'payments-audit-'));
   port = await freePort();
   service = await start();
   story = await pay();
@@ -42,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  remove();
 });
 
 describe('docs/audit.md: one command for each question', () => {

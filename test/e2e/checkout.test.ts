@@ -5,10 +5,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage } from '../support/browser.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
 import { type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
@@ -41,8 +42,7 @@ const startShop = async (service: string, more: Record<string, string> = {}): Pr
 };
 
 const missing = noBrowser();
-const describeOrSkip = missing === undefined ? describe : describe.skip;
-describeOrSkip(`the checkout page${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'the checkout page', () => {
   let service: InProcess;
   let serviceUrl: string;
   let shop: Shop;

@@ -1,7 +1,8 @@
 /** An event log that takes no events is shown as not writable, until it takes them again. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { describeUnless } from '../support/describe-driver.ts';
 import { APPROVED, PAYMENTS, payment } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { type Client, metricOf, startService } from '../support/service.ts';
@@ -29,9 +30,8 @@ const expectNotWritable = async (
 };
 
 const missing = noSmallDisk();
-const about = missing === undefined ? describe : describe.skip;
 
-about(`a full disk${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'a full disk', () => {
   test.each(shareOf([3, 0], 1))(
     'with room for %i pages is not ready until there is room',
     async (pages) => {

@@ -1,6 +1,5 @@
 /** The commands of an operator, run against a started service (docs/operations.md). */
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
@@ -8,19 +7,19 @@ import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 jest.setTimeout(240_000);
 
 const PASSWORD = 'a-password-that-must-not-be-seen--';
 
-let folder: string;
+const { path: folder, remove } = temporaryFolder();
 let env: Record<string, string>;
 let service: ServiceHere;
 const cli = (args: readonly string[], more: Record<string, string> = {}) =>
   runCli(args, { ...env, ...more });
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'payments-operators-'));
   env = {
     DATA_DIR: join(folder, 'data'),
     PORT: String(await freePort()),
@@ -32,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  remove();
 });
 
 test('payments projections: status shows how far the read models are, rebuild fills them again', async () => {

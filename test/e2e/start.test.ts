@@ -1,7 +1,6 @@
 /**
  * What `npm start` promises about its own start and end (settings, "Commands"): one clear line per
- * problem on stderr that names the setting, exit code 1, no stack trace, no hang. The other refusals
- * are in test/long/start.test.ts.
+ * problem on stderr that names the setting, exit code 1, no stack trace, no hang.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -18,6 +17,8 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { DataFolderRefused } from '../../shared/runtime/private-files.ts';
+import { httpServer } from '../support/faulty-server.ts';
+import { testOfLongRun } from '../support/long-run-share.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -114,6 +115,53 @@ describe('settings: a start that is refused', () => {
     await expect(refused).rejects.toThrow(/^DATA_DIR: \S+idempotency\.secret holds no secret/);
     opened.release();
   });
+
+  testOfLongRun('all wrong settings are reported at once, a line for each', async () => {
+    const env = {
+      PROVIDER_TIMEOUT_MS: '20000',
+      MAX_AMOUNT: 'a lot',
+      LOG_LEVEL: 'loud',
+      MONGODB_URL: 'mongodb://localhost',
+      JWT_ALGORITHMS: 'none',
+    };
+    const lines = await rejection({ env });
+    expect(lines.toSorted()).toEqual([
+      expect.stringMatching(/^payments: JWT_ALGORITHMS must/),
+      expect.stringMatching(/^payments: LOG_LEVEL must be one of/),
+      expect.stringMatching(/^payments: MAX_AMOUNT must be a whole number/),
+      expect.stringMatching(/^payments: MONGODB_URL must be an address/),
+      expect.stringMatching(/^payments: PROVIDER_TIMEOUT_MS/),
+    ]);
+  });
+
+  testOfLongRun('a busy port is one line that names PORT', async () => {
+    const other = await httpServer(() => undefined);
+    const { port } = new URL(other.url);
+    expectOneLine(await rejection({ env: { PORT: port } }), 'PORT', port, 'in use');
+    await other.close();
+  });
+
+  testOfLongRun(
+    'a data folder that cannot be written to is one line that names DATA_DIR',
+    async () => {
+      // Permissions do not hold root back; a file system of the kernel does.
+      const asRoot = process.getuid?.() === 0;
+      const dataDir = asRoot ? '/proc/payments' : join(folder, 'read-only');
+      if (!asRoot) mkdirSync(dataDir, { mode: 0o500 });
+      expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
+    },
+  );
+
+  testOfLongRun(
+    'gaps §8: another IDEMPOTENCY_SECRET than the events were written with is refused',
+    async () => {
+      const dataDir = join(folder, 'another-secret');
+      const first = await startService({ dataDir, env: { IDEMPOTENCY_SECRET: 'a'.repeat(40) } });
+      await first[Symbol.asyncDispose]();
+      const env = { IDEMPOTENCY_SECRET: 'b'.repeat(40) };
+      expectOneLine(await rejection({ dataDir, env }), 'IDEMPOTENCY_SECRET');
+    },
+  );
 });
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);

@@ -2,11 +2,89 @@
  * The contract as a merchant sees it, over real sockets, against each deployment of the service. The
  * responses are the same in all of them; `npm test` takes one.
  */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { type Deployed, deployments } from '../support/deployments.ts';
-import type { CommandResponse } from '../support/service.ts';
+import { openLocalKeys, signToken as signByKey } from '../../shared/http/auth/local-keys.ts';
+import { describeUnless } from '../support/describe-driver.ts';
+import { signToken } from '../support/in-process.ts';
+import { shareOf } from '../support/long-run-share.ts';
+import { type CommandResponse, requestsAt } from '../support/service.ts';
+import { startServiceHere } from '../support/service-here.ts';
+import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
+
+/** A deployment as a merchant sees it; each gets merchants of its own run. */
+type Deployed = ReturnType<typeof deployed>;
+
+type Deployment = { name: string; skip?: string; start(): Promise<Deployed> };
+
+type TokenOf = (merchant: string, scope?: string) => Promise<string>;
+
+const deployed = (url: string, token: TokenOf, dispose: () => Promise<void>) => {
+  const merchant = `m_${randomUUID().slice(0, 8)}`;
+  const own = token(merchant);
+  return {
+    url,
+    /** The id of the merchant that `post` and `get` speak for, new in every run. */
+    merchant,
+    token,
+    ...requestsAt(url, () => own),
+    [Symbol.asyncDispose]: dispose,
+  };
+};
+
+const tokensBy =
+  (secret: string): TokenOf =>
+  (merchant, scope) =>
+    signToken({ merchant_id: merchant, sub: 'tester', ...(scope && { scope }) }, secret);
+
+const embedded: Deployment = {
+  name: 'embedded',
+  start: async () => {
+    const service = await startServiceHere();
+    return deployed(service.url, service.token, () => service[Symbol.asyncDispose]());
+  },
+};
+
+const noEngines = noThreeProcesses();
+const threeProcesses: Deployment = {
+  name: 'three processes',
+  ...(noEngines && { skip: noEngines }),
+  start: async () => {
+    const started = await startThreeProcesses();
+    return deployed(started.url, tokensBy(started.env.JWT_SECRET ?? ''), () =>
+      started[Symbol.asyncDispose](),
+    );
+  },
+};
+
+const HOUR_SECONDS = 3_600;
+
+const tokensByKeyIn = async ({
+  DATA_DIR = '',
+  JWT_ISSUER: issuer,
+  JWT_AUDIENCE: audience,
+}: NodeJS.ProcessEnv): Promise<TokenOf> => {
+  const { signer } = await openLocalKeys(DATA_DIR);
+  const claims = { merchantClaim: 'merchant_id', subject: 'tester', ttlSeconds: HOUR_SECONDS };
+  return (merchantId, scope) =>
+    signByKey(signer, { ...claims, merchantId, scope, issuer, audience });
+};
+
+const running = (env: NodeJS.ProcessEnv): Deployment[] => {
+  const { BASE_URL: url, DATA_DIR } = env;
+  if (url === undefined) return [];
+  const start = async () => deployed(url, await tokensByKeyIn(env), async () => {});
+  if (DATA_DIR !== undefined) return [{ name: url, start }];
+  return [{ name: url, skip: 'DATA_DIR with the key of its tokens is not set', start }];
+};
+
+/** `npm test` takes the processes where their engines are, else the embedded service. */
+const started =
+  noEngines === undefined ? shareOf([threeProcesses, embedded], 1) : [embedded, threeProcesses];
+
+const deployments: Deployment[] = [...started, ...running(process.env)];
 
 jest.setTimeout(60_000);
 
@@ -21,8 +99,7 @@ const withCard = (number: string, fields: object = {}) => ({
 const APPROVED = '4242424242424242';
 
 for (const { name, skip, start } of deployments) {
-  const about = skip === undefined ? describe : describe.skip;
-  about(`${name}${skip === undefined ? '' : ` (skipped: ${skip})`}`, () => {
+  describeUnless(skip, `${name}`, () => {
     let service: Deployed;
     beforeAll(async () => {
       service = await start();

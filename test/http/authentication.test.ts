@@ -1,10 +1,7 @@
 /** gaps §21: the shopper authenticates through the provider. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation } from '../../provider-simulator/simulation.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import {
@@ -17,6 +14,7 @@ import {
   payment,
   token,
 } from '../support/in-process.ts';
+import { providerHere } from '../support/provider-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -328,27 +326,18 @@ test('a provider that would wait for ever is waited for as long as the setting s
 });
 
 test('the simulator in another process: the same, seen when the provider is asked', async () => {
-  const folder = temporaryFolder();
-  const simulation = openSimulation(join(folder.path, 'ledger.sqlite'));
-  const server = simulatorServer({ simulation, token: 'the-token' });
-  await server.listen({ host: '127.0.0.1', port: 0 });
-  const url = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
-  const own = await openInProcess({ PROVIDER_URL: url, PROVIDER_TOKEN: 'the-token' });
-  try {
-    const first = await create(own, 'over-http');
-    expect([first.status, nextOf(first)?.url]).toEqual([
-      202,
-      expect.stringContaining(`${url}/simulator/authentications/`),
-    ]);
-    expect((await create(own, 'over-http')).text).toBe(first.text);
-    const led = await press(nextOf(first)?.url, 'authenticate');
-    expect([led.status, led.headers.get('location')]).toEqual([303, RETURN_URL]);
-    const again = await create(own, 'over-http');
-    expect([again.status, again.json.status]).toEqual([200, 'AUTHORIZED']);
-  } finally {
-    await own[Symbol.asyncDispose]();
-    await server.close();
-    simulation.close();
-    folder.remove();
-  }
+  using folder = temporaryFolder();
+  await using provider = await providerHere(join(folder.path, 'ledger.sqlite'), 'the-token');
+  const { url } = provider;
+  await using own = await openInProcess({ PROVIDER_URL: url, PROVIDER_TOKEN: 'the-token' });
+  const first = await create(own, 'over-http');
+  expect([first.status, nextOf(first)?.url]).toEqual([
+    202,
+    expect.stringContaining(`${url}/simulator/authentications/`),
+  ]);
+  expect((await create(own, 'over-http')).text).toBe(first.text);
+  const led = await press(nextOf(first)?.url, 'authenticate');
+  expect([led.status, led.headers.get('location')]).toEqual([303, RETURN_URL]);
+  const again = await create(own, 'over-http');
+  expect([again.status, again.json.status]).toEqual([200, 'AUTHORIZED']);
 });

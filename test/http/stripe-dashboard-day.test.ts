@@ -1,21 +1,279 @@
 /** A merchant's day over Stripe and its Dashboard, by chance from a printed seed: in the end both say the same. */
 import { afterAll, expect, test } from '@jest/globals';
 import {
-  type Day,
-  doneInDashboard,
-  refundsOf,
-  saidByStripe,
-  saidHere,
-  WEBHOOK_SECRET,
-  workADay,
-} from '../support/dashboard-day.ts';
+  type CommandResponse,
+  type InProcess,
+  locatedId,
+  PAYMENTS,
+  payment,
+} from '../support/in-process.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { newSeed, type Random, randomOf } from '../support/random.ts';
+import type { Intent } from '../support/stripe-double/books.ts';
+import type { Step, StripeDouble } from '../support/stripe-double/server.ts';
 import { openOverStripe, reconcile } from '../support/stripe-service.ts';
+import { stripeSignature } from '../support/stripe-signature.ts';
 import { until } from '../support/until.ts';
 
-const PAYMENTS = timesOf(200, 30);
+const WEBHOOK_SECRET = 'whsec_of_the_day';
+const AT_ONCE = 6;
+const HANDS_MAX = 16;
+const ACTS_MS_MAX = 5;
+const FAULT_SHARE = 0.06;
+const CARDS = [
+  'pm_card_visa',
+  'pm_card_mastercard',
+  // A refund of it can bounce.
+  'pm_card_refundFail',
+  'pm_card_refundFail',
+  'pm_card_visa_chargeDeclined',
+];
+
+/** A request of the merchant, with its last response. */
+type Sent = { path: string; body: object; key: string; response: CommandResponse };
+
+type Day = {
+  service: InProcess;
+  double: StripeDouble;
+  random: Random;
+  sent: Sent[];
+  paymentIds: Set<string>;
+  /** What Stripe has not delivered yet. */
+  notices: object[];
+};
+
+const oneOf = <T>({ random }: Day, all: readonly T[]): T =>
+  all[random.between(0, all.length - 1)] as T;
+
+const request = async (day: Day, path: string, body: object): Promise<CommandResponse> => {
+  const key = crypto.randomUUID();
+  const sent: Sent = {
+    path,
+    body,
+    key,
+    response: await day.service.ask('POST', path, body, { key }),
+  };
+  day.sent.push(sent);
+  return sent.response;
+};
+
+const idOfCreated = (created: CommandResponse): string =>
+  created.json.paymentId ?? locatedId(created);
+
+const loseSomeResponses = (day: Day, steps: readonly Step[]): void => {
+  if (day.random.chance(FAULT_SHARE))
+    day.double.plan(oneOf(day, steps), oneOf(day, ['reset after acting', 'reset before acting']));
+};
+
+type Hand = (day: Day, intent: Intent) => Promise<unknown>;
+const ofMerchant =
+  (change: 'capture' | 'void' | 'refund', bodyOf: (day: Day, intent: Intent) => object): Hand =>
+  (day, intent) => {
+    loseSomeResponses(day, [change === 'void' ? 'cancel' : change]);
+    day.notices.push(intent);
+    const path = `${PAYMENTS}/${intent.metadata.paymentId}/${change}`;
+    return request(day, path, bodyOf(day, intent));
+  };
+const part = ({ random }: Day, of: number): number => random.between(1, Math.max(1, of));
+
+/** By hand at Stripe: what it leads to is told by a notice of its own. */
+const inDashboard =
+  (act: (day: Day, intent: Intent) => object | undefined): Hand =>
+  async (day, intent) => {
+    const object = act(day, intent);
+    if (object !== undefined) day.notices.push(object);
+  };
+const moveDispute = (from: string, to: readonly string[]): Hand =>
+  inDashboard((day, { id }) => {
+    const found = day.double.books.disputes.find(
+      ({ payment_intent, status }) => payment_intent === id && status === from,
+    );
+    return found && Object.assign(found, { status: oneOf(day, to) });
+  });
+
+const HANDS: readonly Hand[] = [
+  ofMerchant('capture', () => ({})),
+  ofMerchant('capture', (day, { amount }) => ({ captureAmount: part(day, amount) })),
+  ofMerchant('void', () => ({})),
+  ofMerchant('refund', () => ({})),
+  ofMerchant('refund', (day, { amount }) => ({ refundAmount: part(day, amount / 2) })),
+  inDashboard(({ double }, intent) => {
+    double.books.dashboard.capture(intent.id);
+    return intent;
+  }),
+  inDashboard((day, intent) => {
+    day.double.books.dashboard.capture(intent.id, part(day, intent.amount));
+    return intent;
+  }),
+  inDashboard((day, intent) => {
+    day.double.books.dashboard.cancel(intent.id, oneOf(day, ['duplicate', 'fraudulent']));
+    return intent;
+  }),
+  inDashboard((day, { id, amount }) => {
+    day.double.books.dashboard.refund(id, part(day, amount / 2));
+    return { object: 'refund', payment_intent: id };
+  }),
+  inDashboard(({ double: { books } }, { id, status, amount_received }) => {
+    const left = amount_received - books.refundedOf(id);
+    const isFirst = !books.disputes.some(({ payment_intent }) => payment_intent === id);
+    return status === 'succeeded' && left > 0 && isFirst
+      ? books.dispute(id, { amount: left })
+      : undefined;
+  }),
+  moveDispute('needs_response', ['under_review', 'lost', 'lost']),
+  moveDispute('under_review', ['won', 'lost']),
+  moveDispute('lost', ['appeal_needs_response', 'appeal_under_review']),
+  moveDispute('appeal_under_review', ['won', 'lost']),
+  inDashboard(({ double: { books } }, { id }) => {
+    const own = books.refunds.find(
+      ({ payment_intent, status, metadata }) =>
+        payment_intent === id && status === 'pending' && metadata.operationId !== undefined,
+    );
+    return own && Object.assign(own, { status: 'failed', failure_reason: 'declined' });
+  }),
+];
+
+const deliver = async (day: Day, object: object): Promise<number> => {
+  const body = JSON.stringify({ id: 'evt_1', type: 'any', data: { object } });
+  const { status } = await day.service.ask('POST', '/webhooks/stripe', body, {
+    token: null,
+    headers: { 'stripe-signature': stripeSignature(body, WEBHOOK_SECRET) },
+  });
+  return status;
+};
+
+/** One of the waiting notices, in any order: lost, delivered, or delivered twice. */
+const deliverOne = async (day: Day): Promise<void> => {
+  const { notices, random } = day;
+  const [notice] = notices.splice(random.between(0, notices.length - 1), 1);
+  if (notice === undefined || random.chance(0.3)) return;
+  for (let times = random.chance(0.3) ? 2 : 1; times > 0; times -= 1)
+    if ((await deliver(day, notice)) === 503) notices.push(notice);
+};
+
+const workOnOne = async (day: Day): Promise<void> => {
+  loseSomeResponses(day, ['confirm']);
+  const card = { token: oneOf(day, CARDS), holderName: 'Jane Doe' };
+  const fields = { captureNow: day.random.chance(0.3), paymentMethod: { type: 'CARD', card } };
+  const created = await request(day, PAYMENTS, payment(fields));
+  const paymentId = idOfCreated(created);
+  day.paymentIds.add(paymentId);
+  const intent = [...day.double.books.intents.values()].find(
+    ({ metadata }) => metadata.paymentId === paymentId,
+  );
+  if (intent?.latest_charge?.status !== 'succeeded') return;
+  for (let left = day.random.between(1, HANDS_MAX); left > 0; left -= 1) {
+    const hands = [oneOf(day, HANDS), ...(day.random.chance(0.3) ? [oneOf(day, HANDS)] : [])];
+    await Promise.all(hands.map((hand) => hand(day, intent)));
+    if (day.random.chance(0.5)) await deliverOne(day);
+  }
+};
+
+/** So many payments, a few at a time; in the end each request that was 503 has been sent again. */
+const workADay = async (day: Day, payments: number): Promise<void> => {
+  day.double.actsAfterMs(() => day.random.between(0, ACTS_MS_MAX));
+  let left = payments;
+  const work = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      await workOnOne(day);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  while (day.notices.length > 0) await deliverOne(day);
+  for (const sent of day.sent) {
+    const { path, body, key } = sent;
+    await until(`${path} has an outcome`, async () => {
+      if (sent.response.status === 503)
+        sent.response = await day.service.ask('POST', path, body, { key });
+      return sent.response.status !== 503;
+    });
+    // Of what was fenced the repeat is a payment of its own.
+    if (path === PAYMENTS) day.paymentIds.add(idOfCreated(sent.response));
+  }
+};
+
+const SHOWN_AS: Readonly<Record<string, string>> = {
+  needs_response: 'OPEN',
+  under_review: 'OPEN',
+  won: 'WON',
+  lost: 'LOST',
+  appeal_needs_response: 'LOST',
+  appeal_under_review: 'LOST',
+};
+
+/** What became of each payment, by Stripe's own objects. */
+const saidByStripe = ({ double: { books } }: Day): Map<string, object> =>
+  new Map(
+    [...books.intents.values()].map((intent) => {
+      const { id, status, amount_received, latest_charge: charge, metadata } = intent;
+      const isKept = charge?.status === 'succeeded' && intent.cancellation_reason !== 'abandoned';
+      const disputes = books.disputes.filter(({ payment_intent }) => payment_intent === id);
+      const said = {
+        wasApproved: isKept,
+        isVoided: isKept && status === 'canceled',
+        captured: amount_received,
+        refunded: books.refundedOf(id),
+        disputes: disputes.map((one) => `${one.amount} ${SHOWN_AS[one.status]}`),
+      };
+      return [metadata.paymentId ?? '', said];
+    }),
+  );
+
+/** The same of each payment that a request was for, as its merchant gets it. */
+const saidHere = async ({ service, paymentIds }: Day): Promise<Map<string, object>> => {
+  const said = new Map<string, object>();
+  for (const paymentId of paymentIds) {
+    const { json } = await service.get(paymentId);
+    const disputes = (json.disputes ?? []) as { amount: number; status: string }[];
+    said.set(paymentId, {
+      wasApproved: json.status !== 'FAILED' && json.status !== 'PENDING',
+      isVoided: json.status === 'VOIDED',
+      captured: json.capturedAmount,
+      refunded: json.refundedAmount,
+      disputes: disputes.map((one) => `${one.amount} ${one.status}`),
+    });
+  }
+  return said;
+};
+
+/** The refunds that merchants were told of, and those that Stripe has under our operations. */
+const refundsOf = ({ sent, double: { books } }: Day) => {
+  // One that bounced before its response came is told as a decline, by the reason of the bounce.
+  const hasBounced = ({ json }: CommandResponse) =>
+    json.details?.includes('providerFailureCode declined') ?? false;
+  const acknowledged = sent.filter(
+    ({ path, response }) =>
+      path.endsWith('/refund') && (response.status === 200 || hasBounced(response)),
+  );
+  return {
+    acknowledged: acknowledged.length,
+    made: books.refunds.filter(({ metadata }) => metadata.operationId).length,
+  };
+};
+
+/** How much of each kind the Dashboard did that held. */
+const doneInDashboard = ({ double: { books } }: Day): Record<string, number> => {
+  const intents = [...books.intents.values()];
+  const isOurs = (reason: string | null) => reason === null || reason === 'requested_by_customer';
+  return {
+    captures: intents.filter(
+      ({ capture_method, status, metadata }) =>
+        capture_method === 'manual' &&
+        status === 'succeeded' &&
+        metadata.captureOperationId === undefined,
+    ).length,
+    cancels: intents.filter(({ cancellation_reason: by }) => !isOurs(by) && by !== 'abandoned')
+      .length,
+    refunds: books.refunds.filter(({ metadata }) => metadata.operationId === undefined).length,
+    bounces: books.refunds.filter(({ status }) => status === 'failed').length,
+    disputes: books.disputes.length,
+    lost: books.disputes.filter(({ status }) => SHOWN_AS[status] === 'LOST').length,
+  };
+};
+
+const COUNT = timesOf(200, 30);
 const seed = newSeed();
 const over = await openOverStripe({
   STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
@@ -28,8 +286,8 @@ const day: Day = {
   ...{ random: randomOf(seed), sent: [], notices: [], paymentIds: new Set() },
 };
 
-test(`M5, M6: ${PAYMENTS} payments, changed here and in the Dashboard, seed ${seed}`, async () => {
-  await workADay(day, PAYMENTS);
+test(`M5, M6: ${COUNT} payments, changed here and in the Dashboard, seed ${seed}`, async () => {
+  await workADay(day, COUNT);
   await until('all is resolved', () => openPaymentsIn(day.service.dataDir).length === 0);
   let here = await saidHere(day);
   const stripe = saidByStripe(day);
@@ -43,7 +301,7 @@ test(`M5, M6: ${PAYMENTS} payments, changed here and in the Dashboard, seed ${se
   const { acknowledged, made } = refundsOf(day);
   expect(acknowledged).toBe(made);
   const done = doneInDashboard(day);
-  process.stderr.write(`a day of ${PAYMENTS} payments, seed ${seed}: ${JSON.stringify(done)}\n`);
+  process.stderr.write(`a day of ${COUNT} payments, seed ${seed}: ${JSON.stringify(done)}\n`);
   // In the long run each of them was met.
   expect(Math.min(...Object.values(done))).toBeGreaterThanOrEqual(timesOf(1, 0));
   expect(await reconcile(day.service)).toMatchObject({ ok: true, differences: [], notCompared: 0 });

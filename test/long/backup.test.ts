@@ -2,8 +2,6 @@
  * Backup and restore by the commands of docs/operations.md, while merchants write: what was
  * acknowledged before the backup began is in the copy, and the copy passes its verification.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { freePort } from '../support/free-port.ts';
@@ -17,8 +15,9 @@ import {
   startService,
   untilReady,
 } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-import { startWriters, type Work } from '../support/writers.ts';
+import { newWork, startWriters } from '../support/writers.ts';
 
 const WRITERS = 4;
 const WAIT_MS_MAX = 60_000;
@@ -51,44 +50,35 @@ const expectWhole = async (
 };
 
 test('docs/operations.md: a restored backup holds everything acknowledged before the backup began', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'payments-backup-'));
+  using temporary = temporaryFolder();
+  const folder = temporary.path;
   const settings = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
+  await using service = await startService({ dataDir: join(folder, 'data'), env: settings });
+  const work = newWork(service, await token('m_demo'), randomOf(newSeed()));
+  const writing = startWriters(work, WRITERS);
+  writing.catch(() => undefined);
+  await until('60 operations are acknowledged', () => work.counts.taken >= 60, WAIT_MS_MAX);
+
+  const before = new Map([...work.acknowledged].map(([id, { body }]) => [id, body]));
+  const own = { ...settings, DATA_DIR: service.dataDir, PORT: String(service.port) };
+  const made = await runInShell(commandsOf('backup', folder), own);
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('It holds secrets') });
+  const since = work.counts.taken;
+  await until('the service still takes payments', () => work.counts.taken > since, WAIT_MS_MAX);
+  service.kill('SIGKILL');
+  await Promise.all([service.exited, writing]);
+
+  const there = { ...settings, PORT: String(await freePort()) };
+  const restored = await spawnService({
+    dataDir: join(folder, 'restored'),
+    env: { ...there, npm_config_loglevel: 'error' },
+    // exec replaces the shell, so that npm gets the signal and passes it on.
+    command: ['bash', '-c', commandsOf('restore', folder).replace(/^DATA_DIR=/m, 'exec env $&')],
+  });
   try {
-    await using service = await startService({ dataDir: join(folder, 'data'), env: settings });
-    const line = { url: service.url, token: await token('m_demo') };
-    const work: Work = {
-      line,
-      random: randomOf(newSeed()),
-      acknowledged: new Map(),
-      operations: 0,
-    };
-    const writing = startWriters(work, WRITERS);
-    writing.catch(() => undefined);
-    await until('60 operations are acknowledged', () => work.operations >= 60, WAIT_MS_MAX);
-
-    const before = new Map([...work.acknowledged].map(([id, { body }]) => [id, body]));
-    const own = { ...settings, DATA_DIR: service.dataDir, PORT: String(service.port) };
-    const made = await runInShell(commandsOf('backup', folder), own);
-    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('It holds secrets') });
-    const since = work.operations;
-    await until('the service still takes payments', () => work.operations > since, WAIT_MS_MAX);
-    service.kill('SIGKILL');
-    await Promise.all([service.exited, writing]);
-
-    const there = { ...settings, PORT: String(await freePort()) };
-    const restored = await spawnService({
-      dataDir: join(folder, 'restored'),
-      env: { ...there, npm_config_loglevel: 'error' },
-      // exec replaces the shell, so that npm gets the signal and passes it on.
-      command: ['bash', '-c', commandsOf('restore', folder).replace(/^DATA_DIR=/m, 'exec env $&')],
-    });
-    try {
-      await expectWhole(restored, before, { ...there, DATA_DIR: restored.dataDir });
-    } finally {
-      restored.kill('SIGTERM');
-      await restored.exited;
-    }
+    await expectWhole(restored, before, { ...there, DATA_DIR: restored.dataDir });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    restored.kill('SIGTERM');
+    await restored.exited;
   }
 }, 120_000);

@@ -5,21 +5,21 @@
 
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { fileDocument } from '../../shared/key-document.ts';
 import { kafka } from '../../tools/engines/kafka.ts';
-import { eventsOf, writePayment } from '../support/consumer-example.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { expectWhole, parsed } from '../support/feed-checks.ts';
 import { countMessages, readTopic } from '../support/feed-drivers.ts';
+import { appendLives, eventsOf } from '../support/many-payments.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const skip = kafka.available();
-const suite = skip === undefined ? describe : describe.skip;
 const PAUSE_MS = 10;
 /** How long one send may take before the relay gives it up. */
 const SEND_MS_MAX = 8_000;
@@ -37,7 +37,7 @@ const isAlive = (pid: number): boolean => {
 const untilBackingOff = (relay: Relay): Promise<void> =>
   until('the relay backs off', () => relay.status().state === 'backing-off', 60_000);
 
-suite(`relay and broker${skip ? ` (skipped: ${skip})` : ''}`, () => {
+describeUnless(skip, 'relay and broker', () => {
   test('P3: a broker stopped, frozen and killed mid-stream: no event is missing, no append waits', async () => {
     const folder = temporaryFolder();
     const brokerFolder = join(folder.path, 'kafka');
@@ -62,7 +62,7 @@ suite(`relay and broker${skip ? ` (skipped: ${skip})` : ''}`, () => {
     const write = async (): Promise<void> => {
       while (writing.on) {
         const startedAtMs = performance.now();
-        await writePayment(store, `pay_${writing.payments}`);
+        await appendLives(store, [`pay_${writing.payments}`]);
         writing.slowestMs = Math.max(writing.slowestMs, performance.now() - startedAtMs);
         writing.payments += 1;
         await delay(PAUSE_MS);

@@ -2,7 +2,7 @@
  * The page of parked payments in a real browser, over the projector's own routes: what the projector
  * and the relay have parked, and each number as the way to what it was made from.
  */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import type { Browser } from 'playwright-core';
 import { registerConsole } from '../../console/routes.ts';
@@ -14,8 +14,9 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { look, seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
-import { writePayment } from '../support/consumer-example.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { openApp, signToken } from '../support/in-process.ts';
+import { appendLives } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
@@ -24,12 +25,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const missing = noBrowser();
-const describeOrSkip = missing === undefined ? describe : describe.skip;
 jest.setTimeout(2 * BROWSER_MS);
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 
-describeOrSkip(`parked payments${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'parked payments', () => {
   const folder = temporaryFolder();
   let store: MemoryEventStore;
   let readModels: ReadModels;
@@ -43,7 +43,7 @@ describeOrSkip(`parked payments${missing === undefined ? '' : ` (skipped: ${miss
   beforeAll(async () => {
     store = memoryEventStore();
     for (const id of ['pay_1', 'pay_2', 'pay_3']) {
-      await writePayment(store, id);
+      await appendLives(store, [id]);
       store.damage(streamOf(id), 3, 'of a later version');
     }
     readModels = readModelsIn(folder.path, 'read models.db');

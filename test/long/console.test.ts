@@ -2,18 +2,18 @@
  * The console where it is hard: a payment with a thousand events, many events a second, a service that
  * stops and comes back, and several processes.
  */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { makeToken } from '../../cli/settings.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { describeUnless, testUnless } from '../support/describe-driver.ts';
 import { payment } from '../support/in-process.ts';
 import { type Service, startService } from '../support/service.ts';
 import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 
 const missing = noBrowser();
-const describeOrSkip = missing === undefined ? describe : describe.skip;
 jest.setTimeout(5 * BROWSER_MS);
 
 const SCOPE = 'audit:read ops:admin payments:read payments:write';
@@ -52,7 +52,7 @@ const STILL = `new Promise((resolve) => {
   requestAnimationFrame(step);
 })`;
 
-describeOrSkip(`the console, long${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'the console, long', () => {
   let service: Service;
   let browser: Browser;
   let long: string;
@@ -144,28 +144,24 @@ describeOrSkip(`the console, long${missing === undefined ? '' : ` (skipped: ${mi
   });
 
   const reason = noThreeProcesses();
-  const testOrSkip = reason === undefined ? test : test.skip;
-  testOrSkip(
-    `several processes behind one address${reason === undefined ? '' : ` (skipped: ${reason})`}`,
-    async () => {
-      await using processes = await startThreeProcesses();
-      const read = loadConfig(processes.env);
-      if (!read.ok) throw new Error(read.problems.join('; '));
-      const token = await makeToken(read.config, { merchant: '*', scope: SCOPE, ttlSeconds: 600 });
-      const merchant = await makeToken(read.config, { merchant: 'm_demo', ttlSeconds: 600 });
-      const response = await fetch(`${processes.url}/api/v1/payments`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${merchant}` },
-        body: JSON.stringify(payment({ captureNow: true })),
-      });
-      const { paymentId } = (await response.json()) as { paymentId: string };
-      const { page, complaints } = await openPage(browser, processes.url);
-      await page.goto(`${processes.url}/console/find#token=${token}`);
-      await page.click(`a:has-text("${paymentId}")`);
-      await page.waitForSelector('text=Verified: 3 events');
-      await page.goto(`${processes.url}/console/operate/rebuild#token=${token}`);
-      await page.waitForSelector('dt:has-text("Checkpoint")');
-      expect(complaints).toEqual([]);
-    },
-  );
+  testUnless(reason, 'several processes behind one address', async () => {
+    await using processes = await startThreeProcesses();
+    const read = loadConfig(processes.env);
+    if (!read.ok) throw new Error(read.problems.join('; '));
+    const token = await makeToken(read.config, { merchant: '*', scope: SCOPE, ttlSeconds: 600 });
+    const merchant = await makeToken(read.config, { merchant: 'm_demo', ttlSeconds: 600 });
+    const response = await fetch(`${processes.url}/api/v1/payments`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${merchant}` },
+      body: JSON.stringify(payment({ captureNow: true })),
+    });
+    const { paymentId } = (await response.json()) as { paymentId: string };
+    const { page, complaints } = await openPage(browser, processes.url);
+    await page.goto(`${processes.url}/console/find#token=${token}`);
+    await page.click(`a:has-text("${paymentId}")`);
+    await page.waitForSelector('text=Verified: 3 events');
+    await page.goto(`${processes.url}/console/operate/rebuild#token=${token}`);
+    await page.waitForSelector('dt:has-text("Checkpoint")');
+    expect(complaints).toEqual([]);
+  });
 });

@@ -2,16 +2,16 @@
  * `/docs` in a real browser with the headers of production: nothing is fetched from elsewhere,
  * nothing breaks its policy, and an operation can be tried out with the token of the address.
  */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { type Service, startService } from '../support/service.ts';
 
 const missing = noBrowser();
-const describeOrSkip = missing === undefined ? describe : describe.skip;
 jest.setTimeout(2 * BROWSER_MS);
 
-describeOrSkip(`the API page${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'the API page', () => {
   let service: Service;
   let browser: Browser;
   let visit: Visit;

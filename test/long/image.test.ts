@@ -2,8 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from '@jest/globals';
+import { afterAll, expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
+import { testUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
 import { ROOT } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -23,7 +24,6 @@ const missing =
     : hasBase() || docker('pull', base).status === 0
       ? undefined
       : `${base} is not there and cannot be pulled`;
-const testOrSkip = missing === undefined ? test : test.skip;
 
 afterAll(() => {
   if (missing !== undefined) return;
@@ -31,8 +31,9 @@ afterAll(() => {
   docker('image', 'rm', '--force', NAME);
 });
 
-testOrSkip(
-  `the image is built, holds one Node, takes a payment with a read-only root, and ends with 0${missing === undefined ? '' : ` (skipped: ${missing})`}`,
+testUnless(
+  missing,
+  'the image is built, holds one Node, takes a payment with a read-only root, and ends with 0',
   async () => {
     const built = docker('build', '--network', 'host', '-t', NAME, '.');
     expect([built.status, built.stderr.slice(-2_000)]).toEqual([0, expect.anything()]);

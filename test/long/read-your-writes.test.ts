@@ -2,8 +2,7 @@
  * P4, gaps §9: a merchant can read a payment from the moment of its response on, also while the
  * projector stands still, when the read models are gone, and after `kill -9`.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
@@ -19,6 +18,7 @@ import {
   writePairs,
 } from '../support/read-your-writes.ts';
 import { startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const WRITERS = 16;
 const PAIRS = 1000;
@@ -93,7 +93,8 @@ const deleteReadModels = (dataDir: string): void => {
 test(`P4: ${PAIRS} times GET gives what POST responded, over kills at random with read models deleted or not`, async () => {
   const random = randomOf(newSeed());
   const pairs = noPairs();
-  const dataDir = mkdtempSync(join(tmpdir(), 'payments-pairs-'));
+  using folder = temporaryFolder();
+  const dataDir = folder.path;
   const env = { LOG_LEVEL: 'warn', JWT_SECRET: SECRET };
   const bearer = await token('m_test');
   const counts = { kills: 0, deleted: 0 };
@@ -112,7 +113,6 @@ test(`P4: ${PAIRS} times GET gives what POST responded, over kills at random wit
     deleteReadModels(dataDir);
     counts.deleted += 1;
   }
-  rmSync(dataDir, { recursive: true });
   const { kills, deleted } = counts;
   const again = `${pairs.comparedAgain} read again after a restart`;
   const more = `${kills} kills, read models deleted ${deleted} times, ${again}`;

@@ -5,9 +5,10 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { ferretdb } from '../../tools/engines/ferretdb.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
 import { signToken } from '../support/in-process.ts';
 import { metricOf } from '../support/service.ts';
@@ -17,7 +18,6 @@ import { until } from '../support/until.ts';
 const PAYMENTS = '/api/v1/payments';
 const TEST_MS = 240_000;
 const missing = ferretdb.available();
-const about = missing === undefined ? describe : describe.skip;
 
 type Reply = { status: number; text: string; json: Record<string, unknown> };
 
@@ -121,7 +121,7 @@ const caughtUp = (url: string): Promise<void> =>
     60_000,
   );
 
-about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'three processes', () => {
   test(
     'M2, M3: of commands that two processes race on one payment, one capture or void wins, and refunds stay within the capture',
     async () => {

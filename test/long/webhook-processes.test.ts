@@ -3,6 +3,7 @@
  * its writer was told, each webhook arrives, and no client waits. Prints how long each part was silent.
  */
 import { describe, expect, test } from '@jest/globals';
+import { describeUnless } from '../support/describe-driver.ts';
 import { signToken } from '../support/in-process.ts';
 import { newestSince, paced } from '../support/paced-load.ts';
 import type { ServiceProcess } from '../support/service.ts';
@@ -159,15 +160,11 @@ describe('several processes on stand-ins', () => {
 });
 
 const missing = noThreeProcesses();
-const about = missing === undefined ? describe : describe.skip;
 
-about(
-  `several processes on engines${missing === undefined ? '' : ` (skipped: ${missing})`}`,
-  () => {
-    test(
-      'the same on the MongoDB, EventStoreDB and Kafka that are set',
-      () => surviveChanges({}, 'engines'),
-      TEST_MS,
-    );
-  },
-);
+describeUnless(missing, 'several processes on engines', () => {
+  test(
+    'the same on the MongoDB, EventStoreDB and Kafka that are set',
+    () => surviveChanges({}, 'engines'),
+    TEST_MS,
+  );
+});

@@ -1,6 +1,7 @@
-/** A share of the model checking; test/long/model.test.ts checks thousands of sequences. */
+/** Model checking: a share each day; in the long run thousands of sequences, with restarts and a projector that stands still. */
 import { describe, expect, test } from '@jest/globals';
 import { testOfLongRun, timesOf } from '../support/long-run-share.ts';
+import { LATER_KINDS } from './commands.ts';
 import { agreeWithModel } from './run.ts';
 
 /** Seeds of sequences that once failed. */
@@ -27,3 +28,29 @@ describe('M1-M8: after any sequence of steps, amounts and status are those of pl
     );
   }
 });
+
+testOfLongRun(
+  'M1-M8: amounts and statuses after thousands of sequences are those of plain arithmetic',
+  async () => {
+    const fast = await agreeWithModel({ sequences: 3000, commands: 25, slow: false });
+    const slow = await agreeWithModel({ sequences: 150, commands: 40, slow: true });
+    process.stderr.write('model: 3150 sequences, 0 divergences\n');
+    for (const status of [
+      'AUTHORIZED',
+      'CAPTURED',
+      'VOIDED',
+      'REFUNDED',
+      'FAILED',
+      'PENDING',
+      'PENDING unresolved',
+    ]) {
+      for (const kind of ['capture', 'void', 'refund']) {
+        expect([...fast, ...slow]).toContain(`${status} x ${kind}`);
+      }
+    }
+    for (const met of ['refund after a bounce', 'come to authenticate', 'come to fail'])
+      expect([...fast, ...slow]).toContain(met);
+    for (const kind of LATER_KINDS) expect([...fast, ...slow]).toContain(`later ${kind}`);
+  },
+  900_000,
+);

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { ATTENTION_REASONS } from '../../command-api/attention/contract.ts';
 import manifest from '../../package.json' with { type: 'json' };
+import { testUnless } from '../support/describe-driver.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { ROOT } from '../support/service.ts';
 
@@ -17,7 +18,6 @@ type Rule = {
 
 const missing =
   spawnSync('promtool', ['--version']).error === undefined ? undefined : 'no promtool is installed';
-const withPromtool = missing === undefined ? test : test.skip;
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const alerts: Rule[] = parse(read('ops/alerts.yml')).groups.flatMap(
@@ -119,7 +119,7 @@ test('in containers, an alert says of each process that Prometheus finds by its 
     for (const term of gone) expect(term).toMatch(new RegExp(`[|"]${job}[|"]`));
 });
 
-withPromtool(`alerts over time${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+testUnless(missing, 'alerts over time', () => {
   const { stdout, status } = spawnSync(
     'promtool',
     ['test', 'rules', join(ROOT, 'test/ops/alerts.promtool.yml')],

@@ -1,6 +1,7 @@
 /** A damaged index leaves payments out of lists, and no error says so: each is told, and filled anew. */
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { startVerification } from '../../projector/verification/schedule.ts';
@@ -8,12 +9,39 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { PaymentSearch, ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { emptyIndex, flipInIndex } from '../support/damaged-index.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
+
+const PAGE_BYTES = 4096;
+/** Of an index's leaf: its kind, no free block, no cell, its content at the end of the page. */
+const EMPTY_LEAF = Buffer.from([0x0a, 0, 0, 0, 0, PAGE_BYTES >> 8, 0, 0]);
+
+const inFile = (file: string, change: (bytes: Buffer) => void): void => {
+  const bytes = readFileSync(file);
+  change(bytes);
+  writeFileSync(file, bytes);
+};
+
+/** Puts an empty page in the place of an index's root. */
+const emptyIndex = (file: string, index: string): void => {
+  const db = new DatabaseSync(file);
+  const found = db.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').get(index);
+  db.close();
+  const root = (Number(found?.rootpage) - 1) * PAGE_BYTES;
+  inFile(file, (bytes) => EMPTY_LEAF.copy(bytes.fill(0, root, root + PAGE_BYTES), root));
+};
+
+/** Changes one bit of the index entry that holds these texts one after the other. */
+const flipInIndex = (file: string, ...columns: string[]): void =>
+  inFile(file, (bytes) => {
+    // A page that was split keeps what it had in its free space.
+    const text = columns.join('');
+    for (let at = bytes.indexOf(text); at !== -1; at = bytes.indexOf(text, at + 1))
+      bytes.writeUInt8((bytes[at] ?? 0) ^ 1, at);
+  });
 
 const PAYMENTS = 24;
 const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${String(n).padStart(2, '0')}`);

@@ -1,11 +1,12 @@
 /** Several projectors on one set of read models: one follows the log, the others stand by. */
 
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
 import { keepLease } from '../../projector/lease.ts';
 import { bodyOf } from '../../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { appendLife, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
@@ -60,8 +61,7 @@ test.each([
 
 for (const driver of readModelDrivers) {
   const why = driver.skip ?? driver.alone;
-  const suite = why === undefined ? describe : describe.skip;
-  suite(`two projectors on ${driver.name}${why ? ` (skipped: ${why})` : ''}`, () => {
+  describeUnless(why, `two projectors on ${driver.name}`, () => {
     let readModelStore: ReadModelStore;
     let readModels: ReadModels;
     let store: MemoryEventStore;

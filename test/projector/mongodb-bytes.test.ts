@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { BSON, type Document, MongoClient } from 'mongodb';
 import { compareAll } from '../../projector/compare.ts';
 import { startProjector } from '../../projector/compose.ts';
 import { behindTheLog, behindTheStream } from '../../query-api/behind.ts';
@@ -14,15 +15,78 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { openMongoReadModels } from '../../shared/read-models/mongodb/read-models.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { appendLives } from '../support/many-payments.ts';
-import { type Change, openBytes } from '../support/mongodb-bytes.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
 import { putPoisonEvents } from '../support/poison-events.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { newSeed, type Random, randomOf } from '../support/random.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
+
+type Stored = { collection: string; document: Document };
+/** What was changed: the collection without the name of its form, the field, and the document as it was. */
+type Change = { collection: string; field: string; document: Document };
+
+const FORM = /^read_models_\d+_(\d+_)?/;
+
+/** The document with a bit changed in the bytes of a field, its type and name too; undefined if that is no BSON. */
+const changed = ({ document }: Stored, random: Random): [string, Document] | undefined => {
+  const bytes = Buffer.from(BSON.serialize(document));
+  const fields = Object.entries(document);
+  const sizeOf = (some: typeof fields): number =>
+    BSON.serialize(Object.fromEntries(some)).length - BSON.serialize({}).length;
+  const at = random.between(0, fields.length - 1);
+  const begin = Int32Array.BYTES_PER_ELEMENT + sizeOf(fields.slice(0, at));
+  const place = random.between(begin, begin + sizeOf(fields.slice(at, at + 1)) - 1);
+  bytes[place] = (bytes[place] as number) ^ (1 << random.between(0, 7));
+  try {
+    return [fields[at]?.[0] ?? '', BSON.deserialize(bytes)];
+  } catch {
+    return undefined;
+  }
+};
+
+/** All documents of a database, as they are now. */
+const openBytes = async (url: string, random: Random) => {
+  const client = await new MongoClient(url).connect();
+  const db = client.db();
+  const stored: Stored[] = [];
+  for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray())
+    for (const document of await db.collection(name).find().toArray())
+      stored.push({ collection: name, document });
+
+  const putBack = async (name: string): Promise<void> => {
+    const own = stored.filter(({ collection }) => collection === name);
+    await db.collection(name).deleteMany({});
+    await db.collection(name).insertMany(own.map(({ document }) => document));
+  };
+  const tryOnce = async (look: (change: Change) => Promise<void>): Promise<boolean> => {
+    const one = stored[random.between(0, stored.length - 1)] as Stored;
+    const { collection, document } = one;
+    const [field, other] = changed(one, random) ?? [];
+    if (field === undefined || other === undefined) return false;
+    await db.collection(collection).deleteOne({ _id: document._id });
+    try {
+      await db.collection(collection).insertOne(other);
+    } catch {
+      // The server takes no such document.
+      await putBack(collection);
+      return false;
+    }
+    await look({ collection: collection.replace(FORM, ''), field, document });
+    await putBack(collection);
+    return true;
+  };
+
+  return {
+    /** Changes one bit, looks, and puts it back. */
+    change: async (look: (change: Change) => Promise<void>): Promise<void> => {
+      while (!(await tryOnce(look)));
+    },
+    close: () => client.close(),
+  };
+};
 
 const CHANGES = timesOf(200, 16);
 const MERCHANT = 'm_1';

@@ -8,9 +8,9 @@ import { registerRoutes } from '../../shared/http/route.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from '../support/cli.ts';
-import { writePayment } from '../support/consumer-example.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { openApp, signToken } from '../support/in-process.ts';
+import { appendLives } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { startOver, untilHalted, untilReady } from '../support/relaying.ts';
@@ -52,7 +52,7 @@ const ask = async (
 const damaged = async (payments: number): Promise<MemoryEventStore> => {
   const store = memoryEventStore();
   for (let n = 0; n < payments; n += 1) {
-    await writePayment(store, `pay_${n}`);
+    await appendLives(store, [`pay_${n}`]);
     store.damage(streamOf(`pay_${n}`), 3, LATER);
   }
   return store;
@@ -156,7 +156,7 @@ describe('POST /ops/v1/topics/parked/{paymentId}/retry', () => {
     const { relay, feed } = relayOver({ store, checkpoint });
     await untilReady(relay);
     feed.down(true);
-    await writePayment(store, 'pay_9');
+    await appendLives(store, ['pay_9']);
     await until('it backs off', () => relay.status().state === 'backing-off');
     expect((await rejected(relay)).details).toMatch(/backs off \(the broker is down\)/);
     await relay.stop();

@@ -2,10 +2,11 @@
  * The console in a browser, on a service in this process: its readers, the command line beside it, and
  * a service of payments of every kind.
  */
-import { afterAll, beforeAll, describe } from '@jest/globals';
+import { afterAll, beforeAll } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { launchBrowser, noBrowser, openPage, type Visit } from './browser.ts';
 import { runCli } from './cli.ts';
+import { describeUnless } from './describe-driver.ts';
 import {
   idOf,
   leaveUnresolved,
@@ -75,8 +76,7 @@ const openWorld = async () => {
 /** A describe of the console, which is skipped with its reason where there is no browser. */
 export const describeConsole = (name: string, tests: (world: ConsoleWorld) => void): void => {
   const missing = noBrowser();
-  const describeOrSkip = missing === undefined ? describe : describe.skip;
-  describeOrSkip(`${name}${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  describeUnless(missing, name, () => {
     const world = {} as ConsoleWorld;
     beforeAll(async () => {
       Object.assign(world, await openWorld());

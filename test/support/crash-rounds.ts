@@ -2,9 +2,6 @@
  * Dies at one point after another, each time restarting on the same data folder, and holds each
  * time that the repeat of what was under way is answered and that the money moved once.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import type { CrashPoint, Operation } from './crash-points.ts';
@@ -20,6 +17,7 @@ import {
   unresolvedIn,
 } from './service.ts';
 import { type ServiceHere, startServiceHere } from './service-here.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -27,11 +25,7 @@ const APPROVED = '4242424242424242';
 const RESPONSE_LOST = '4000000000004236';
 const CALL_LOST = '4000000000004228';
 /** Recovery asks at once and then again soon. */
-const ENV = {
-  LOG_LEVEL: 'silent',
-  OPENS: 'first',
-  RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000',
-};
+const ENV = { LOG_LEVEL: 'silent', RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000' };
 
 /** What is under way when the process dies: the request, to be sent again under its key. */
 export type UnderWay = {
@@ -51,12 +45,19 @@ const body = (reference: string, fields: object = {}, number = APPROVED) => ({
   paymentMethod: { type: 'CARD', card: { ...payment.paymentMethod.card, number } },
 });
 
-const start = (dataDir: string, point: CrashPoint | undefined): Promise<Service> =>
+/** Starts a process that dies at the point of `CRASH_AT`: at once, or once it is armed. */
+export const startDying = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
   startService({
     dataDir,
-    env: { ...ENV, CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) },
+    env: { ...ENV, ...env },
     command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
   });
+
+const start = (dataDir: string, point: CrashPoint | undefined): Promise<Service> =>
+  startDying(dataDir, { OPENS: 'first', CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) });
+
+export const expectDead = async (service: Service, point: string): Promise<void> =>
+  expect([point, (await service.exited).signal]).toEqual([point, 'SIGKILL']);
 
 /** From now on a process dies at its point. */
 export const arm = async (service: Service): Promise<void> => {
@@ -66,7 +67,7 @@ export const arm = async (service: Service): Promise<void> => {
 
 /** What no crash follows is the service in this process. */
 const startLast = (dataDir: string): Promise<ServiceHere> =>
-  startServiceHere({ dataDir, env: ENV, wrappers: { provider: opening } });
+  startServiceHere({ dataDir, env: { ...ENV, OPENS: 'first' }, wrappers: { provider: opening } });
 
 /** The payment that the operation is about, made before the process is to die. */
 const prepared = async (service: Service, operation: Operation, reference: string) => {
@@ -164,7 +165,8 @@ export const expectMovedOnce = (
 
 /** Dies at each of the points and holds M1-M6 and L1 after each; gives how often it died. */
 export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<number> => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'payments-crash-'));
+  using folder = temporaryFolder();
+  const dataDir = folder.path;
   const dead: UnderWay[] = [];
   let service: Service | undefined;
   try {
@@ -174,8 +176,7 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
       await arm(service);
       // It may have died with the answer on its way: that is one of the points.
       await send(service, was).catch(() => undefined);
-      const { signal } = await service.exited;
-      expect([point, signal]).toEqual([point, 'SIGKILL']);
+      await expectDead(service, point);
       dead.push(was);
       // What recovers from this one is what dies at the next one.
       const next = points[at + 1];
@@ -190,6 +191,5 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
     return dead.length;
   } finally {
     await service?.[Symbol.asyncDispose]();
-    rmSync(dataDir, { recursive: true, force: true });
   }
 };

@@ -16,7 +16,6 @@ import grpc from '@grpc/grpc-js';
 import { makeAppends } from './eventstoredb-stand-in/appends.ts';
 import { makeBatchAppends } from './eventstoredb-stand-in/batch-appends.ts';
 import { makeDeletes } from './eventstoredb-stand-in/deletes.ts';
-import { editLog } from './eventstoredb-stand-in/edit.ts';
 import {
   type AppendFault,
   type Drop,
@@ -108,7 +107,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   const handlers = {
     read: reads.read,
     append,
-    ...(options.knowsBatches !== false && { batchAppend }),
+    batchAppend,
     ...makeDeletes(log, options.refusesDeletes),
   };
 
@@ -160,7 +159,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
       (log.streams.get(stream) ?? []).map(({ data }) =>
         JSON.parse(Buffer.from(data, 'base64').toString()),
       ),
-    edit: (change) => editLog(log, change),
+    edit: log.edit,
     idCounts: () => {
       const counts = new Map<string, number>();
       for (const { id } of log.all) counts.set(id, (counts.get(id) ?? 0) + 1);

@@ -3,11 +3,10 @@
  * operation id meets the fault that was planned for it on its PUT; questions are answered, unless
  * the fault is about them.
  */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation } from '../../provider-simulator/simulation.ts';
+import type { ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { httpServer } from './faulty-server.ts';
+import { providerHere } from './provider-here.ts';
 
 /** What goes wrong with a PUT, in the words of faults.md; "acting" is the money moving. */
 export const FAULTS = [
@@ -40,12 +39,6 @@ const DRIP_MS = 100;
 type Reply = { status: number; body: string };
 type Call = { method: string; path: string; body: Buffer; headers: Record<string, string> };
 
-const bodyOf = async (incoming: IncomingMessage): Promise<Buffer> => {
-  const parts: Buffer[] = [];
-  for await (const part of incoming) parts.push(part as Buffer);
-  return Buffer.concat(parts);
-};
-
 const later = (work: () => unknown): void => void setTimeout(work, LATE_MS).unref();
 
 /** Sends 200 and then a byte now and then, for ever. */
@@ -66,16 +59,13 @@ const changed = ({ status, body }: Reply, change: object): Reply => ({
 
 /** Starts it on a free port over a ledger file. */
 export const faultyProvider = async (ledgerFile: string) => {
-  const simulation = openSimulation(ledgerFile);
-  const upstream = simulatorServer({ simulation, token: undefined, logger: undefined });
-  await upstream.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = upstream.server.address() as AddressInfo;
+  const upstream = await providerHere(ledgerFile);
   const planned = new Map<string, ProviderFault>();
   /** Operations about which questions go wrong, and how often still. */
   const doubtful = new Map<string, { fault: ProviderFault; times: number }>();
 
   const forward = async ({ method, path, body, headers }: Call): Promise<Reply> => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    const response = await fetch(`${upstream.url}${path}`, {
       method,
       headers,
       ...(method === 'PUT' && { body: new Uint8Array(body) }),
@@ -117,7 +107,7 @@ export const faultyProvider = async (ledgerFile: string) => {
       case 'an answer for another amount':
         return send(outgoing, changed(await forward(call), { amount: 1 }));
       case 'a redirect':
-        return outgoing.writeHead(307, { location: `http://127.0.0.1:${port}${call.path}` }).end();
+        return outgoing.writeHead(307, { location: `${upstream.url}${call.path}` }).end();
       case 'sent twice':
         await forward(call);
         return send(outgoing, await forward(call));
@@ -144,8 +134,8 @@ export const faultyProvider = async (ledgerFile: string) => {
     return { status: 202, body: '{}' };
   };
 
-  const server = createServer(async (incoming, outgoing) => {
-    const body = await bodyOf(incoming);
+  const server = await httpServer(async (incoming, outgoing) => {
+    const body = await buffer(incoming);
     const { method = '', url: path = '' } = incoming;
     const call = { method, path, body, headers: { 'content-type': 'application/json' } };
     if (method === 'PUT') {
@@ -156,19 +146,16 @@ export const faultyProvider = async (ledgerFile: string) => {
       if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
     }
     return send(outgoing, doubtfulResponse(call) ?? (await forward(call)));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: server.url,
     /** The next PUT of this kind about this payment, or of a payment with this amount, goes wrong. */
     plan: (about: string, fault: ProviderFault) => void planned.set(about, fault),
-    simulation,
+    simulation: upstream.simulation,
     close: async () => {
-      server.close();
-      server.closeAllConnections();
-      await upstream.close();
-      simulation.close();
+      await server.close();
+      await upstream[Symbol.asyncDispose]();
     },
   };
 };

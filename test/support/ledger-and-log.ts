@@ -2,7 +2,6 @@
  * Ledger and log of a data folder whose service has ended: what our events say happened at the
  * provider, and what the provider's own ledger says.
  */
-
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from '@jest/globals';
@@ -13,6 +12,9 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
+import { eventsOf } from './many-payments.ts';
+import type { Body } from './service.ts';
+import type { Acknowledged } from './writers.ts';
 
 const PAGE = 2000;
 
@@ -21,20 +23,10 @@ export type Entry = `${string} ${string} ${string} ${number} ${string}`;
 
 export type LoggedPayment = { state: PaymentState; body: string };
 
-/** Reads the event store from its start; every event has to be one that today's code can read. */
+/** Every event has to be one that today's code can read. */
 const readEvents = async (dataDir: string): Promise<RecordedEvent[]> => {
   const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
-  const events: RecordedEvent[] = [];
-  for (;;) {
-    const page = await store.readAll(events.at(-1)?.position ?? null, PAGE);
-    for (const event of page) {
-      if ('unreadable' in event) throw new Error(`unreadable: ${event.unreadable}`);
-      events.push(event);
-    }
-    if (page.length < PAGE) break;
-  }
-  await store.close();
-  return events;
+  return eventsOf(store).finally(() => store.close());
 };
 
 /** Every payment of the event store by its id, folded. Throws where a stream is damaged. */
@@ -97,6 +89,31 @@ export const expectLedgerMatchesLog = async (
   expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
   expect(await entriesOfLedger(ledgerDir)).toEqual(entriesOfEvents(payments));
   return payments;
+};
+
+/** What was acknowledged is in `body`: all of it, or as its beginning when more was under way. */
+export const expectKept = ({ body: acknowledged, touched }: Acknowledged, body: string): void => {
+  if (!touched) {
+    expect(body).toBe(acknowledged);
+    return;
+  }
+  const before = JSON.parse(acknowledged) as Body;
+  const now = JSON.parse(body) as Body;
+  expect(now.transactions.slice(0, before.transactions.length)).toEqual(before.transactions);
+  expect(now.capturedAmount).toBeGreaterThanOrEqual(before.capturedAmount);
+  expect(now.refundedAmount).toBeGreaterThanOrEqual(before.refundedAmount);
+};
+
+/** Nothing acknowledged is lost, nothing is open, and ledger and log say the same. */
+export const expectAllKept = async (
+  dataDir: string,
+  kept: ReadonlyMap<string, Acknowledged>,
+  ledgerDir = dataDir,
+): Promise<void> => {
+  const payments = await expectLedgerMatchesLog(dataDir, ledgerDir);
+  for (const [paymentId, known] of kept) {
+    expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
+  }
 };
 
 /** The payments of a running service that have an intent without an outcome, oldest first. */

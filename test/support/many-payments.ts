@@ -1,10 +1,14 @@
 /** Logs of whole payments, made quickly, and what their documents ought to be. */
+import { allReadable } from '../../shared/event-store/codec.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { newEvent, timeOf, wholeLife } from './payment-events.ts';
+
+/** How many events a payment's whole life has. */
+export const LIFE = 6;
 
 /** Appends a whole life of a payment at once. */
 export const appendLife = async (
@@ -18,23 +22,29 @@ export const appendLife = async (
 
 /** Appends a whole life of each payment, taken in turns: a stream's events stand apart in the log. */
 export const appendLives = async (
-  store: EventStore,
+  store: Pick<EventStore, 'append'>,
   paymentIds: readonly string[],
+  merchantOf: (at: number) => string | undefined = () => undefined,
 ): Promise<void> => {
-  const lives = paymentIds.map((id) => ({ id, events: wholeLife(id) }));
+  const lives = paymentIds.map((id, at) => ({ id, events: wholeLife(id, merchantOf(at)) }));
   const ends = new Map<string, RecordedEvent>();
-  for (let revision = 0; revision < wholeLife('pay_1').length; revision += 1) {
+  for (let revision = 0; revision < LIFE; revision += 1) {
     const appends = lives.map(async ({ id, events }) => {
-      const event = events[revision];
-      const end = ends.get(id);
-      if (event === undefined) return;
-      const expected = end === undefined ? 'none' : { revision: end.revision, hash: end.hash };
-      const stored = await store.append(streamOf(id), expected, [
-        newEvent(event, timeOf(revision)),
-      ]);
-      for (const one of stored) ends.set(id, one);
+      const event = newEvent(events[revision] as PaymentEvent, timeOf(revision));
+      const [stored] = await store.append(streamOf(id), ends.get(id) ?? 'none', [event]);
+      if (stored !== undefined) ends.set(id, stored);
     });
     await Promise.all(appends);
+  }
+};
+
+/** Every event of a log. */
+export const eventsOf = async (store: Pick<EventStore, 'readAll'>): Promise<RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for (;;) {
+    const page = allReadable(await store.readAll(events.at(-1)?.position ?? null, 2_000));
+    if (page.length === 0) return events;
+    events.push(...page);
   }
 };
 

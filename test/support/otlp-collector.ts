@@ -1,142 +1,85 @@
-/**
- * A collector of traces: takes OTLP over HTTP and keeps the spans. It reads as much of the protobuf
- * messages as the tests look at (opentelemetry-proto, trace.proto).
- */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/** A collector of traces: takes OTLP over HTTP and keeps the spans, as far as tests look at them. */
+import { buffer } from 'node:stream/consumers';
+import protobuf from 'protobufjs';
+import { httpServer } from './faulty-server.ts';
 
-export type CollectedSpan = {
-  traceId: string;
-  id: string;
-  parentId: string | undefined;
+/** Of opentelemetry-proto, trace.proto. */
+const { root } = protobuf.parse(`syntax = "proto3";
+  message Request { repeated ResourceSpans resourceSpans = 1; }
+  message ResourceSpans { Resource resource = 1; repeated ScopeSpans scopeSpans = 2; }
+  message Resource { repeated Attribute attributes = 1; }
+  message ScopeSpans { repeated Span spans = 2; }
+  message Span {
+    bytes traceId = 1;
+    bytes spanId = 2;
+    bytes parentSpanId = 4;
+    string name = 5;
+    repeated Attribute attributes = 9;
+  }
+  message Attribute { string key = 1; Value value = 2; }
+  message Value { string stringValue = 1; int64 intValue = 3; }`);
+const Request = root.lookupType('Request');
+
+type Attribute = { key: string; value: { stringValue?: string; intValue?: number } };
+type Span = {
+  traceId: Buffer;
+  spanId: Buffer;
+  parentSpanId?: Buffer;
   name: string;
-  /** `payments.process` of the resource. */
-  process: string;
-  startMs: number;
-  endMs: number;
-  attributes: Record<string, string | number>;
-  /** The traces that it is linked to. */
-  links: string[];
+  attributes: Attribute[];
+};
+type Sent = {
+  resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Span[] }[] }[];
 };
 
-export type Collector = {
-  /** What OTEL_EXPORTER_OTLP_ENDPOINT is set to. */
-  url: string;
-  spans: CollectedSpan[];
-  /** Everything it was sent, to be searched. */
-  bytes(): Buffer;
-  /** `hangs`: takes requests and never responds. */
-  mode: 'takes' | 'hangs';
-  requests(): number;
-  [Symbol.asyncDispose](): Promise<void>;
-};
-
-type Field = { number: number; value: Buffer | bigint };
-
-const varint = (bytes: Buffer, at: number): { value: bigint; next: number } => {
-  let value = 0n;
-  for (let next = at, shift = 0n; ; next += 1, shift += 7n) {
-    const byte = bytes[next] ?? 0;
-    value |= BigInt(byte & 0x7f) << shift;
-    if (byte < 0x80) return { value, next: next + 1 };
-  }
-};
-
-/** The fields of a message. Throws RangeError for a wire type that none of ours has. */
-const fieldsOf = (bytes: Buffer): Field[] => {
-  const fields: Field[] = [];
-  let at = 0;
-  while (at < bytes.length) {
-    const { value: key, next } = varint(bytes, at);
-    const number = Number(key >> 3n);
-    const wire = Number(key & 7n);
-    if (wire === 0) {
-      const { value, next: end } = varint(bytes, next);
-      fields.push({ number, value });
-      at = end;
-    } else if (wire === 1 || wire === 5) {
-      const length = wire === 1 ? 8 : 4;
-      fields.push({ number, value: bytes.subarray(next, next + length) });
-      at = next + length;
-    } else if (wire === 2) {
-      const { value: length, next: from } = varint(bytes, next);
-      at = from + Number(length);
-      fields.push({ number, value: bytes.subarray(from, at) });
-    } else throw new RangeError(`wire type ${wire}`);
-  }
-  return fields;
-};
-
-const inside = (fields: readonly Field[], number: number): Buffer[] =>
-  fields.flatMap((field) =>
-    field.number === number && Buffer.isBuffer(field.value) ? [field.value] : [],
-  );
-const textIn = (fields: readonly Field[], number: number): string =>
-  inside(fields, number)[0]?.toString() ?? '';
-const hexIn = (fields: readonly Field[], number: number): string =>
-  inside(fields, number)[0]?.toString('hex') ?? '';
-const msIn = (fields: readonly Field[], number: number): number =>
-  Number(inside(fields, number)[0]?.readBigUInt64LE() ?? 0n) / 1e6;
-
-/** AnyValue: 1 is a text, 3 a whole number; the tests need no others. */
-const anyValueOf = (fields: readonly Field[]): string | number => {
-  const whole = fields.find(({ number }) => number === 3)?.value;
-  return typeof whole === 'bigint' ? Number(whole) : textIn(fields, 1);
-};
-
-const attributesIn = (fields: readonly Field[], number: number): Record<string, string | number> =>
+const attributesOf = (attributes: readonly Attribute[]) =>
   Object.fromEntries(
-    inside(fields, number)
-      .map(fieldsOf)
-      .map((pair) => [textIn(pair, 1), anyValueOf(inside(pair, 2).flatMap(fieldsOf))]),
+    attributes.map(({ key, value }) => [key, value.intValue ?? value.stringValue ?? '']),
   );
 
-const spanOf = (fields: readonly Field[], process: string): CollectedSpan => ({
-  traceId: hexIn(fields, 1),
-  id: hexIn(fields, 2),
-  parentId: hexIn(fields, 4) || undefined,
-  name: textIn(fields, 5),
+const spanOf = (span: Span, process: string) => ({
+  traceId: span.traceId.toString('hex'),
+  id: span.spanId.toString('hex'),
+  parentId: span.parentSpanId?.toString('hex'),
+  name: span.name,
+  /** `payments.process` of the resource. */
   process,
-  startMs: msIn(fields, 7),
-  endMs: msIn(fields, 8),
-  attributes: attributesIn(fields, 9),
-  links: inside(fields, 13).map((link) => hexIn(fieldsOf(link), 1)),
+  attributes: attributesOf(span.attributes),
 });
 
-const spansOf = (body: Buffer): CollectedSpan[] =>
-  inside(fieldsOf(body), 1)
-    .map(fieldsOf)
-    .flatMap((ofResource) => {
-      const [resource = Buffer.alloc(0)] = inside(ofResource, 1);
-      const process = String(attributesIn(fieldsOf(resource), 1)['payments.process']);
-      const scopes = inside(ofResource, 2).map(fieldsOf);
-      return scopes.flatMap((scope) =>
-        inside(scope, 2).map((span) => spanOf(fieldsOf(span), process)),
-      );
-    });
+export type CollectedSpan = ReturnType<typeof spanOf>;
 
-export const startCollector = async (): Promise<Collector> => {
+const spansOf = (body: Buffer): CollectedSpan[] => {
+  const sent = Request.toObject(Request.decode(body), { longs: Number, arrays: true }) as Sent;
+  return sent.resourceSpans.flatMap(({ resource, scopeSpans }) => {
+    const process = String(attributesOf(resource.attributes)['payments.process']);
+    return scopeSpans.flatMap(({ spans }) => spans.map((span) => spanOf(span, process)));
+  });
+};
+
+export type Collector = Awaited<ReturnType<typeof startCollector>>;
+
+export const startCollector = async () => {
   const bodies: Buffer[] = [];
   let requests = 0;
-  const collector: Pick<Collector, 'spans' | 'mode'> = { spans: [], mode: 'takes' };
-  const server = createServer(async (request, response) => {
+  const server = await httpServer(async (request, response) => {
     requests += 1;
-    const body = Buffer.concat(await request.toArray());
+    const body = await buffer(request);
     if (collector.mode === 'hangs') return;
     bodies.push(body);
     collector.spans.push(...spansOf(body));
     response.writeHead(200).end();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return Object.assign(collector, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
+  const collector = {
+    /** What OTEL_EXPORTER_OTLP_ENDPOINT is set to. */
+    url: server.url,
+    spans: [] as CollectedSpan[],
+    /** `hangs`: takes requests and never responds. */
+    mode: 'takes' as 'takes' | 'hangs',
+    /** Everything it was sent, to be searched. */
     bytes: () => Buffer.concat(bodies),
     requests: () => requests,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  });
+    [Symbol.asyncDispose]: server.close,
+  };
+  return collector;
 };

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { startProjector } from '../../projector/compose.ts';
 import { openSealer } from '../../projector/seals/open.ts';
-import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
+import { GENESIS_HASH, hashOf, logIdOf } from '../../shared/event-store/chain.ts';
 import { allReadable, canonicalJson } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
@@ -20,7 +20,7 @@ import { appendLife } from './many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { readModelsIn } from './read-models-here.ts';
 import { silent } from './silent-log.ts';
-import { openRows, type Row } from './tampering.ts';
+import { chainedAnew, openRows } from './tampering.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
@@ -32,35 +32,28 @@ type Hashed = { stream: string; revision: number; previousHash: string; data: un
 /** Undefined takes the event out. */
 export type Change = (event: Hashed) => Hashed | undefined;
 
-/** Revisions, links and hashes of what is left, computed anew in the order of the log. */
+/** Revisions, links and hashes of what is left at a server, computed anew in the order of the log. */
 const chained = (change: Change) => {
   const ends = new Map<string, { revision: number; hash: string }>();
-  return (text: string): { hashed: Hashed; hash: string; text: string } | undefined => {
+  return (text: string): { hashed: Hashed; hash: string } | undefined => {
     const changed = change(JSON.parse(text));
     if (changed === undefined) return undefined;
     const end = ends.get(changed.stream) ?? { revision: -1, hash: GENESIS_HASH };
     const revision = end.revision + 1;
     const hashed = { ...changed, revision, previousHash: end.hash };
-    const anew = canonicalJson(hashed);
-    const hash = hashOf(anew);
+    const hash = hashOf(canonicalJson(hashed));
     ends.set(changed.stream, { revision, hash });
-    return { hashed, hash, text: anew };
+    return { hashed, hash };
   };
 };
 
 const rewriteFile = (file: string, change: Change): void => {
   const rows = openRows(file);
-  const anew = chained(change);
-  const written: Row[] = [];
-  for (const row of rows.rows) {
-    const made = anew(row.text);
-    if (made === undefined) continue;
-    const { hash, text, hashed } = made;
-    const log_hash = linkLog(written.at(-1)?.log_hash ?? GENESIS_HASH, hash);
-    const position = written.length + 1;
-    written.push({ ...row, revision: hashed.revision, position, text, hash, log_hash });
-  }
-  rows.write(written);
+  const left = rows.rows.flatMap((row) => {
+    const changed = change(JSON.parse(row.text));
+    return changed === undefined ? [] : [{ ...row, text: JSON.stringify(changed) }];
+  });
+  rows.write(chainedAnew(left));
   rows.close();
 };
 

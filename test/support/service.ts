@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { makeToken } from '../../cli/settings.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { freePort } from './free-port.ts';
@@ -185,10 +186,12 @@ export const runCliProcess = async (
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: CLI_MS_MAX,
   });
-  const stdout = collect(child.stdout);
-  const stderr = collect(child.stderr);
-  const exit = await exitOf(child);
-  return { ...exit, stdout: stdout(), stderr: stderr() };
+  const [stdout, stderr, exit] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    exitOf(child),
+  ]);
+  return { ...exit, stdout, stderr };
 };
 
 const asBody = (body: unknown): string | undefined =>

@@ -6,9 +6,9 @@ import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject } fro
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
+import { hashOf } from '../../shared/event-store/chain.ts';
 import { makeSeal, type SealedHead } from '../../shared/event-store/seals.ts';
-import { openRows, type Row } from './tampering.ts';
+import { chainedAnew, openRows, type Row } from './tampering.ts';
 
 /** The sealing key, on a volume of its own beside the data folder; its head lies beside it. */
 export const KEY_FILE = '../keys/sealing-key.pem';
@@ -60,29 +60,6 @@ const withText = (edit: (text: string) => string) => (row: Row) => ({
 const withOwnHash = (edit: (text: string) => string) => (row: Row) => {
   const text = edit(row.text);
   return { ...row, text, hash: hashOf(text) };
-};
-
-/** Gives a row's text once the log hashes of the rows before it are known. */
-type Finish = (row: Row, logHashes: readonly string[]) => string;
-const asItIs: Finish = ({ text }) => text;
-
-/** Positions, links within each stream and links of the log, all computed anew. */
-const chainedAnew = (rows: Row[], finish = asItIs): Row[] => {
-  const logHashes: string[] = [];
-  const ends = new Map<number, { hash: string; revision: number }>();
-  let logHash = GENESIS_HASH;
-  return rows.map((row, at) => {
-    const before = ends.get(row.stream_id);
-    const revision = (before?.revision ?? -1) + 1;
-    const previousHash = before?.hash ?? GENESIS_HASH;
-    const own = JSON.parse(finish(row, logHashes));
-    const text = JSON.stringify({ ...own, revision, previousHash });
-    const hash = hashOf(text);
-    logHash = linkLog(logHash, hash);
-    logHashes.push(logHash);
-    ends.set(row.stream_id, { hash, revision });
-    return { ...row, position: at + 1, revision, text, hash, log_hash: logHash };
-  });
 };
 
 const allHashes =

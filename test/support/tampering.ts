@@ -12,32 +12,15 @@ import { createMerchantLookup } from '../../audit/merchants.ts';
 import { type KeptHead, verifyLogForms } from '../../audit/verification.ts';
 import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { newEvent, wholeLife } from './payment-events.ts';
+import { appendLives } from './many-payments.ts';
 import type { Random } from './random.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const PAYMENTS = 6;
-
-const fill = async (store: EventStore): Promise<void> => {
-  const lives = Array.from({ length: PAYMENTS }, (_, n) => wholeLife(`pay_${n}`, `m_${n % 2}`));
-  const last = new Map<number, RecordedEvent>();
-  // Taken in turns, so that every stream's events stand apart in the log.
-  for (let revision = 0; revision < 6; revision += 1) {
-    for (const [n, events] of lives.entries()) {
-      const event = events[revision];
-      if (event === undefined) continue;
-      const end = last.get(n);
-      const expected = end === undefined ? 'none' : { revision: end.revision, hash: end.hash };
-      const [stored] = await store.append(streamOf(`pay_${n}`), expected, [newEvent(event)]);
-      if (stored !== undefined) last.set(n, stored);
-    }
-  }
-};
 
 export type LogUnderTest = {
   store: EventStore;
@@ -51,7 +34,8 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'events.sqlite');
   const store = await openSqliteEventStore({ file });
-  await fill(store);
+  const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
+  await appendLives(store, ids, (n) => `m_${n % 2}`);
   return {
     store,
     file,
@@ -177,20 +161,29 @@ const rowAt = (rows: Row[], at: number): Row => rows[at] as Row;
 const withRow = (rows: Row[], at: number, change: Partial<Row>): Row[] =>
   rows.with(at, { ...rowAt(rows, at), ...change });
 
-/** Everything from a row on, as a thief would write it who computes the hashes as well. */
-export const rewritten = (rows: Row[], at: number, change = dearer): Row[] => {
-  const ends = new Map<number, string>();
-  let logHash = GENESIS_HASH;
-  return rows.map((row, n) => {
-    const stored = JSON.parse(n === at ? change(row.text) : row.text);
-    if (n > at) stored.previousHash = ends.get(row.stream_id) ?? GENESIS_HASH;
-    const text = n >= at ? JSON.stringify(stored) : row.text;
+/** Gives a row's text once the log hashes of the rows before it are known. */
+export type Finish = (row: Row, logHashes: readonly string[]) => string;
+
+/** Positions, links within each stream and links of the log, all computed anew, as a thief would. */
+export const chainedAnew = (rows: Row[], finish: Finish = ({ text }) => text): Row[] => {
+  const logHashes: string[] = [];
+  const ends = new Map<number, Pick<Row, 'hash' | 'revision'>>();
+  return rows.map((row, at) => {
+    const { hash: previousHash, revision: last } = ends.get(row.stream_id) ?? START;
+    const revision = last + 1;
+    const text = JSON.stringify({ ...JSON.parse(finish(row, logHashes)), revision, previousHash });
     const hash = hashOf(text);
-    ends.set(row.stream_id, hash);
-    logHash = linkLog(logHash, hash);
-    return { ...row, text, hash, log_hash: logHash };
+    const log_hash = linkLog(logHashes.at(-1) ?? GENESIS_HASH, hash);
+    logHashes.push(log_hash);
+    ends.set(row.stream_id, { hash, revision });
+    return { ...row, position: at + 1, revision, text, hash, log_hash };
   });
 };
+const START = { hash: GENESIS_HASH, revision: -1 };
+
+/** A row's text changed, and everything from there on written anew. */
+export const rewritten = (rows: Row[], at: number, change = dearer): Row[] =>
+  chainedAnew(rows.map((row, n) => (n === at ? { ...row, text: change(row.text) } : row)));
 
 /** Each takes the row it begins with; the first row that it touches is never an earlier one. */
 const ROW_CHANGES: Record<string, RowChange> = {

@@ -9,7 +9,6 @@ import {
   deliverInThread,
   type ThreadData,
 } from '../../projector/deliverer/thread.ts';
-import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
@@ -18,15 +17,6 @@ import { newEvent, timeOf, wholeLife } from './payment-events.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { startReceiver } from './webhook-receiver.ts';
 import { registerEndpoint, WORLD_SECRET } from './webhook-world.ts';
-
-/** What tests change as it runs. */
-type Course = {
-  turn: 'own' | 'of another';
-  /** Appends of the deliverer throw these first, the test's own do not. */
-  failures: Error[];
-  /** The next thread is never sent a word to end. */
-  isDeaf: boolean;
-};
 
 /**
  * Opens it: of ordinary priority, for one that yields the CPU takes minutes where all of it is taken.
@@ -37,9 +27,8 @@ export const threadedDeliverer = async () => {
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
   const receiver = await startReceiver();
   const threads: Worker[] = [];
-  const course: Course = { turn: 'own', failures: [], isDeaf: false };
-  const appended: string[] = [];
-  let looks = 0;
+  /** `isDeaf`: the next thread is never sent a word to end. */
+  const course = { isDeaf: false };
   const attempts: CountedAttempt[] = [];
   const lines: { level: string; fields: object; message: string }[] = [];
   const write = (level: string) => (fields: object, message: string) =>
@@ -47,18 +36,12 @@ export const threadedDeliverer = async () => {
   const logger = { info: write('info'), warn: write('warn'), error: write('error') };
 
   const deliveries = () => sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
-  const append: EventStore['append'] = async (stream, expected, events) => {
-    appended.push(events.map(({ id }) => id).join());
-    const failure = course.failures.shift();
-    if (failure !== undefined) throw failure;
-    return store.append(stream, expected, events);
-  };
   const thread = {
     store,
     deliveries: deliveries(),
     config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
     allowedNetworks: ['127.0.0.0/8'],
-    disable: disableIn({ ...store, append }, logger),
+    disable: disableIn(store, logger),
     logger,
     onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
     newWorker: (data: ThreadData) => {
@@ -71,16 +54,11 @@ export const threadedDeliverer = async () => {
   } as const;
   const start = () =>
     startDeliverer({
-      store: {
-        lastRevision: (stream) => {
-          looks += 1;
-          return store.lastRevision(stream);
-        },
-      },
+      store,
       begin: (secret) => deliverInThread(thread, secret),
       secret: async () => WORLD_SECRET,
       interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
-      turn: () => course.turn,
+      turn: () => 'own',
       backOff: { minMs: 20, maxMs: 50 },
     });
   const running = { deliverer: start() };
@@ -105,9 +83,7 @@ export const threadedDeliverer = async () => {
 
   return Object.assign(running, {
     ...{ store, receiver, threads, attempts, deliveries, start, register, pay, receivedBy },
-    ...{ course, appended },
-    /** How often it has looked for the first endpoint. */
-    looks: () => looks,
+    course,
     said: (message: string) => lines.filter((line) => line.message.includes(message)),
     [Symbol.asyncDispose]: async () => {
       if (running.deliverer.status().state !== 'stopped') await running.deliverer.stop();

@@ -1,9 +1,9 @@
 /** A merchant's server: keeps what it is sent, and responds as it is asked to. */
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { httpServer } from './faulty-server.ts';
 
 export type Received = {
   atMs: number;
@@ -36,29 +36,18 @@ export const startReceiver = async (): Promise<WebhookReceiver> => {
     received: [],
     respond: undefined,
   };
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString();
-      const { headers, url: path = '' } = request;
-      const id = String(headers['webhook-id']);
-      const received = { atMs: Date.now(), path, id, headers, body, json: JSON.parse(body) };
-      receiver.received.push(received);
-      if (receiver.respond === undefined) response.writeHead(204).end();
-      else receiver.respond(received, response);
-    });
+  const server = await httpServer(async (request, response) => {
+    const body = await text(request);
+    const { headers, url: path = '' } = request;
+    const id = String(headers['webhook-id']);
+    const received = { atMs: Date.now(), path, id, headers, body, json: JSON.parse(body) };
+    receiver.received.push(received);
+    if (receiver.respond === undefined) response.writeHead(204).end();
+    else receiver.respond(received, response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   return Object.assign(receiver, {
-    url: `http://127.0.0.1:${port}/hook`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    url: `${server.url}/hook`,
+    [Symbol.asyncDispose]: server.close,
   });
 };
 

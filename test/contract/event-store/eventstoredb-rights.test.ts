@@ -1,6 +1,6 @@
 /** Who the server is, what its user may do, and how it is given that right alone. */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { lookAtEventStoreServer, serverRows } from '../../../cli/doctor-event-store.ts';
+import { lookAtEventStoreServer, serverRows } from '../../../cli/doctor-engines.ts';
 import { limitUser } from '../../../shared/event-store/eventstoredb/limited-user.ts';
 import { askServer } from '../../../shared/event-store/eventstoredb/server-facts.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';

@@ -4,12 +4,13 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { storedCheck } from '../../../shared/event-store/chain.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../shared/event-store/sqlite/event-store.ts';
+import { describeUnless } from '../../support/describe-driver.ts';
 import { noFailingDisk, openFailingDisk } from '../../support/failing-disk.ts';
 import { authorized, created, newEvent } from '../../support/payment-events.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -124,9 +125,8 @@ const appending = (database: string): string => `
   process.exit(0);`;
 
 const missing = noFailingDisk();
-const about = missing === undefined ? describe : describe.skip;
 
-about(`a failed fsync${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeUnless(missing, 'a failed fsync', () => {
   test('of a checkpoint stops the store, though the next one would succeed', async () => {
     const disk = openFailingDisk();
     // Once a checkpoint is due nothing is appended: the thread syncs where it moved all that the log holds.

@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { testOfLongRun } from '../../support/long-run-share.ts';
 import {
+  ALL_CASES,
   FAST_CASES,
   type Finding,
   outcomesThatLie,
@@ -47,3 +49,13 @@ describe('Stripe goes wrong at the request that moves money', () => {
     expect(rejected).toHaveLength(4);
   });
 });
+
+testOfLongRun(
+  'Stripe goes wrong at each request of each operation: what is known is what it did',
+  async () => {
+    const findings = await runFaultCases(ALL_CASES, 12);
+    expect(findings).toHaveLength(ALL_CASES.length);
+    expect(outcomesThatLie(findings)).toEqual([]);
+  },
+  120_000,
+);

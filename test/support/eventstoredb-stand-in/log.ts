@@ -24,8 +24,6 @@ export type StandInOptions = {
   user?: string;
   /** Its user may not delete streams. */
   refusesDeletes?: boolean;
-  /** False: as a server of before 21.10, which has no stream of appends. */
-  knowsBatches?: boolean;
   /** What one append on a stream may carry: 1 MiB. */
   appendBytesMax?: number;
 };
@@ -103,6 +101,14 @@ export function makeLog({ file, noisy }: StandInOptions) {
     metadata,
     softDelete: (stream: string): void => metadata(stream, { $tb: DELETED }),
     tombstone: (stream: string): void => note(stream, '$streamDeleted', {}),
+    /** Changes events, takes them out or puts them in, as a writer of the server's files; each lies where it says. */
+    edit(change: (events: readonly Stored[]) => Stored[]): void {
+      const changed = change(all);
+      all.splice(0, all.length, ...changed);
+      streams.clear();
+      for (const [name, events] of Map.groupBy(changed, ({ stream }) => stream))
+        streams.set(name, events);
+    },
     /** Takes what was deleted or cut out of the log; a tombstone stays, positions do not change. */
     scavenge: (): void => void all.splice(0, all.length, ...all.filter(removed.survives)),
     /** Stores, recognises, or gives the revision that the stream ends at. */

@@ -48,9 +48,11 @@ const Row = ({ parked: { paymentId, revision, reason, since }, again }) => {
 
 const RELAY_PARKED = '/ops/v1/topics/parked';
 
+const SENT = 'Sent: nothing of it waits.';
+
 /** @param {RelayRetried} retried */
 const outcomeOf = ({ sent, at, reason }) =>
-  sent ? 'Sent: nothing of it waits.' : `Still parked at revision ${at}: ${reason}`;
+  sent ? SENT : `Still parked at revision ${at}: ${reason}`;
 
 /** @param {{ parked: RelayParked, said: string, act: () => void }} props */
 const RelayRow = ({ parked: { paymentId, from, to, reason, since }, said, act }) => {
@@ -62,52 +64,45 @@ const RelayRow = ({ parked: { paymentId, from, to, reason, since }, said, act })
 /** @param {import('../../api.js').Problem} problem */
 const wordsOf = ({ sentence, details }) => [sentence, ...details].join(' ');
 
+/** Of all that are parked, where one request sends them again. */
+const ALL = '';
+
 /** @param {{ onSent: () => void }} props */
 const RelayParkedPart = ({ onSent }) => {
   const loaded = useAsk(RELAY_PARKED, LIST_MS);
+  /** What came of each payment that was sent again. */
   const [said, setSaid] = useState(/** @type {Readonly<Record<string, string>>} */ ({}));
-  const [sent, setSent] = useState(/** @type {readonly string[]} */ ([]));
-  const [saidOfAll, setSaidOfAll] = useState('');
   const listed = /** @type {Listed | undefined} */ (loaded.value);
+  /** @param {Readonly<Record<string, string>>} outcomes */
+  const say = (outcomes) => setSaid((before) => ({ ...before, ...outcomes }));
 
-  /** @param {readonly RelayRetried[]} retried */
-  const show = (retried) => {
-    const outcomes = retried.map((one) => [one.paymentId, outcomeOf(one)]);
-    setSaid((before) => ({ ...before, ...Object.fromEntries(outcomes) }));
-    const ids = retried.filter((one) => one.sent).map(({ paymentId }) => paymentId);
-    setSent((before) => [...new Set([...before, ...ids])]);
+  /** @param {string} id */
+  const sendAgain = async (id) => {
+    say({ [id]: 'Sending …' });
+    const path = id === ALL ? 'retry' : `${encodeURIComponent(id)}/retry`;
+    /** @type {import('../../api.js').Outcome<any>} */
+    const outcome = await send(`${RELAY_PARKED}/${path}`);
     loaded.again();
+    if (!outcome.ok) return say({ [id]: wordsOf(outcome.problem) });
+    /** @type {{ retried: RelayRetried[], left: number }} */
+    const { retried, left } = id === ALL ? outcome.value : { retried: [outcome.value], left: 0 };
+    const done = retried.filter(({ sent }) => sent).length;
+    const rest = left > 0 ? ` ${counted(left)} were not tried yet: send again.` : '';
+    const all = `${counted(done)} sent, ${counted(retried.length - done)} still parked.${rest}`;
+    const outcomes = retried.map((one) => [one.paymentId, outcomeOf(one)]);
+    say({ ...(id === ALL && { [ALL]: all }), ...Object.fromEntries(outcomes) });
     onSent();
   };
-  /** @param {string} id */
-  const sendOne = async (id) => {
-    setSaid((before) => ({ ...before, [id]: 'Sending …' }));
-    /** @type {import('../../api.js').Outcome<RelayRetried>} */
-    const outcome = await send(`${RELAY_PARKED}/${encodeURIComponent(id)}/retry`);
-    if (outcome.ok) return show([outcome.value]);
-    setSaid((before) => ({ ...before, [id]: wordsOf(outcome.problem) }));
-    loaded.again();
-  };
-  const sendAll = async () => {
-    setSaidOfAll('Sending …');
-    /** @type {import('../../api.js').Outcome<{ retried: RelayRetried[], left: number }>} */
-    const outcome = await send(`${RELAY_PARKED}/retry`);
-    if (!outcome.ok) return setSaidOfAll(wordsOf(outcome.problem));
-    const { retried, left } = outcome.value;
-    const done = retried.filter((one) => one.sent).length;
-    const rest = left > 0 ? ` ${counted(left)} were not tried yet: send again.` : '';
-    setSaidOfAll(`${counted(done)} sent, ${counted(retried.length - done)} still parked.${rest}`);
-    show(retried);
-  };
 
+  const sent = Object.keys(said).filter((id) => said[id] === SENT);
   const { count = 0, parked = [] } = listed ?? {};
   return html`<h2 id="relay-parked">Parked at the relay</h2>
     <${ProblemBox} problem=${loaded.problem} />
     ${sent.length > 0 && html`<${Finding} isGood>Sent, nothing of them waits: ${sent.map((id) => html`<${PaymentLink} id=${id} /> `)}<//>`}
     ${listed !== undefined && count === 0 && html`<p class="finding good">✓ No message to the topics waits for a parked payment.</p>`}
     ${count > 0 && html`<p>Their messages wait, in order; those of other payments go on. Once the cause is mended, send them again; the relay also tries after each of its starts.</p>`}
-    <p>${count > 1 && html`<button type="button" onClick=${sendAll}>Send all again</button>`} <span role="status">${saidOfAll}</span></p>
-    <ul class="cards">${parked.map((one) => html`<${RelayRow} key=${one.paymentId} parked=${one} said=${said[one.paymentId] ?? ''} act=${() => sendOne(one.paymentId)} />`)}</ul>
+    <p>${count > 1 && html`<button type="button" onClick=${() => sendAgain(ALL)}>Send all again</button>`} <span role="status">${said[ALL]}</span></p>
+    <ul class="cards">${parked.map((one) => html`<${RelayRow} key=${one.paymentId} parked=${one} said=${said[one.paymentId] ?? ''} act=${() => sendAgain(one.paymentId)} />`)}</ul>
     ${count > parked.length && html`<p>${counted(count - parked.length)} more are not listed: <code>npx payments topics retry --all</code> sends them too.</p>`}`;
 };
 
