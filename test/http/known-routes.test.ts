@@ -2,8 +2,6 @@
 import { expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import { registerConsole } from '../../console/routes.ts';
-import merchant from '../../docs/openapi.json' with { type: 'json' };
-import audit from '../../docs/openapi-audit.json' with { type: 'json' };
 import { registerDocs } from '../../query-api/docs/routes.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { SERVICE_ROUTES } from '../../shared/http/server/known-routes.ts';
@@ -49,20 +47,4 @@ test('every page that a process serves is a known one', async () => {
   await app.ready();
   expect(SERVICE_ROUTES).toEqual(expect.arrayContaining(served));
   await app.close();
-});
-
-test('every route of the API documents is a known route', () => {
-  const described = [merchant, audit].flatMap(({ paths }) =>
-    Object.entries(paths).flatMap(([path, methods]) =>
-      Object.keys(methods)
-        .filter((method) => ['get', 'post', 'patch', 'delete'].includes(method))
-        .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
-    ),
-  );
-  const plain = (route: string) => route.replaceAll(/:\w+/g, ':x');
-  expect(SERVICE_ROUTES.map(plain)).toEqual(
-    expect.arrayContaining(
-      described.filter((route) => !/ \/(health|metrics)/.test(route)).map(plain),
-    ),
-  );
 });

@@ -29,15 +29,10 @@ describe('gaps §11: the token buckets of a rate limiter', () => {
     expect([take(), take(), take()]).toEqual([undefined, undefined, 2]);
   });
 
-  test('a clock that went back takes no token away, and a burst of 0 lets one request through', () => {
-    let nowMs = 1000;
-    const limiter = createRateLimiter(10, () => nowMs);
+  test('a burst of 0 lets one request through', () => {
+    const limiter = createRateLimiter(10, () => 1000);
     const take = () => limiter.take('a', { perSecond: 100, burst: 0 });
     expect([take(), take()]).toEqual([undefined, 1]);
-    nowMs -= 500;
-    expect(take()).toBe(1);
-    nowMs += 10;
-    expect(take()).toBeUndefined();
   });
 });
 

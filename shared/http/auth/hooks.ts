@@ -145,39 +145,26 @@ export const senderOf = ({
 /** A forgotten bucket starts full again, so a flood of names only ever helps itself. */
 const BUCKETS_MAX = 10_000;
 
-type Bucket = { perSecond: number; size: number; tokens: number; filledAtMs: number };
-
-const fullBucket = ({ perSecond, burst }: Rate, nowMs: number): Bucket => {
-  const size = Math.max(1, burst);
-  return { perSecond, size, tokens: size, filledAtMs: nowMs };
-};
-
-const refill = (bucket: Bucket, nowMs: number): void => {
-  const passedSeconds = Math.max(0, nowMs - bucket.filledAtMs) / 1000;
-  bucket.tokens = Math.min(bucket.size, bucket.tokens + passedSeconds * bucket.perSecond);
-  bucket.filledAtMs = nowMs;
-};
-
-/** Limits by name. A name keeps the rate it came with first. `nowMs` is a clock that never goes back. */
+/** Limits by name. `nowMs` is a clock that never goes back. */
 export const createRateLimiter = (
   bucketsMax: number = BUCKETS_MAX,
   nowMs: () => number = () => performance.now(),
 ): RateLimiter => {
-  const buckets = createBoundedMap<Bucket>(bucketsMax);
-  const bucketOf = (name: string, rate: Rate): Bucket => {
+  /** When each bucket is full again: a request draws the time in which one token comes. */
+  const fullAtMs = createBoundedMap<number>(bucketsMax);
+  const look = (name: string, { perSecond, burst }: Rate) => {
     const now = nowMs();
-    const bucket = buckets.get(name) ?? fullBucket(rate, now);
-    buckets.set(name, bucket);
-    refill(bucket, now);
-    return bucket;
+    const fullAt = Math.max(fullAtMs.get(name) ?? now, now);
+    const tokenMs = 1000 / perSecond;
+    return { waitMs: fullAt - now - (Math.max(1, burst) - 1) * tokenMs, afterMs: fullAt + tokenMs };
   };
   return {
-    hasOne: (name, rate) => rate.perSecond <= 0 || bucketOf(name, rate).tokens >= 1,
+    hasOne: (name, rate) => rate.perSecond <= 0 || look(name, rate).waitMs <= 0,
     take: (name, rate) => {
       if (rate.perSecond <= 0) return undefined;
-      const bucket = bucketOf(name, rate);
-      if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / bucket.perSecond));
-      bucket.tokens -= 1;
+      const { waitMs, afterMs } = look(name, rate);
+      if (waitMs > 0) return Math.ceil(waitMs / 1000);
+      fullAtMs.set(name, afterMs);
       return undefined;
     },
   };

@@ -50,8 +50,6 @@ declare module 'fastify' {
     /** Of a 4xx. They repeat nothing of what the client sent (gaps §3). */
     errorDetails: readonly string[] | undefined;
     startedAtMs: number;
-    /** For the log; undefined where this process makes no spans. */
-    traceId: string | undefined;
   }
   interface FastifyInstance {
     lifecycle: Lifecycle;
@@ -258,7 +256,6 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorateRequest('tokenFault', undefined);
   app.decorateRequest('errorDetails', undefined);
   app.decorateRequest('startedAtMs', 0);
-  app.decorateRequest('traceId', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   addPlaces(app);

@@ -45,7 +45,7 @@ const record = (
     durationMs: Math.round(durationMs * 100) / 100,
     paymentId: request.paymentId,
     merchant: request.principal?.merchantId,
-    trace_id: request.traceId,
+    trace_id: request.span?.place.traceId,
   };
   // Monitors ask every few seconds, so only a failing health check gets a line.
   const isRoutine = route.startsWith('/health/') && status < 400;
@@ -65,6 +65,7 @@ export const recordAtEnd = (
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Undefined where this process makes no spans. */
     span: OpenSpan | undefined;
   }
 }
@@ -111,7 +112,6 @@ export const traceRequests = (app: FastifyInstance, metrics: Metrics): void => {
   app.addHook('onRequest', (request, reply, done) => {
     const span = spanOf(request);
     if (span !== undefined) {
-      request.traceId = span.place.traceId;
       request.span = span;
       reply.raw.once('close', () => endOf(span, request, reply));
     }
