@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AttentionItem } from '../command-api/attention/contract.ts';
 import type { ServiceSettings } from '../command-api/operator/contract.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
-import type { DelivererStatus } from '../projector/deliverer/status.ts';
+import type { DelivererStatus } from '../projector/deliverer/deliverer.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';

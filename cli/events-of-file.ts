@@ -1,6 +1,6 @@
 /** One payment's events from an export, without a service (ADR-0059). */
 import type { AuditBreak, AuditNoState, AuditTimeline } from '../audit/contract.ts';
-import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
+import { type ExportLine, expectedChain } from '../audit/export-lines.ts';
 import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type State, stateOf } from '../audit/state.ts';
@@ -11,6 +11,7 @@ import type { StoredForm } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import type { At } from './audit.ts';
 import {
+  chainAfter,
   exportLines,
   NOT_A_LINE,
   NOT_ITS_CHAIN,
@@ -65,12 +66,11 @@ const partOf = async (
     // In an export of the whole log the line before is the event before it in the log.
     const logHashBefore = manifest.completeness === 'log' ? (last?.logHash ?? GENESIS_HASH) : null;
     if (line.stream === stream) forms.push({ ...line, logHashBefore });
-    if (line.chain !== expectedChain(line, last?.chain ?? LINES_START))
-      return upTo(line, NOT_ITS_CHAIN);
+    if (line.chain !== expectedChain(line, chainAfter(last))) return upTo(line, NOT_ITS_CHAIN);
     seals.pass(line);
     last = line;
   }
-  return (last?.chain ?? LINES_START) === manifest.chain
+  return chainAfter(last) === manifest.chain
     ? { forms, misfit: undefined }
     : upTo(undefined, NOT_ITS_END);
 };

@@ -71,6 +71,9 @@ export const NOT_A_LINE = 'it is not a line of an export';
 export const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
 export const NOT_ITS_END = 'the file does not end as the manifest says';
 
+/** The chain over the lines up to this one; undefined: before the first. */
+export const chainAfter = (last: ExportLine | undefined): string => last?.chain ?? LINES_START;
+
 /** The lines of an export; undefined: not one. Throws CommandFailed where it cannot be read. */
 export async function* exportLines(
   file: string,
@@ -119,21 +122,23 @@ export const wholeLogCheck = (completeness: Completeness, against: SealsAgainst)
   return { seals, reasonFor };
 };
 
-/** `reasonFor` gives why a line is broken, and goes on after it. */
+/** `reasonFor` gives why a line is broken, and goes on after it; `seen` are those that it was given. */
 export const lineCheck = (completeness: Completeness, against: SealsAgainst) => {
   const inStream = streamsCheck(new Map(), completeness === 'range');
   const sums = sumsOver();
   const { seals, reasonFor: reasonInLog } = wholeLogCheck(completeness, against);
-  let chain = LINES_START;
+  const seen: { lines: number; first?: ExportLine; last?: ExportLine } = { lines: 0 };
 
   const reasonInChain = (line: ExportLine): string | undefined => {
-    const isNext = line.chain === expectedChain(line, chain);
-    chain = line.chain;
+    const isNext = line.chain === expectedChain(line, chainAfter(seen.last));
+    seen.lines += 1;
+    seen.first ??= line;
+    seen.last = line;
     return isNext ? undefined : NOT_ITS_CHAIN;
   };
 
   return {
-    chain: () => chain,
+    seen,
     seals,
     reasonFor: (line: ExportLine): string | undefined => {
       // Each check carries its own end on, so none is left out.

@@ -96,27 +96,25 @@ const openStore = async (folder: string): Promise<EventStore> => {
 const checkSealedHead = async (folder: string, store: EventStore) => {
   const place = keyPlaceIn(folder);
   const { keyFile } = place;
-  const found: { publicKey?: string; misfit?: string } = {};
+  const headFile = headFileOf(place);
   requireReadable(keyFile);
-  requireReadable(headFileOf(place));
-  if (!existsSync(keyFile)) return found;
+  requireReadable(headFile);
+  if (!existsSync(keyFile)) return {};
+  let publicKey: string | undefined;
   try {
-    const own = publicKeyOf(await readSealingKey(keyFile));
-    found.publicKey = own;
+    publicKey = publicKeyOf(await readSealingKey(keyFile));
     const seals = await sealsOf(store);
     const last = lastKeyOf(seals);
     // Left by an interrupted rotation, which the next start would finish.
-    const publicKey = last !== undefined && isNextKey(keyFile, last) ? last : own;
-    found.publicKey = publicKey;
-    const kept = readHeadFile(place);
-    const log = await logIdOf(store);
-    await rejectUnsealed({ store, seals, log, publicKey, kept, headFile: headFileOf(place) });
+    if (last !== undefined && isNextKey(keyFile, last)) publicKey = last;
+    const [kept, log] = [readHeadFile(place), await logIdOf(store)];
+    await rejectUnsealed({ store, seals, log, publicKey, kept, headFile });
   } catch (error) {
-    if (error instanceof LogMisfit) return { ...found, misfit: error.message };
+    if (error instanceof LogMisfit) return { publicKey, misfit: error.message };
     // The verb itself names the seal that cannot be read.
     if (!(error instanceof UnreadableStream)) throw error;
   }
-  return found;
+  return { publicKey };
 };
 
 const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers'> => {

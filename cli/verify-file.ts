@@ -12,6 +12,7 @@ import { hasGoodSignature, type Manifest, NOT_GOOD } from '../shared/event-store
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import {
+  chainAfter,
   exportLines,
   lineCheck,
   manifestFileOf,
@@ -53,7 +54,7 @@ const wholeReason = (seen: Scan, manifest: Manifest): string | undefined => {
     return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;
   if (seen.lines > manifest.count)
     return `the file holds more than the ${manifest.count} exported events`;
-  if (seen.chain !== manifest.chain) return NOT_ITS_END;
+  if (chainAfter(seen.last) !== manifest.chain) return NOT_ITS_END;
   if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256)
     return 'the bytes of the file are not those that were exported';
   const { last } = seen;
@@ -74,43 +75,39 @@ type Scan = Awaited<ReturnType<typeof scan>>;
 
 /** Goes on past every break, up to a line that is none of an export. */
 const scan = async (file: string, manifest: Manifest, publicKey: string | undefined) => {
-  const check = lineCheck(manifest.completeness, { log: manifest.log, publicKey });
-  const { met, note, pass } = meetBreaks<FileBreak>();
+  const against = { log: manifest.log, publicKey };
+  const { seen, seals, reasonFor } = lineCheck(manifest.completeness, against);
+  const { met: breaks, note, pass } = meetBreaks<FileBreak>();
   const sha256 = createHash('sha256');
-  const seen = { lines: 0, events: 0, bytes: 0, firstSealLine: 0 };
-  let first: ExportLine | undefined;
-  let last: ExportLine | undefined;
+  let [events, bytes, firstSealLine] = [0, 0, 0];
   const lines = exportLines(file, (chunk) => {
     sha256.update(chunk);
-    seen.bytes += chunk.length;
+    bytes += chunk.length;
   });
   for await (const read of lines) {
-    seen.lines += 1;
     if (read === undefined) {
-      note(breakAtLine(seen.lines, read, NOT_A_LINE));
+      note(breakAtLine(seen.lines + 1, read, NOT_A_LINE));
       break;
     }
-    first ??= read;
-    last = read;
-    if (seen.firstSealLine === 0 && read.stream === SEALS_STREAM) seen.firstSealLine = seen.lines;
-    const reason = check.reasonFor(read);
+    const reason = reasonFor(read);
+    if (firstSealLine === 0 && read.stream === SEALS_STREAM) firstSealLine = seen.lines;
     if (reason !== undefined) note(breakAtLine(seen.lines, read, reason));
     else {
-      seen.events += 1;
+      events += 1;
       pass(read);
     }
   }
   return {
     ...seen,
+    events,
+    bytes,
     sha256: sha256.digest('hex'),
-    chain: check.chain(),
-    first,
-    last,
-    keys: check.seals.keys(),
-    sealed: check.seals.found(),
+    breaks,
+    firstSealLine,
+    keys: seals.keys(),
+    sealed: seals.found(),
     /** The first seal, where the trusted key made none of them. */
-    untrusted: check.seals.missing(),
-    breaks: met,
+    untrusted: seals.missing(),
   };
 };
 

@@ -35,7 +35,10 @@ type Options = Given<
   'all' | 'readModels'
 >;
 
-type Verification = AuditVerification | FileVerification;
+/** Of a log by the service, or of an export; each leaves out what the other has. */
+type Verification = Partial<AuditVerification> &
+  Pick<AuditVerification, 'events' | 'head'> &
+  Partial<Pick<FileVerification, 'completeness' | 'signed'>>;
 
 const PROVES: Record<string, string> = {
   log: 'one chain over the whole log',
@@ -58,12 +61,10 @@ const sealsLines = ({
   return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
 };
 
-const missingIn = ({ missingPayments: missing = [] }: Partial<AuditVerification>): string =>
+const missingIn = ({ missingPayments: missing = [] }: Verification): string =>
   missing.length === 0
     ? ''
     : `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
-
-type Whole = Pick<Verification, 'events' | 'head' | 'breaks'>;
 
 /** Printed first: the one word, then how far it reaches (gaps §25). */
 const WORDS = {
@@ -72,7 +73,7 @@ const WORDS = {
   INCOMPLETE: styled('yellow', 'INCOMPLETE'),
 };
 
-const notChecked = ({ breaks }: Whole): string => {
+const notChecked = ({ breaks }: Verification): string => {
   const { unreadable = 0, named = [] } = breaks ?? {};
   const seals = named.map(sealBefore).filter((position) => position !== undefined);
   const parts = [
@@ -82,18 +83,15 @@ const notChecked = ({ breaks }: Whole): string => {
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 };
 
-const firstLine = (word: keyof typeof WORDS, whole: Whole): string =>
+const firstLine = (word: keyof typeof WORDS, whole: Verification): string =>
   `${WORDS[word]}  ${count(whole.events, 'event')}, ${headText(whole.head)}${notChecked(whole)}`;
 
-const findingIn = (verification: Verification) => {
-  if (notedMisfit() !== undefined) return 'BROKEN';
-  if ('finding' in verification) return verification.finding;
-  return findingOf(verification.breaks);
-};
+const findingIn = ({ finding, breaks }: Verification) =>
+  notedMisfit() === undefined ? (finding ?? findingOf(breaks ?? { count: 0 })) : 'BROKEN';
 
 /** Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
-  const { broken, breaks } = verification;
+  const { broken, breaks, keptHead: kept, guarantee, signed, sealed } = verification;
   const finding = findingIn(verification);
   const isPretty = format !== 'json';
   if (!isPretty) printJson({ ...verification, ok: finding === 'INTACT', finding });
@@ -102,26 +100,23 @@ const show = (verification: Verification, { format }: Options): void => {
     if (isPretty) print(firstLine(word, verification));
     if (isPretty && breaks !== undefined) printBreaks(breaks);
     throw new CommandFailed(
-      `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; ${'completeness' in verification ? 'compare it with another copy, or with the log: payments verify --all' : 'keep this copy and compare it with an export: payments export'}`,
+      `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; ${verification.completeness !== undefined ? 'compare it with another copy, or with the log: payments verify --all' : 'keep this copy and compare it with an export: payments export'}`,
       3,
     );
   }
-  const kept = 'keptHead' in verification ? verification.keptHead : undefined;
   if (kept?.signature === 'NOT_GOOD') throw new CommandFailed(kept.notComparable ?? '', 3);
   if (finding === 'NOT_COMPARABLE')
     throw new CommandFailed(
       `not comparable: ${kept?.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
     );
   if (!isPretty) return;
-  const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';
+  const proves = guarantee === undefined ? '' : `  (${PROVES[guarantee]})`;
   print(`${firstLine(finding, verification)}${proves}`);
   if (kept?.found === true)
     print(
       `kept head  #${kept.position} found: the log holds it as exported${kept.signature === 'NONE' ? '; the manifest is not signed' : ''}`,
     );
-  if ('signed' in verification && !verification.signed)
-    print('manifest  not signed: an edit of it cannot be seen');
-  const sealed = 'sealed' in verification ? verification.sealed : undefined;
+  if (signed === false) print('manifest  not signed: an edit of it cannot be seen');
   if (sealed !== undefined) print(...sealsLines(sealed));
   if (breaks !== undefined) printAcknowledged(breaks);
 };

@@ -6,9 +6,7 @@ import { dirname } from 'node:path';
 import {
   COMPLETENESS_HEADER,
   type Completeness,
-  type ExportLine,
   GUARANTEE_HEADER,
-  LINES_START,
   LOG_HEADER,
   MERCHANT_HEADER,
   readBreakLine,
@@ -22,69 +20,56 @@ import {
 } from '../shared/event-store/breaks.ts';
 import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
-import { lineCheck, manifestFileOf } from './export-file.ts';
+import { chainAfter, lineCheck, manifestFileOf } from './export-file.ts';
 import { CommandFailed } from './output.ts';
-
-type Written = {
-  count: number;
-  bytes: number;
-  sha256: string;
-  first?: ExportLine;
-  last?: ExportLine;
-  breaks: ReturnType<typeof meetBreaks>;
-};
 
 type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
 
 /** Undefined where the service cannot. */
 type Sign = (manifest: Manifest) => Promise<Manifest['signature']>;
 
-const writeAll = async ({ body, headers }: Incoming, handle: FileHandle): Promise<Written> => {
+const writeAll = async ({ body, headers }: Incoming, handle: FileHandle) => {
   const sha256 = createHash('sha256');
   const decoder = new TextDecoder();
   const log = headers.get(LOG_HEADER) ?? undefined;
-  const { reasonFor } = lineCheck(headers.get(COMPLETENESS_HEADER) as Completeness, { log });
-  const written: Written = { count: 0, bytes: 0, sha256: '', breaks: meetBreaks() };
+  const { seen, reasonFor } = lineCheck(headers.get(COMPLETENESS_HEADER) as Completeness, { log });
+  const { met, note, pass } = meetBreaks();
+
+  /** True for a line of an event. */
+  const take = (line: string): boolean => {
+    const named = readBreakLine(line);
+    if (named !== undefined) {
+      // The service names a break right after the event's line, and sees more than the line shows.
+      const isKnown = named.position !== '' && met.kept.at(-1)?.position === named.position;
+      if (isKnown) met.kept[met.kept.length - 1] = named;
+      else note(named);
+      return false;
+    }
+    const read = readExportLine(line);
+    if (read === undefined) throw new CommandFailed('the response of the service is not an export');
+    const reason = reasonFor(read);
+    if (reason === undefined) pass(read);
+    else note(breakOfForm(read, reason));
+    return true;
+  };
+
+  let bytes = 0;
   let rest = '';
   for await (const chunk of body) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
-    const kept = lines.filter((line) => takeLine(written, line, reasonFor));
-    const bytes = Buffer.from(kept.map((line) => `${line}\n`).join(''));
-    sha256.update(bytes);
-    written.bytes += bytes.length;
-    await handle.writeFile(bytes);
+    const kept = lines.filter(take).map((line) => `${line}\n`);
+    const taken = Buffer.from(kept.join(''));
+    sha256.update(taken);
+    bytes += taken.length;
+    await handle.writeFile(taken);
   }
   if (rest !== '')
     throw new CommandFailed('the export ended in the middle of a line; start it again');
-  return { ...written, sha256: sha256.digest('hex') };
+  return { ...seen, bytes, sha256: sha256.digest('hex'), breaks: met };
 };
 
-const takeLine = (
-  written: Written,
-  line: string,
-  reasonFor: ReturnType<typeof lineCheck>['reasonFor'],
-): boolean => {
-  const { breaks } = written;
-  const named = readBreakLine(line);
-  if (named !== undefined) {
-    // The service names a break right after the event's line, and sees more than the line shows.
-    const { kept } = breaks.met;
-    const isKnown = named.position !== '' && kept.at(-1)?.position === named.position;
-    if (isKnown) kept[kept.length - 1] = named;
-    else breaks.note(named);
-    return false;
-  }
-  const read = readExportLine(line);
-  if (read === undefined) throw new CommandFailed('the response of the service is not an export');
-  written.count += 1;
-  written.first ??= read;
-  written.last = read;
-  const reason = reasonFor(read);
-  if (reason === undefined) breaks.pass(read);
-  else breaks.note(breakOfForm(read, reason));
-  return true;
-};
+type Written = Awaited<ReturnType<typeof writeAll>>;
 
 const headOf = ({ last }: Written): Manifest['head'] => {
   if (last === undefined) return null;
@@ -93,9 +78,10 @@ const headOf = ({ last }: Written): Manifest['head'] => {
 };
 
 const manifestOf = (written: Written, range: Manifest['range'], headers: Headers): Manifest => {
+  const { lines, first, last, bytes, sha256, breaks } = written;
   const log = headers.get(LOG_HEADER);
   const merchant = headers.get(MERCHANT_HEADER);
-  const removed = written.breaks.met.kept
+  const removed = breaks.kept
     .filter(({ position }) => position === '')
     .map(({ stream, revision, reason }) => ({ stream, revision, reason }));
   return manifestShape.parse({
@@ -107,13 +93,13 @@ const manifestOf = (written: Written, range: Manifest['range'], headers: Headers
     range,
     completeness: headers.get(COMPLETENESS_HEADER),
     guarantee: headers.get(GUARANTEE_HEADER),
-    count: written.count,
-    first: written.first === undefined ? null : { position: written.first.position },
+    count: lines,
+    first: first === undefined ? null : { position: first.position },
     head: headOf(written),
     ...(removed.length > 0 && { removed }),
-    chain: written.last?.chain ?? LINES_START,
-    bytes: written.bytes,
-    sha256: written.sha256,
+    chain: chainAfter(last),
+    bytes,
+    sha256,
   });
 };
 
@@ -155,7 +141,7 @@ export const writeExport = async (
   await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);
   renameSync(draftOf(out), out);
   await syncPath(dirname(out));
-  return { manifest, breaks: judgeBreaks(written.breaks.met) };
+  return { manifest, breaks: judgeBreaks(written.breaks) };
 };
 
 /** Undefined too where the folder cannot be read: opening the draft then fails, with the reason. */

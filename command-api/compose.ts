@@ -19,11 +19,11 @@ import type { CommandDeps } from './deps.ts';
 import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
-import { recordMetrics, watchAttention, watchMetrics } from './metrics.ts';
+import { watchAttention, watchMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/contract.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
-import { forOwnOperations, noteRejections, resilient } from './provider/resilience.ts';
+import { forOwnOperations, noteRejections, REJECTIONS, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openTurns } from './reconcile/checkpoint.ts';
 import { providerAgrees } from './reconcile/reconcile-payment.ts';
@@ -88,21 +88,26 @@ const rulesOf =
     const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
     return {
       maxAmountMinor: maxAmount,
-      ...(acceptedBrands && { acceptedBrands }),
+      acceptedBrands,
       uniqueReferences: merchantReference === 'unique',
     };
   };
 
-type Recorded = ReturnType<typeof recordMetrics>;
-
-const openProvider = (
-  { config, provider, log: logger }: CommandSideOptions,
-  { onCall, onRejection }: Recorded,
-) => {
-  const rejections = noteRejections({ onRejection, logger, nowMs: () => performance.now() });
+const openProvider = ({ config, provider, metrics, log: logger }: CommandSideOptions) => {
+  // An alert on the increase of a counter that begins at 1 would miss the first rejection.
+  for (const reason of REJECTIONS) metrics.providerRejections.inc({ reason }, 0);
+  const rejections = noteRejections({
+    onRejection: (reason) => metrics.providerRejections.inc({ reason }),
+    logger,
+    nowMs: () => performance.now(),
+  });
   const url = config.stripe?.url ?? config.provider.url;
-  const address = url === undefined ? undefined : new URL(url).hostname;
-  const measured = resilient(provider, { address, onCall, onResponse: rejections.note });
+  const measured = resilient(provider, {
+    address: url === undefined ? undefined : new URL(url).hostname,
+    onCall: (operation, outcome, seconds) =>
+      metrics.providerSeconds.observe({ operation, outcome }, seconds),
+    onResponse: rejections.note,
+  });
   return { provider: forOwnOperations(measured, config.provider.names), rejections };
 };
 
@@ -110,13 +115,18 @@ const createDeps = (
   options: CommandSideOptions,
   provider: Provider,
   { isLevel }: ProviderAhead,
-  { onAppended, onConflict }: Recorded,
 ): CommandDeps => {
-  const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
+  const { config, store, sharedStore, identities, metrics, log: logger } = options;
+  const { nowMs = Date.now } = options;
   const { timeoutMs: providerTimeoutMs, authenticationTimeoutMs, names } = config.provider;
-  const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
   const ask = {
-    paymentLog: createPaymentLog({ store, nowMs, onConflict, onAppended, ...cache }),
+    paymentLog: createPaymentLog({
+      ...{ store, nowMs, cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX },
+      onConflict: () => metrics.appendConflicts.inc(),
+      onAppended: (events) => {
+        for (const { event } of events) metrics.eventsAppended.inc({ type: event.type });
+      },
+    }),
     provider,
     queues: createQueues(),
     inFlight: createInFlight({ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs }),
@@ -153,12 +163,11 @@ const openReconciliations = (
 };
 
 const openParts = (options: CommandSideOptions) => {
-  const { config, store, readModels, documents, metrics, log: logger } = options;
-  const recorded = recordMetrics(metrics);
-  const { provider, rejections } = openProvider(options, recorded);
+  const { config, store, readModels, documents, log: logger } = options;
+  const { provider, rejections } = openProvider(options);
   const providers = config.provider.names;
   const providerAhead = createProviderAhead({ store, provider, providers, logger });
-  const commands = createDeps(options, provider, providerAhead, recorded);
+  const commands = createDeps(options, provider, providerAhead);
   const endedLook = openEndedLook(commands);
   const reconciling = openReconciliations(options, commands, endedLook.look);
   const attention = attentionSources({
@@ -167,7 +176,7 @@ const openParts = (options: CommandSideOptions) => {
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });
   const waiting: Waiting = new Set();
-  const opened = { recorded, provider, providerAhead, commands, reconciling, attention, waiting };
+  const opened = { provider, providerAhead, commands, reconciling, attention, waiting };
   return { ...options, ...opened };
 };
 
@@ -175,10 +184,14 @@ type Parts = ReturnType<typeof openParts>;
 
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
   const { config, store, readModels, providerAhead, commands, attention, waiting, log } = parts;
-  const { reconciling, webhooks, recorded } = parts;
+  const { reconciling, webhooks, metrics } = parts;
   const { ledgerSince } = parts.provider;
   registerRoutes(app, authHooks, COMMAND_ROUTES, {
-    ...{ store, readModels, providerAhead, commands, waiting, onCommand: recorded.onCommand },
+    ...{ store, readModels, providerAhead, commands, waiting },
+    onCommand: (command, outcome, seconds) => {
+      metrics.commands.inc({ command, outcome });
+      metrics.commandSeconds.observe({ command }, seconds);
+    },
     record: createRecorder(store),
     reconcileOnce: reconciling.once,
     reconcileSince:
@@ -190,7 +203,7 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     attention: (merchantId) => attentionItems(attention, merchantId),
     requestBudgetMs: config.requestBudgetMs,
     onOtherCard: ({ merchantId, requestId }) => {
-      recorded.onCardLikeText();
+      metrics.cardLikeTexts.inc();
       log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
     },
   });

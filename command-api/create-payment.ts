@@ -134,6 +134,9 @@ const joinUnresolved = (
       : responseTo(payment, createOf(payment.state));
   });
 
+/** `free`: the payment whose create was proven never carried out, so that the next id is free. */
+type Tried = { response: CommandResponse } | { free: LoadedPayment };
+
 const createUnderKey = (
   deps: CommandDeps,
   attempt: Attempt,
@@ -141,47 +144,34 @@ const createUnderKey = (
 ): Promise<CommandResponse> => {
   const { sender, command, budget } = attempt;
   const { identities, queues } = deps;
-  const keyHash = identities.keyHashOf(sender.merchantId, 'create', '', key);
-  const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
   const { previous } = identities;
-  const idsUnder = (by: Identities, n: number) => createIdsUnder(by, sender.merchantId, key, n);
-  return queues.run(`create ${idsUnder(identities, 1).paymentId}`, async () => {
+  const { merchantId } = sender;
+  const keyHash = identities.keyHashOf(merchantId, 'create', '', key);
+  const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
+  return queues.run(`create ${identities.paymentIdOf(merchantId, key, 1)}`, async () => {
     let before: LoadedPayment | undefined;
     // The older secret's ids are for payments from before the rotation; it makes no new ones.
     for (const by of previous === undefined ? [identities] : [previous, identities]) {
-      for (let n = 1; ; n++) {
-        if (budget.leftMs() === 0) throw new BudgetSpent();
-        const ids = idsUnder(by, n);
-        let tried =
-          by === previous
-            ? await repeatOf(deps, keyed, ids.paymentId)
-            : await createOrRepeat(deps, keyed, ids, before);
-        if (tried === undefined) break;
-        if ('response' in tried && metEarlierFence(deps, tried.response, n))
-          tried = (await repeatOf(deps, keyed, ids.paymentId)) ?? tried;
-        if ('response' in tried) return tried.response;
-        before = tried.free;
+      let n = 1;
+      while (budget.leftMs() > 0) {
+        const ids = createIdsUnder(by, merchantId, key, n);
+        const tried: Tried | undefined = await repeatOf(deps, keyed, ids.paymentId);
+        if (tried !== undefined) {
+          if ('response' in tried) return tried.response;
+          before = tried.free;
+          n += 1;
+        } else if (by === previous) break;
+        else {
+          const barred =
+            before && (await responseUnlessFenced(deps, before, createOf(before.state)));
+          const response = barred ?? (await createNew(deps, keyed, ids));
+          // Else another process was faster, under the same key or with the same reference.
+          if (response !== undefined && !metEarlierFence(deps, response, n)) return response;
+        }
       }
     }
     throw new BudgetSpent();
   });
-};
-
-/** `free`: the payment whose create was proven never carried out, so that the next id is free. */
-type Tried = { response: CommandResponse } | { free: LoadedPayment };
-
-const createOrRepeat = async (
-  deps: CommandDeps,
-  attempt: Attempt,
-  ids: CreateIds,
-  before: LoadedPayment | undefined,
-): Promise<Tried> => {
-  const repeated = await repeatOf(deps, attempt, ids.paymentId);
-  if (repeated !== undefined) return repeated;
-  const barred = before && (await responseUnlessFenced(deps, before, createOf(before.state)));
-  const response = barred ?? (await createNew(deps, attempt, ids));
-  // Undefined where another process was faster under the same key, or with the same reference.
-  return response === undefined ? createOrRepeat(deps, attempt, ids, before) : { response };
 };
 
 const repeatOf = async (

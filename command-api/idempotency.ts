@@ -23,7 +23,7 @@ export type Identities = {
   /** Proves who wrote the text: without the secret it cannot be made. */
   checkOf(text: string): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
-  previous?: Identities;
+  previous?: Identities | undefined;
 };
 
 export const recognisedBy = (
@@ -70,6 +70,6 @@ export const createIdentities = ([secret, ...older]: readonly [
     fingerprintOf: (request) => hash('request', canonicalJson(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
     checkOf: (text) => hash('kept', text).toString('base64url'),
-    ...(previous !== undefined && { previous: createIdentities([previous, ...rest]) }),
+    previous: previous === undefined ? undefined : createIdentities([previous, ...rest]),
   };
 };

@@ -1,31 +1,10 @@
-import type { RecordedEvent } from '../shared/event-store/port.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { attentionSources } from './attention/items.ts';
-import { REJECTIONS, type ResilientProvider } from './provider/resilience.ts';
+import type { ResilientProvider } from './provider/resilience.ts';
 import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import type { LogTail } from './recovery/log-tail.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
-import type { CommandResponse } from './responses.ts';
-
-export const recordMetrics = (metrics: Metrics) => {
-  // An alert on the increase of a counter that begins at 1 would miss the first rejection.
-  for (const reason of REJECTIONS) metrics.providerRejections.inc({ reason }, 0);
-  return {
-    onConflict: (): void => metrics.appendConflicts.inc(),
-    onAppended: (events: readonly RecordedEvent[]): void => {
-      for (const { event } of events) metrics.eventsAppended.inc({ type: event.type });
-    },
-    onCardLikeText: (): void => metrics.cardLikeTexts.inc(),
-    onCall: (operation: string, outcome: string, seconds: number): void =>
-      metrics.providerSeconds.observe({ operation, outcome }, seconds),
-    onRejection: (reason: string): void => metrics.providerRejections.inc({ reason }),
-    onCommand: (command: string, outcome: CommandResponse['outcome'], seconds: number): void => {
-      metrics.commands.inc({ command, outcome });
-      metrics.commandSeconds.observe({ command }, seconds);
-    },
-  };
-};
 
 export const watchMetrics = (
   metrics: Metrics,

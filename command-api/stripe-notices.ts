@@ -8,21 +8,12 @@ import { named } from '../shared/http/fields.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../shared/http/route.ts';
 import { type PaymentState, unresolvedOperations } from '../shared/payment/state.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { parseText, textOf } from '../shared/runtime/json.ts';
 import type { CommandDeps } from './deps.ts';
 import type { NoticeOrigin } from './provider/port.ts';
 import { intentReference } from './provider/stripe/read.ts';
 import { askAbout } from './recovery/later-results.ts';
 import { type Budget, BudgetSpent, startBudget, withinBudget } from './request-budget.ts';
-
-type Notice = {
-  type: string;
-  account: string | undefined;
-  /** From our metadata, which PaymentIntents, their charges and our refunds have. */
-  paymentId: string | undefined;
-  /** The PaymentIntent, for what was made in the Dashboard, and disputes. */
-  reference: string | undefined;
-  refund: { id: string; operationId: unknown; isMade: boolean } | undefined;
-};
 
 const noticeBody = z.object({
   type: z.string().nullish(),
@@ -42,30 +33,23 @@ const OWN_PAYMENT_ID = /^pay_[0-9A-Z]{26}$/;
 const ownPaymentId = (value: unknown): string | undefined =>
   typeof value === 'string' && OWN_PAYMENT_ID.test(value) ? value : undefined;
 
-const parsed = (body: Buffer): unknown => {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-};
-
-const readNotice = (body: Buffer): Notice | undefined => {
-  const read = noticeBody.safeParse(parsed(body)).data;
+const readNotice = (body: Buffer) => {
+  const json = parseText(textOf(body));
+  const read = noticeBody.safeParse(json.ok ? json.value : undefined).data;
   if (read === undefined) return undefined;
   const { object, id, metadata, payment_intent: intent, status } = read.data.object;
   const isMade = status === 'succeeded' || status === 'pending';
   return {
     type: read.type ?? '',
     account: read.account ?? undefined,
+    /** From our metadata, which PaymentIntents, their charges and our refunds have. */
     paymentId: ownPaymentId(metadata?.paymentId),
+    /** The PaymentIntent, for what was made in the Dashboard, and disputes. */
     reference: intentReference(object === 'payment_intent' ? id : intent),
-    refund:
-      object === 'refund'
-        ? { id: id ?? '', operationId: metadata?.operationId, isMade }
-        : undefined,
+    ...(object === 'refund' && { refund: { id, operationId: metadata?.operationId, isMade } }),
   };
 };
+type Notice = NonNullable<ReturnType<typeof readNotice>>;
 
 const ENDS: readonly string[] = ['payment_intent.succeeded', 'payment_intent.canceled'];
 
@@ -139,7 +123,8 @@ export const stripeNoticesOf = ({
 /** Stripe gives up a delivery after some ten seconds. */
 const BUDGET_MS = 8_000;
 
-const askAll = async (
+/** False where Stripe did not say, and has to deliver the notice again. */
+const askNow = async (
   commands: CommandDeps,
   notice: Notice,
   origin: NoticeOrigin,
@@ -164,20 +149,9 @@ const askAll = async (
   return found !== 'unknown' && found !== 'at other provider';
 };
 
-const isKnownNow = async (
-  commands: CommandDeps,
-  notice: Notice,
-  origin: NoticeOrigin,
-  reply: FastifyReply,
-): Promise<boolean> => {
-  try {
-    const budget = startBudget(BUDGET_MS);
-    const work = askAll(commands, notice, origin, reply, budget);
-    return await withinBudget(work, budget, new Set());
-  } catch (error) {
-    if (error instanceof BudgetSpent) return false;
-    throw error;
-  }
+const notInTime = (error: unknown): false => {
+  if (error instanceof BudgetSpent) return false;
+  throw error;
 };
 
 const rejectUnsigned = (
@@ -241,7 +215,9 @@ const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
     const notice = readNotice(body);
     if (notice === undefined) return reject(reply, 'INVALID_REQUEST', ['the body is no event']);
     const origin = { merchantId: signer.merchantId, account: notice.account };
-    if (await isKnownNow(commands, notice, origin, reply))
+    const budget = startBudget(BUDGET_MS);
+    const asking = askNow(commands, notice, origin, reply, budget);
+    if (await withinBudget(asking, budget, new Set()).catch(notInTime))
       return sendJson(reply, { received: true });
     const details = ['the outcome is not known yet; deliver the notice again'];
     return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);

@@ -12,8 +12,8 @@ import { noFiles } from '../shared/runtime/process-life.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
 import { openWebhookSecret } from '../shared/webhooks/signer.ts';
 import { type Projector, startProjector } from './compose.ts';
+import type { Deliverer } from './deliverer/deliverer.ts';
 import { openDeliverer } from './deliverer/open.ts';
-import { delivererState, watchDelivererMetrics } from './deliverer/status.ts';
 import type { Freshness } from './freshness.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { relayState, watchRelayMetrics } from './relay/status.ts';
@@ -30,6 +30,11 @@ const projectionState = (projector: Pick<Projector, 'status'>): EngineState => {
     parked,
     ...(error === undefined ? {} : { reason: error }),
   };
+};
+
+const delivererState = (deliverer: Pick<Deliverer, 'status'>): EngineState => {
+  const { state, error } = deliverer.status();
+  return { state, ...(error === undefined ? {} : { reason: error }) };
 };
 
 /** Where `lag` throws StoreUnavailable, the older values stay. */
@@ -90,7 +95,6 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
   const verification = await openVerification({ ...following, ...files, ...sealed });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
-  watchDelivererMetrics(metrics, deliverer);
   watchSealMetrics(metrics, sealer, config);
 
   return {

@@ -220,31 +220,26 @@ export const createRebuilds = (
   let latest: RebuildState | undefined;
   let running: Promise<unknown> | undefined;
 
-  const runOne = async ({ accept, onProgress }: RebuildRequest): Promise<RebuildResult> => {
+  const runOne = async ({ accept = false, onProgress }: RebuildRequest): Promise<RebuildResult> => {
     const startedAt = new Date().toISOString();
-    // Unset until the first progress: until then another process may be the one that rebuilds.
-    let own: RebuildState | undefined;
-    const note = (change: Partial<RebuildState>): void => {
-      if (own === undefined) return;
-      own = { ...own, ...change };
-      latest = own;
+    // Nothing is shown before the first progress: until then another process may be the one that rebuilds.
+    let shown: RebuildProgress | undefined;
+    const show = (change: Pick<RebuildState, 'state' | 'result' | 'reason'>): void => {
+      const ended = change.state === 'running' ? {} : { endedAt: new Date().toISOString() };
+      if (shown !== undefined) latest = { startedAt, ...ended, ...shown, ...change };
     };
     const report = (progress: RebuildProgress): void => {
-      own ??= { state: 'running', startedAt, ...progress };
-      note(progress);
+      shown = progress;
+      show({ state: 'running' });
       onProgress?.(progress);
     };
     try {
-      const result = await rebuild({
-        ...options,
-        accept: accept === true,
-        signal: stopping.signal,
-        onProgress: report,
-      });
-      note({ state: 'done', endedAt: new Date().toISOString(), result });
+      const own = { accept, signal: stopping.signal, onProgress: report };
+      const result = await rebuild({ ...options, ...own });
+      show({ state: 'done', result });
       return result;
     } catch (error) {
-      note({ state: 'failed', endedAt: new Date().toISOString(), reason: reasonOf(error) });
+      show({ state: 'failed', reason: reasonOf(error) });
       throw error;
     }
   };

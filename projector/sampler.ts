@@ -3,6 +3,7 @@ import { documentPages } from '../shared/read-models/pages.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
+import { oneRunAtATime } from '../shared/runtime/scheduling.ts';
 import {
   type CompareAllOptions,
   type Comparison,
@@ -53,7 +54,6 @@ type Sampling = SamplerOptions & {
   /** Payments whose damage a read has found. */
   damaged: Set<string>;
   samples: number;
-  isBusy: boolean;
   /** Stays true where the rebuild failed. */
   isRebuilding: boolean;
   isComparingAll: boolean;
@@ -110,15 +110,6 @@ const checkDamaged = async (own: Sampling): Promise<void> => {
   }
 };
 
-const unlessBusy = async (own: Sampling, step: () => Promise<void>): Promise<void> => {
-  if (own.isBusy || !own.isReady()) return;
-  own.isBusy = true;
-  await step()
-    .then(() => checkDamaged(own))
-    .catch(() => undefined);
-  own.isBusy = false;
-};
-
 const remember = (own: Sampling, found: readonly Difference[]): void => {
   own.isRebuilding = false;
   own.differences.clear();
@@ -150,7 +141,6 @@ export const startSampler = (options: SamplerOptions) => {
     differences: new Map(),
     damaged: new Set(),
     samples: 0,
-    isBusy: false,
     isRebuilding: false,
     isComparingAll: false,
     stopping: new AbortController(),
@@ -162,12 +152,21 @@ export const startSampler = (options: SamplerOptions) => {
     if (done) samples = samplesOf(own);
     if (paymentId) await check(own, paymentId);
   };
-  const timer = setInterval(() => void unlessBusy(own, sample), own.everyMs);
+  const unlessBusy = oneRunAtATime(async (step?: () => Promise<void>): Promise<void> => {
+    if (!own.isReady()) return;
+    try {
+      await step?.();
+      await checkDamaged(own);
+    } catch {
+      // An engine is out of reach: the next sample tries again.
+    }
+  });
+  const timer = setInterval(() => void unlessBusy(sample), own.everyMs);
   timer.unref();
   // A damage that a read has found is repaired at once, or at the next sample.
   own.readModels.onDamage((paymentId) => {
     if (own.damaged.size < DAMAGED_MAX) own.damaged.add(paymentId);
-    void unlessBusy(own, () => checkDamaged(own));
+    void unlessBusy();
   });
 
   return {

@@ -1,4 +1,4 @@
-/** The catch-up loop, through which the projector, the relay and the deliverer follow the log. */
+/** The catch-up loop, through which the projector and the relay follow the log. */
 import type {
   EventStore,
   HashesAt,
@@ -29,6 +29,9 @@ export type SubscriptionOptions = {
   logger: Logger;
   backOff?: BackOff | undefined;
 };
+
+export const SUBSCRIPTION_INTERRUPTED =
+  'subscription interrupted: it starts again from the checkpoint until it succeeds';
 
 /**
  * Follows the log from the subscriber's own checkpoint. After any error and any end the loop waits
@@ -76,11 +79,7 @@ export const runSubscription = ({
     status.restarts += 1;
     const waitMs = backOffMs(backOff, failures);
     failures += 1;
-    if (reason !== warnedOf)
-      logger.warn(
-        { reason, waitMs },
-        'subscription interrupted: it starts again from the checkpoint until it succeeds',
-      );
+    if (reason !== warnedOf) logger.warn({ reason, waitMs }, SUBSCRIPTION_INTERRUPTED);
     warnedOf = reason;
     await pause(waitMs, stopping.signal);
   };

@@ -57,31 +57,38 @@ const idOf = ({ reason, subject, time }: Found): string =>
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 
-const itemsOf = (
+/** Of a merchant's id, or of `*`. Throws what its stores throw. */
+type Read = (deps: AttentionDeps, merchantId: string) => AsyncGenerator<Found>;
+
+function* itemsOf(
   one: UnresolvedOperation,
   { unresolvedAfterMs, commands }: AttentionDeps,
-): Found[] => {
-  const { paymentId, operationId, state, operation, since, otherProvider, request } = one;
-  const item = (reason: AttentionReason, from: string, what: string, next: string): Found[] => [
-    { reason, paymentId, subject: operationId, since: from, what, next },
-  ];
+): Generator<Found> {
+  const { paymentId, operationId: subject, state, operation, since, otherProvider, request } = one;
+  const about = { paymentId, subject };
   const sum = `${operation} of ${(one.amountMinor / 100).toFixed(2)} ${one.currency}`;
   const now = commands.nowMs();
-  const look = `payments reconcile ${paymentId}`;
-  const found: Found[] = [];
+  const next = `payments reconcile ${paymentId}`;
   if (state === 'UNRESOLVED' && now - Date.parse(since) > unresolvedAfterMs) {
     const sent = otherProvider === undefined ? '' : `; it was sent to ${otherProvider}`;
-    found.push(...item('UNRESOLVED', since, `The outcome of a ${sum} is not known${sent}.`, look));
+    const what = `The outcome of a ${sum} is not known${sent}.`;
+    yield { reason: 'UNRESOLVED', ...about, since, what, next };
   }
   if (state === 'CONTRADICTED') {
     const what = `The provider says other than the log of a ${sum}.`;
-    found.push(...item('CONTRADICTED', since, what, look));
+    yield { reason: 'CONTRADICTED', ...about, since, what, next };
   }
   if (request !== undefined && now < Date.parse(request.requestedAt) + APPROVAL_MS_MAX) {
-    const what = `${request.requestedBy} requested ${request.outcome} for a ${sum}, and a second person has to approve.`;
-    found.push(...item('RESOLUTION_REQUESTED', request.requestedAt, what, 'payments unresolved'));
+    const { requestedBy, requestedAt, outcome } = request;
+    const what = `${requestedBy} requested ${outcome} for a ${sum}, and a second person has to approve.`;
+    const requested = { since: requestedAt, what, next: 'payments unresolved' };
+    yield { reason: 'RESOLUTION_REQUESTED', ...about, ...requested };
   }
-  return found;
+}
+
+const operationItems: Read = async function* (deps, merchantId) {
+  for (const one of await listUnresolved(deps.commands, deps.readModels, merchantId))
+    yield* itemsOf(one, deps);
 };
 
 const relayParked = z.object({
@@ -89,41 +96,39 @@ const relayParked = z.object({
 });
 const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
 
-const unreadable = (error: unknown): UnreadableStream => {
-  if (error instanceof UnreadableStream) return error;
-  throw error;
-};
-
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
 const unreadableIn = async (
   { store }: AttentionDeps,
   stream: string,
 ): Promise<UnreadableStream | undefined> => {
-  const read = await store.readStream(stream).catch(unreadable);
-  return read instanceof UnreadableStream && !(read instanceof StreamNotWhole) ? read : undefined;
+  try {
+    await store.readStream(stream);
+  } catch (error) {
+    if (!(error instanceof UnreadableStream)) throw error;
+    return error instanceof StreamNotWhole ? undefined : error;
+  }
+  return undefined;
 };
 
-const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Found[]> => {
+const paymentItems: Read = async function* (deps, merchantId) {
   const { readModels, documents } = deps;
   const owns = async (paymentId: string): Promise<boolean> =>
     merchantId === '*' || (await readModels.getAny(paymentId))?.merchantId === merchantId;
   const { unreadable = [], lastRunMs } = await recordIn(documents.reconciliation);
-  const found: Found[] = [];
   const suspects = new Map(unreadable.map((paymentId) => [paymentId, isoOf(lastRunMs)]));
   for (const { paymentId, revision, reason, since } of await readModels.parked(LISTED_MAX)) {
     if (!(await owns(paymentId))) continue;
     suspects.set(paymentId, since);
     const what = `Its read model stopped at revision ${revision}: ${reason}.`;
     const next = `payments parked retry ${paymentId}`;
-    found.push({ reason: 'PARKED_READ_MODEL', paymentId, subject: paymentId, since, what, next });
+    yield { reason: 'PARKED_READ_MODEL', paymentId, subject: paymentId, since, what, next };
   }
   for (const [paymentId, since] of [...suspects].slice(0, READ_MAX)) {
-    if (!(await owns(paymentId))) continue;
-    const error = await unreadableIn(deps, streamOf(paymentId));
-    if (error === undefined) continue;
+    const error = (await owns(paymentId)) && (await unreadableIn(deps, streamOf(paymentId)));
+    if (!error) continue;
     const what = `An event cannot be read: ${error.message}.`;
     const next = `payments verify ${paymentId}`;
-    found.push({ reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next });
+    yield { reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next };
   }
   const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
   if (parked === undefined && merchantId === '*') {
@@ -131,18 +136,16 @@ const parkedItems = async (deps: AttentionDeps, merchantId: string): Promise<Fou
       "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.";
     const since = isoOf(deps.commands.nowMs());
     const next = 'payments topics parked';
-    found.push({ reason: 'PARKED_TOPIC', subject: 'log', since, what, next });
+    yield { reason: 'PARKED_TOPIC', subject: 'log', since, what, next };
   }
-  for (const [paymentId, { from, reason, since }] of Object.entries(parked ?? {}).slice(
-    0,
-    LISTED_MAX,
-  )) {
+  const listed = Object.entries(parked ?? {}).slice(0, LISTED_MAX);
+  for (const [paymentId, { from, reason, since }] of listed) {
     if (!(await owns(paymentId))) continue;
     const what = `Its messages to the topics stopped at revision ${from}: ${reason}.`;
     const next = `payments topics retry ${paymentId}`;
-    found.push({ reason: 'PARKED_TOPIC', paymentId, subject: paymentId, since, what, next });
+    yield { reason: 'PARKED_TOPIC', paymentId, subject: paymentId, since, what, next };
   }
-  return found;
+  yield* endpointItems(deps, merchantId);
 };
 
 /** What is damaged hides nothing else. Throws StoreUnavailable and ReadModelsUnavailable. */
@@ -159,35 +162,25 @@ const readFrom = async <T>(
   }
 };
 
-const endpointItems = async ({ store }: AttentionDeps, only: string): Promise<Found[]> => {
+const endpointItems: Read = async function* ({ store }, only) {
   const merchantIds = only === '*' ? await merchantsWithEndpoints(store) : [only];
-  const found: Found[] = [];
   for (const merchantId of merchantIds) {
     const read = await readableEndpoints(store, merchantId);
     if (read instanceof UnreadableStream) {
-      found.push({
-        reason: 'UNREADABLE_EVENT',
-        subject: 'log',
-        time: merchantId,
-        since: read.before.at(-1)?.time ?? isoOf(0),
-        what: `The webhook endpoints of ${merchantId} cannot be read: ${read.message}.`,
-        next: 'payments verify --all',
-      });
+      const since = read.before.at(-1)?.time ?? isoOf(0);
+      const what = `The webhook endpoints of ${merchantId} cannot be read: ${read.message}.`;
+      const next = 'payments verify --all';
+      yield { reason: 'UNREADABLE_EVENT', subject: 'log', time: merchantId, since, what, next };
       continue;
     }
     for (const { endpointId, url, disabled } of read.endpoints) {
       if (disabled === undefined || disabled.reason === 'REQUESTED') continue;
       const why = disabled.reason === 'GONE' ? 'it answered 410' : 'it took nothing for 72 hours';
-      found.push({
-        reason: 'WEBHOOK_DISABLED',
-        subject: endpointId,
-        since: disabled.at,
-        what: `The service disabled the endpoint ${url}: ${why}.`,
-        next: `payments webhooks enable ${endpointId} --merchant ${merchantId}`,
-      });
+      const what = `The service disabled the endpoint ${url}: ${why}.`;
+      const next = `payments webhooks enable ${endpointId} --merchant ${merchantId}`;
+      yield { reason: 'WEBHOOK_DISABLED', subject: endpointId, since: disabled.at, what, next };
     }
   }
-  return found;
 };
 
 /** A log that was never verified counts from its first event. */
@@ -213,11 +206,11 @@ const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> 
 const recordIn = (document: Pick<KeyDocument, 'load'>): Promise<CheckRecord> =>
   readFrom(document, parseCheckRecord, parseCheckRecord(undefined));
 
-const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
+const checkItems: Read = async function* (deps, merchantId) {
+  if (merchantId !== '*') return;
   const verification = await recordIn(deps.documents.verification);
   const reconciliation = await recordIn(deps.documents.reconciliation);
   let acknowledged: Set<string> | undefined;
-  const found: Found[] = [];
   for (const [reason, subject, { standing }, next] of [
     ['LOG_BROKEN', 'log', verification, 'payments verify --all'],
     ['LEDGER_DIFFERS', 'ledger', reconciliation, 'payments reconcile'],
@@ -226,29 +219,12 @@ const checkItems = async (deps: AttentionDeps): Promise<Found[]> => {
     const { since, what } = standing;
     const item = { reason, subject, since, time: since, what: `${what}.`, next };
     acknowledged ??= await readAcknowledged(deps);
-    if (!acknowledged.has(idOf(item))) found.push(item);
+    if (!acknowledged.has(idOf(item))) yield item;
   }
   const since = await unverifiedSince(deps, verification);
-  if (since !== undefined) {
-    const what = 'The whole log was not verified within twice VERIFY_INTERVAL_MS.';
-    const next = 'payments verify --all';
-    found.push({ reason: 'LOG_UNVERIFIED', subject: 'log', since, what, next });
-  }
-  return found;
-};
-
-const operationItems = async (deps: AttentionDeps, merchantId: string): Promise<Found[]> => {
-  const listed = await listUnresolved(deps.commands, deps.readModels, merchantId);
-  return listed.flatMap((one) => itemsOf(one, deps));
-};
-
-const aheadItems = ({ providerAhead }: AttentionDeps): Found[] => {
-  const ahead = providerAhead.now();
-  if (ahead === undefined) return [];
-  const what = 'The provider holds operations that the log does not, so merchants can only read.';
-  const { since } = ahead;
-  const next = 'payments reconcile';
-  return [{ reason: 'PROVIDER_AHEAD', subject: 'provider', since, what, next }];
+  if (since === undefined) return;
+  const what = 'The whole log was not verified within twice VERIFY_INTERVAL_MS.';
+  yield { reason: 'LOG_UNVERIFIED', subject: 'log', since, what, next: 'payments verify --all' };
 };
 
 const MISCONFIGURED: Partial<Record<Misconfigured['reason'] | 'events', string>> = {
@@ -258,60 +234,48 @@ const MISCONFIGURED: Partial<Record<Misconfigured['reason'] | 'events', string>>
     'lets the key read no events: a capture or cancel made there without a notice is found late',
 };
 
-const misconfiguredItems = ({ rejections, endedLook }: AttentionDeps): Found[] =>
-  [...rejections.misconfigured(), ...endedLook.barred()].map(({ reason, account, since }) => {
+const providerItems: Read = async function* ({ providerAhead, rejections, endedLook }, merchantId) {
+  if (merchantId !== '*') return;
+  const ahead = providerAhead.now();
+  const subject = 'provider';
+  if (ahead !== undefined) {
+    const what = 'The provider holds operations that the log does not, so merchants can only read.';
+    const { since } = ahead;
+    yield { reason: 'PROVIDER_AHEAD', subject, since, what, next: 'payments reconcile' };
+  }
+  for (const { reason, account, since } of [...rejections.misconfigured(), ...endedLook.barred()]) {
     const why = MISCONFIGURED[reason] ?? 'is not set up for an operation; nothing was charged';
     const of = account === undefined ? '' : `, account ${account},`;
     const what = `The provider${of} ${why}.`;
     const time = `${reason} ${account ?? ''}`;
-    const next = 'payments doctor';
-    return { reason: 'PROVIDER_MISCONFIGURED', subject: 'provider', since, time, what, next };
-  });
-
-/** A merchant's id, or `*`. Throws what its stores throw. */
-type AttentionSource = {
-  reasons: readonly AttentionReason[];
-  items(merchantId: string): Promise<AttentionItem[]>;
+    yield { reason: 'PROVIDER_MISCONFIGURED', subject, since, time, what, next: 'payments doctor' };
+  }
 };
 
 /** Each reason is of one source, so that an engine out of reach leaves what the others know. */
-export const attentionSources = (deps: AttentionDeps): AttentionSource[] => {
-  const source = (
-    reasons: readonly AttentionReason[],
-    read: (merchantId: string) => Promise<Found[]>,
-  ): AttentionSource => ({
+const SOURCES: readonly [reasons: readonly AttentionReason[], read: Read][] = [
+  [['UNRESOLVED', 'RESOLUTION_REQUESTED', 'CONTRADICTED'], operationItems],
+  [['PROVIDER_AHEAD', 'PROVIDER_MISCONFIGURED'], providerItems],
+  [['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'], paymentItems],
+  [['LOG_BROKEN', 'LOG_UNVERIFIED', 'LEDGER_DIFFERS'], checkItems],
+];
+
+export const attentionSources = (deps: AttentionDeps) =>
+  SOURCES.map(([reasons, read]) => ({
     reasons,
-    items: async (merchantId) =>
-      (await read(merchantId)).map((found) => {
+    items: async (merchantId: string): Promise<AttentionItem[]> => {
+      const items: AttentionItem[] = [];
+      for await (const found of read(deps, merchantId)) {
         const { time: _, ...item } = found;
-        return { id: idOf(found), ...item };
-      }),
-  });
-  const ofAll = (merchantId: string, read: () => Found[] | Promise<Found[]>) =>
-    merchantId === '*' ? read() : [];
-  return [
-    source(['UNRESOLVED', 'RESOLUTION_REQUESTED', 'CONTRADICTED'], (merchantId) =>
-      operationItems(deps, merchantId),
-    ),
-    source(['PROVIDER_AHEAD', 'PROVIDER_MISCONFIGURED'], async (merchantId) =>
-      ofAll(merchantId, () => [...aheadItems(deps), ...misconfiguredItems(deps)]),
-    ),
-    source(
-      ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],
-      async (merchantId) => [
-        ...(await parkedItems(deps, merchantId)),
-        ...(await endpointItems(deps, merchantId)),
-      ],
-    ),
-    source(['LOG_BROKEN', 'LOG_UNVERIFIED', 'LEDGER_DIFFERS'], async (merchantId) =>
-      ofAll(merchantId, () => checkItems(deps)),
-    ),
-  ];
-};
+        items.push({ id: idOf(found), ...item });
+      }
+      return items;
+    },
+  }));
 
 /** Oldest first. Throws what the stores throw: a part of the list would look like all of it. */
 export const attentionItems = async (
-  sources: readonly AttentionSource[],
+  sources: ReturnType<typeof attentionSources>,
   merchantId: string,
 ): Promise<AttentionItem[]> => {
   const found = await Promise.all(sources.map(({ items }) => items(merchantId)));

@@ -22,19 +22,15 @@ type Resolution = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'> 
 };
 
 export type Resolved =
-  | {
-      kind: 'requested' | 'resolved';
-      operation: Operation;
-      status: PaymentState['status'];
-      revision: number;
-    }
+  /** Requested, where the operation has a request; else resolved. */
+  | { kind: 'taken'; operation: Operation; status: PaymentState['status']; revision: number }
   | { kind: 'unknown payment' }
-  | { kind: 'rejected'; why: string; retryAfterSeconds?: number };
+  | { kind: 'rejected'; why: string; retryAfterSeconds: number | undefined };
 
 const rejected = (why: string, retryAfterSeconds?: number): Resolved => ({
   kind: 'rejected',
   why,
-  ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  retryAfterSeconds,
 });
 
 const STILL_RUNS = 'its call to the provider may still run; try again when it must have ended';
@@ -136,10 +132,10 @@ const resolvedOf = (
   const operation = operationOf({ state }, operationId);
   const { status } = state;
   if (operation.resolutionRequest !== undefined)
-    return { kind: 'requested', operation, status, revision: events.length - 1 };
+    return { kind: 'taken', operation, status, revision: events.length - 1 };
   const last = events.findLast(({ event }) => event.data.operationId === operationId);
   if (last?.context.requestId !== operator.requestId)
     return rejected('its outcome was found and recorded in the same moment; look at the payment');
   const revision = endedBefore === undefined ? operation.ended?.revision : last.revision;
-  return { kind: 'resolved', operation, status, revision: revision ?? last.revision };
+  return { kind: 'taken', operation, status, revision: revision ?? last.revision };
 };

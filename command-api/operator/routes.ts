@@ -9,7 +9,6 @@ import {
   routeWith,
   sendJson,
 } from '../../shared/http/route.ts';
-import type { Operation } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
@@ -85,41 +84,29 @@ export const OPERATOR_ROUTES = {
 
 const listedBody = ({ request, ...operation }: UnresolvedOperation) => ({
   ...operation,
-  ...(request && { request: contract.requestBody(request) }),
+  request: request && contract.requestBody(request),
 });
 
 const OUTCOMES = { approved: 'APPROVED', declined: 'DECLINED' } as const;
 
 const respond = (reply: FastifyReply, paymentId: string, resolved: Resolved): FastifyReply => {
-  switch (resolved.kind) {
-    case 'unknown payment':
-      return reject(reply, 'PAYMENT_NOT_FOUND');
-    case 'rejected': {
-      const { why, retryAfterSeconds } = resolved;
-      const headers =
-        retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
-      return reject(reply, 'BUSINESS_RULE_VIOLATION', [why], headers);
-    }
-    case 'requested':
-      return sendJson(reply.code(202), { ...bodyOf(paymentId, resolved), ...waitingOf(resolved) });
-    case 'resolved':
-      return sendJson(reply, {
-        ...bodyOf(paymentId, resolved),
-        outcome: resolved.operation.ended?.outcome,
-        confirmed: resolved.operation.confirmation === undefined,
-      });
+  if (resolved.kind === 'unknown payment') return reject(reply, 'PAYMENT_NOT_FOUND');
+  if (resolved.kind === 'rejected') {
+    const { why, retryAfterSeconds } = resolved;
+    const headers =
+      retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+    return reject(reply, 'BUSINESS_RULE_VIOLATION', [why], headers);
   }
-};
-
-type Taken = Extract<Resolved, { operation: Operation }>;
-
-const bodyOf = (paymentId: string, { operation, status, revision }: Taken) => {
-  const { kind, operationId, amountMinor } = operation;
-  return { paymentId, operation: kind, operationId, amountMinor, status, revision };
-};
-
-const waitingOf = ({ operation: { resolutionRequest } }: Taken): object => {
-  if (resolutionRequest === undefined) throw new Error('requested, and no request is there');
+  const { operation, status, revision } = resolved;
+  const { kind, operationId, amountMinor, ended, confirmation, resolutionRequest } = operation;
+  const taken = { paymentId, operation: kind, operationId, amountMinor, status, revision };
+  if (resolutionRequest === undefined)
+    return sendJson(reply, {
+      ...taken,
+      outcome: ended?.outcome,
+      confirmed: confirmation === undefined,
+    });
   const { outcome } = resolutionRequest;
-  return { outcome, request: contract.requestBody(resolutionRequest) };
+  const request = contract.requestBody(resolutionRequest);
+  return sendJson(reply.code(202), { ...taken, outcome, request });
 };

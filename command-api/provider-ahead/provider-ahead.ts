@@ -47,8 +47,6 @@ type Options = {
 
 type Comparing = Options & {
   stopping: AbortController;
-  /** Ended by a comparison for a request. */
-  resting: AbortController;
   ahead: (Ahead & { since: string }) | undefined;
   hasCompared: boolean;
   isLevel: boolean;
@@ -88,39 +86,36 @@ const recordAcknowledgement = async (
   await store.append(STREAM, expectedAfter(last), [next]);
 };
 
-const missingInLog = async (
-  store: Options['store'],
-  entries: readonly LedgerEntry[],
-): Promise<LedgerEntry[]> => {
-  const payments = [...Map.groupBy(entries, ({ paymentId }) => paymentId)];
-  const missing = await Promise.all(
-    payments.map(async ([paymentId, ofPayment]) => {
-      const logged = await operationsOf(store, paymentId);
-      return ofPayment.filter(({ operationId }) => logged?.has(operationId) === false);
-    }),
-  );
-  return missing.flat();
-};
-
-/** Undefined for an unreadable or deleted stream: other alarms say so. */
-const operationsOf = async (
+/** None for an unreadable or deleted stream: other alarms say so. */
+const missingOf = async (
   store: Options['store'],
   paymentId: string,
-): Promise<Set<string> | undefined> => {
+  entries: readonly LedgerEntry[],
+): Promise<LedgerEntry[]> => {
   try {
     const stream = streamOf(paymentId);
     const events = (await store.readStream(stream)).filter(isOfPayment);
     // Throws for a deleted stream, which reads like one that never was.
     if (events.length === 0) await store.lastRevision(stream);
-    return new Set(events.map(({ event }) => ledgerIdOf(event)));
+    const logged = new Set(events.map(({ event }) => ledgerIdOf(event)));
+    return entries.filter(({ operationId }) => !logged.has(operationId));
   } catch (error) {
-    if (error instanceof UnreadableStream) return undefined;
+    if (error instanceof UnreadableStream) return [];
     throw error;
   }
 };
 
-const inTime = (ms: number, work: Promise<void>): Promise<void> =>
-  within(ms, work, () => new Error('late')).catch(() => undefined);
+const missingInLog = async (
+  store: Options['store'],
+  entries: readonly LedgerEntry[],
+): Promise<LedgerEntry[]> => {
+  const payments = [...Map.groupBy(entries, ({ paymentId }) => paymentId)];
+  return (await Promise.all(payments.map(([id, own]) => missingOf(store, id, own)))).flat();
+};
+
+const inTime = async (ms: number, work: Promise<unknown>): Promise<void> => {
+  await within(ms, work, () => new Error('late')).catch(() => undefined);
+};
 
 const readEnd = (provider: Options['provider'], after: string | null) =>
   provider.ledgerEnd(after).catch((error: unknown) => {
@@ -179,9 +174,10 @@ const tryToCompare = async (comparing: Comparing, failures: number): Promise<boo
   }
 };
 
-const untilAcknowledged = async (comparing: Comparing, over: AbortSignal): Promise<void> => {
-  for (let looks = 0; looks < LOOKS_MAX && !over.aborted; looks += 1) {
-    await pause(AHEAD_MS, over);
+const untilAcknowledged = async (comparing: Comparing): Promise<void> => {
+  const { signal } = comparing.stopping;
+  for (let looks = 0; looks < LOOKS_MAX && !signal.aborted; looks += 1) {
+    await pause(AHEAD_MS, signal);
     const found = await readAcknowledgements(comparing).catch(() => undefined);
     if (found !== undefined && found.cursor !== comparing.since) return;
   }
@@ -196,24 +192,19 @@ const compareUntilLevel = async (
     const compared = await compareOnce(failures);
     if (compared && comparing.ahead === undefined) return;
     failures = compared ? 0 : failures + 1;
-    comparing.resting = new AbortController();
-    const over = AbortSignal.any([signal, comparing.resting.signal]);
-    if (compared) await untilAcknowledged(comparing, over);
-    else await pause(backOffMs(AGAIN, failures), over);
+    if (compared) await untilAcknowledged(comparing);
+    else await pause(backOffMs(AGAIN, failures), signal);
   }
 };
 
 export const createProviderAhead = (options: Options) => {
   const comparing: Comparing = {
     ...options,
-    ...{ stopping: new AbortController(), resting: new AbortController() },
+    stopping: new AbortController(),
     ...{ ahead: undefined, hasCompared: false, isLevel: false, since: null, passed: 0 },
   };
   let first: Promise<void> | undefined;
   const compareOnce = oneRunAtATime((failures: number) => tryToCompare(comparing, failures));
-  const compareForRequest = async (): Promise<void> => {
-    if (await compareOnce(1)) comparing.resting.abort();
-  };
 
   return {
     now: () => comparing.ahead,
@@ -225,7 +216,7 @@ export const createProviderAhead = (options: Options) => {
     readOnly: async (): Promise<ReadOnly | undefined> => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';
-      if (!comparing.hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareForRequest());
+      if (!comparing.hasCompared) await inTime(LATER_REQUEST_MS_MAX, compareOnce(1));
       if (!comparing.hasCompared) comparing.passed += 1;
       return comparing.ahead === undefined ? undefined : 'ahead';
     },

@@ -47,9 +47,9 @@ export const questionAbout = (
     amount,
     currency,
     requestedAt: intentTimeOf({ events, state }, operation),
-    ...(provider !== undefined && { provider }),
-    ...(reference !== undefined && { reference }),
-    ...(waitsUntil !== undefined && { waitsUntil }),
+    provider,
+    reference,
+    waitsUntil,
     ...(kind !== 'create' && authorizationOf(state)),
   };
 };

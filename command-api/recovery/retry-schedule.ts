@@ -56,7 +56,7 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
     const { attempts } = schedule;
     const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
     attemptIn(paymentId, schedule, nextAttemptMs);
-    onFailed(paymentId, { attempts, nextAttemptMs, ...(error !== undefined && { error }) });
+    onFailed(paymentId, { attempts, nextAttemptMs, error });
   };
 
   const attemptNow = async (paymentId: string): Promise<void> => {

@@ -34,7 +34,7 @@ type KnownOperation = {
   currency: string;
   since: string;
   /** Another provider was sent it than the one that is set: it is not asked. */
-  otherProvider?: string;
+  otherProvider?: string | undefined;
   request?: ResolutionRequest | undefined;
 };
 
@@ -66,8 +66,8 @@ const knownOf = (
   currency: payment.state.currency,
   state: operation.confirmation ?? 'UNRESOLVED',
   since: intentTimeOf(payment, operation),
-  ...(isOtherProvider(operation.provider, providers) && { otherProvider: operation.provider }),
-  ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
+  otherProvider: isOtherProvider(operation.provider, providers) ? operation.provider : undefined,
+  request: operation.resolutionRequest,
 });
 
 /**
@@ -149,17 +149,6 @@ const logFailed = (
     );
 };
 
-/** All that is unresolved of the payment runs in this process. */
-const isLive = ({ paymentLog, inFlight }: UnresolvedDeps, paymentId: string): boolean => {
-  const state = paymentLog.peek(paymentId)?.state;
-  const operations = unresolvedOperations(state);
-  return (
-    operations.length > 0 &&
-    unconfirmedOperations(state).length === 0 &&
-    operations.every(({ operationId }) => inFlight.isLive(operationId))
-  );
-};
-
 type Recovery = UnresolvedDeps & { schedules: ReturnType<typeof createRetrySchedules<Known>> };
 
 const note = ({ schedules, inFlight, providers }: Recovery, payment: LoadedPayment): void => {
@@ -197,7 +186,7 @@ const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted
       return undefined;
     throw error;
   });
-  if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
+  if (payment === undefined) return { kind: 'resolved' };
   const { waitsUntil } = unresolvedOperations(payment.state).find(inFlight.isWaiting) ?? {};
   if (waitsUntil !== undefined)
     return { kind: 'too early', leftMs: Math.min(LOOK_MS, Date.parse(waitsUntil) - nowMs()) };
@@ -205,9 +194,7 @@ const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted
   update(recovery, paymentId, payment);
   if (isDone(payment.state)) return { kind: 'resolved' };
   const leftMs = inFlight.leftMs(payment);
-  return leftMs > 0 && schedules.get(paymentId)?.known.operations.length === 0
-    ? { kind: 'too early', leftMs }
-    : { kind: 'unresolved' };
+  return leftMs > 0 ? { kind: 'too early', leftMs } : { kind: 'unresolved' };
 };
 
 export const createUnresolved = (deps: UnresolvedDeps) => {
@@ -236,10 +223,10 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
       if (payment !== undefined) note(recovery, payment);
     },
     track: (paymentId: string, isOnlyParked = false): void => {
-      // operate.ts adds it if its outcome stays unknown.
-      const schedule = isLive(deps, paymentId)
-        ? schedules.get(paymentId)
-        : schedules.begin(paymentId);
+      // operate.ts adds what a live call leaves unknown; the next sweep looks again at the others.
+      const operations = unresolvedOperations(paymentLog.peek(paymentId)?.state);
+      const isLive = operations.some(({ operationId }) => inFlight.isLive(operationId));
+      const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId);
       if (schedule !== undefined) schedule.known = { ...schedule.known, isOnlyParked };
     },
     update: (paymentId: string, payment?: LoadedPayment) => update(recovery, paymentId, payment),

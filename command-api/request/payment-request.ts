@@ -1,14 +1,7 @@
 /** Reads the body of a create (gaps §3, §4). */
-import type { z } from 'zod';
+import { z } from 'zod';
 import { shortText } from '../../shared/http/fields.ts';
-import {
-  Address,
-  Billing,
-  Consumer,
-  ProductItem,
-  Shipping,
-  Source,
-} from '../../shared/http/payment-schemas.ts';
+import type { Address } from '../../shared/http/payment-schemas.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
@@ -27,15 +20,11 @@ import {
   withoutNulls,
 } from './json.ts';
 import {
-  Authentication,
-  Card,
-  CardByToken,
-  PaymentMethod,
+  type Card,
+  type CardByToken,
   PaymentRequest,
-  PreviousFailure,
   RequestByNumber,
   RequestByToken,
-  ThreeDSecure,
 } from './schemas.ts';
 
 export type CreateRequest = {
@@ -71,61 +60,41 @@ const BOTH = 'paymentMethod.card must hold either number or token';
 const NO_SHOPPER = 'paymentMethod.card.authentication needs a shopper who is there';
 const BOTH_WAYS = 'paymentMethod.card must hold either threeDSecure or authentication';
 
-type AddressInput = z.infer<typeof Address>;
-
 /** The older names are read as the newer ones, which win where both are given. */
-const renamed = ({ line1, postalCode, ...address }: AddressInput) => ({
-  ...(line1 !== undefined && { street: line1 }),
-  ...(postalCode !== undefined && { zip: postalCode }),
+const renamed = ({ line1, postalCode, ...address }: z.infer<typeof Address>) => ({
   ...address,
+  street: address.street ?? line1,
+  zip: address.zip ?? postalCode,
 });
 
-const detailsKept = ({ merchantReference, ...kept }: DetailsInput): PaymentDetails => {
-  const { billing, shipping } = kept;
-  return {
-    ...(merchantReference && { merchantReference }),
-    ...kept,
-    ...(billing && { billing: { address: renamed(billing.address) } }),
-    ...(shipping?.address && { shipping: { ...shipping, address: renamed(shipping.address) } }),
-  };
-};
-type DetailsInput = Omit<
+type Details = Omit<
   z.infer<typeof RequestByNumber>,
   'amount' | 'currency' | 'captureNow' | 'paymentMethod'
 >;
 
+const detailsKept = ({ merchantReference, billing, shipping, ...kept }: Details) => ({
+  ...kept,
+  merchantReference: merchantReference || undefined,
+  billing: billing && { address: renamed(billing.address) },
+  shipping: shipping && { ...shipping, address: shipping.address && renamed(shipping.address) },
+});
+
 /** An empty CVV or brand counts as absent. */
-const cardOf = ({ cvv, brand, authentication: _, ...card }: z.infer<typeof Card>): CardInput => ({
-  ...card,
-  ...(cvv && { cvv }),
-  ...(brand && { brand }),
-});
+const cardOf = (given: z.infer<typeof Card | typeof CardByToken>): CardInput | TokenInput => {
+  const { authentication: _, ...card } = given;
+  const brand = card.brand || undefined;
+  return 'token' in card ? { ...card, brand } : { ...card, brand, cvv: card.cvv || undefined };
+};
 
-const tokenOf = ({
-  brand,
-  authentication: _,
-  ...card
-}: z.infer<typeof CardByToken>): TokenInput => ({
-  ...card,
-  ...(brand && { brand }),
-});
+const namesIn = (schema: unknown): string[] => {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { properties = {} } = schema as { properties?: object };
+  return [...Object.keys(properties), ...Object.values(schema).flatMap(namesIn)];
+};
 
+/** Of the fields of the contract, at any depth. */
 const KNOWN_KEYS: ReadonlySet<string> = new Set(
-  [
-    PaymentRequest,
-    PaymentMethod,
-    Card,
-    CardByToken,
-    ThreeDSecure,
-    Authentication,
-    ProductItem,
-    Consumer,
-    Billing,
-    Address,
-    Shipping,
-    PreviousFailure,
-    Source,
-  ].flatMap((schema) => Object.keys(schema.shape)),
+  namesIn(z.toJSONSchema(PaymentRequest, { io: 'input' })),
 );
 
 const HOLDS_CARD = 'must not hold the card number';
@@ -186,8 +155,8 @@ const parseBody = (
     amountMinor: requestedAmount(amount),
     currency,
     captureNow,
-    card: 'token' in card ? tokenOf(card) : cardOf(card),
-    ...(card.authentication && { authentication: card.authentication }),
+    card: cardOf(card),
+    authentication: card.authentication,
     details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
   };
   return { ok: true, holdsOtherCard, request };

@@ -45,7 +45,7 @@ export const isLocal = (text: string): boolean => {
 
 const kindOf = addressKinds([]);
 
-export const Authentication = object({
+const Authentication = object({
   returnUrl: requiredText().refine((text) => isLocal(text) || isPublicHttps(text, kindOf), {
     error: NOT_PUBLIC,
   }),
@@ -55,7 +55,7 @@ const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
 
 /** Results of 3-D Secure that the merchant brings along (gaps §21). */
-export const ThreeDSecure = object({
+const ThreeDSecure = object({
   version: requiredChoice(THREE_D_SECURE_VERSIONS),
   eci: requiredPattern(ECI, 'two digits'),
   cryptogram: requiredPattern(CRYPTOGRAM, '28 or 32 characters of base64'),
@@ -87,12 +87,12 @@ const CARD_TYPE = { type: requiredChoice(['CARD']) };
 const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });
 const ByToken = requiredObject({ ...CARD_TYPE, card: CardByToken });
 
-export const PaymentMethod = requiredObject({
+const PaymentMethod = requiredObject({
   ...CARD_TYPE,
   card: z.union([Card, CardByToken]),
 }).meta({ id: 'PaymentMethod' });
 
-export const PreviousFailure = object({
+const PreviousFailure = object({
   gateway: optionalText(),
   attemptNumber: optionalInteger(),
   responseCode: optionalText(),

@@ -7,16 +7,13 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
 import { type BackOff, backOffMs, pause } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import { type DelivererStatus, type EndpointsStatus, endpointsStatus } from './status.ts';
+import { type Delivering, type EndpointsStatus, endpointsStatus } from './endpoints.ts';
 
 export type Turn = 'own' | 'of another' | 'unknown';
 
-/** Deliveries from their begin to a failure or a stop. */
-export type Delivering = {
-  status(): EndpointsStatus;
-  /** Rejects where they failed. */
-  ended: Promise<unknown>;
-  stop(): Promise<void>;
+export type DelivererStatus = EndpointsStatus & {
+  state: 'standing-by' | 'idle' | 'running' | 'backing-off' | 'stopped';
+  error?: string;
 };
 
 export type DelivererOptions = {

@@ -1,6 +1,6 @@
 /** Applies the events of a merchant's endpoints to one delivery, once each (`commands`). Pure. */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { NO_FAILURES, type Single } from '../../shared/webhooks/delivery-row.ts';
+import { type DeliveryRow, NO_FAILURES, type Single } from '../../shared/webhooks/delivery-row.ts';
 import {
   type Endpoint,
   isOfWebhooks,
@@ -30,32 +30,36 @@ const withTest = (delivery: Delivery, recorded: RecordedEvent, nowMs: number): D
   return withSingle(others, recorded, { kind: 'test' }, nowMs);
 };
 
+/** The log is read on from a place; what was read of it before counts no more. */
+const movedTo = (
+  delivery: Delivery,
+  position: string | null,
+  change: Partial<DeliveryRow>,
+): Delivery => ({
+  ...delivery,
+  ahead: [],
+  readTo: { position, hash: null },
+  row: { ...delivery.row, ...change, checkpoint: position, hash: null },
+});
+
 /** Reads the log again from where the endpoint began, or from its start. */
 const rewound = (delivery: Delivery, endpoint: Endpoint, sinceMs: number): Delivery => {
-  const { row } = delivery;
+  const { rescan, checkpoint } = delivery.row;
   const start = sinceMs < Date.parse(endpoint.createdAt) ? null : endpoint.after;
-  const upTo = row.rescan?.upTo ?? row.checkpoint;
+  const upTo = rescan?.upTo ?? checkpoint;
   // Events that wait after the checkpoint are read again, and none is left out.
-  const before = Math.min(sinceMs, row.rescan?.before ?? sinceMs);
-  const rescan = upTo === null ? null : { upTo, before };
-  return {
-    ...delivery,
-    ahead: [],
-    readTo: { position: start, hash: null },
-    row: { ...row, checkpoint: start, hash: null, rescan },
-  };
+  const before = Math.min(sinceMs, rescan?.before ?? sinceMs);
+  return movedTo(delivery, start, { rescan: upTo === null ? null : { upTo, before } });
 };
 
 const enabled = (delivery: Delivery, after: string | null | undefined, nowMs: number): Delivery => {
-  const well = { ...delivery.row, ...NO_FAILURES, window: 1 };
-  if (after === undefined) {
-    const entries = Object.entries(well.retrying);
-    const due = entries.map(([id, entry]) => [id, { ...entry, nextAt: nowMs }]);
-    return { ...delivery, holdUntil: 0, row: { ...well, retrying: Object.fromEntries(due) } };
-  }
-  const nothing = { retrying: {}, rescan: null, oldestWaiting: null };
-  const row = { ...well, ...nothing, checkpoint: after, hash: null };
-  return { ...delivery, ahead: [], readTo: { position: after, hash: null }, holdUntil: 0, row };
+  const row = { ...delivery.row, ...NO_FAILURES, window: 1 };
+  const well = { ...delivery, holdUntil: 0, row };
+  if (after !== undefined)
+    return movedTo(well, after, { retrying: {}, rescan: null, oldestWaiting: null });
+  const entries = Object.entries(row.retrying);
+  const due = entries.map(([id, entry]) => [id, { ...entry, nextAt: nowMs }]);
+  return { ...well, row: { ...row, retrying: Object.fromEntries(due) } };
 };
 
 const follow = (

@@ -24,8 +24,11 @@ export type LoopDeps = SendDeps & { feed: LogFeed };
 
 export type EndpointLoop = SendState & {
   saved: { version: number; row: DeliveryRow | undefined; atMs: number };
-  /** Of its merchant nothing lies between `delivery.readTo` and the head of the log. */
-  isAtHead: boolean;
+  /**
+   * For the feed to get something of its merchant: nothing of it lies between `delivery.readTo` and the head,
+   * or the feed has not come to `readTo`.
+   */
+  waits: 'at the head' | 'beyond it' | undefined;
   isReading: boolean;
   sending: Set<Promise<void>>;
   /** Of the turn that follows. */
@@ -79,7 +82,7 @@ export const openLoop = async (
     attempts: [],
     lastHeard: undefined,
     saved: { version: stored?.version ?? 0, row: undefined, atMs: 0 },
-    isAtHead: false,
+    waits: undefined,
     isReading: false,
     sending: new Set(),
     wakeUp: Promise.withResolvers(),
@@ -98,14 +101,14 @@ const wake = (loop: EndpointLoop): void => loop.wakeUp.resolve();
 /** Events of others alone lie between. */
 const passToHead = (loop: EndpointLoop, { head }: LogFeed): void => {
   const { delivery } = loop;
-  if (loop.isAtHead && delivery.readTo.position !== head.position)
+  if (loop.waits === 'at the head' && delivery.readTo.position !== head.position)
     loop.delivery = readOn(delivery, [], head);
 };
 
-/** Before the feed gets something for the endpoint. */
-export const leaveHead = (loop: EndpointLoop, feed: LogFeed): void => {
+/** Before the feed gets something of its merchant. */
+export const endWait = (loop: EndpointLoop, feed: LogFeed): void => {
   passToHead(loop, feed);
-  loop.isAtHead = false;
+  loop.waits = undefined;
   wake(loop);
 };
 
@@ -116,7 +119,7 @@ export const updateLoop = (
   events: readonly RecordedEvent[],
   { feed, nowMs }: LoopDeps,
 ): void => {
-  leaveHead(loop, feed);
+  endWait(loop, feed);
   loop.endpoint = endpoint;
   loop.delivery = followEndpointEvents(loop.delivery, endpoint, events, nowMs());
 };
@@ -182,8 +185,7 @@ const readPage = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
     if (loop.delivery.readTo === readTo) {
       if (page !== undefined) take(loop, page);
       else if (upTo !== undefined) endRescan(loop, upTo);
-      // The subscription has not come to its place.
-      else await pause(RETRY_MS, end.signal);
+      else if (last === deps.feed.head.position) loop.waits = 'beyond it';
     }
   } catch (error) {
     if (!end.signal.aborted) noteInterrupted(loop, error, deps);
@@ -200,7 +202,7 @@ const read = (loop: EndpointLoop, deps: LoopDeps): void => {
   const { head, kept } = deps.feed;
   const batch = kept.find(({ before }) => before === readTo.position);
   if (row.rescan !== null) void readPage(loop, deps);
-  else if (readTo.position === head.position) loop.isAtHead = true;
+  else if (readTo.position === head.position) loop.waits = 'at the head';
   else if (batch === undefined) void readPage(loop, deps);
   else {
     take(loop, batch);
@@ -223,7 +225,7 @@ const turn = async (loop: EndpointLoop, deps: LoopDeps): Promise<number> => {
   const isEnabled = loop.endpoint.disabled === undefined;
   if (step.send !== undefined && (isEnabled || step.send.kind === 'test'))
     begin(loop, step.send, deps);
-  else if (step.read && isEnabled && !loop.isAtHead && !loop.isReading) read(loop, deps);
+  else if (step.read && isEnabled && loop.waits === undefined && !loop.isReading) read(loop, deps);
   return Math.min(step.untilMs, saveAtMs(loop), nowMs + SAVE_EVERY_MS);
 };
 

@@ -4,14 +4,14 @@ import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
 import { startTimer } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
+import { statusOf } from '../../shared/webhooks/delivery-row.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../subscription.ts';
-import type { Delivering } from './deliverer.ts';
 import {
   type EndpointLoop,
+  endWait,
   type LoopDeps,
-  leaveHead,
   openLoop,
   runLoop,
   updateLoop,
@@ -19,7 +19,6 @@ import {
 import { addToFeed, createLogFeed, portionOf } from './log-feed.ts';
 import { createPlaces } from './permits.ts';
 import type { SendDeps } from './send-item.ts';
-import { endpointsStatus } from './status.ts';
 
 type Clock = 'nowMs' | 'startTimer' | 'random';
 
@@ -30,6 +29,40 @@ type Merchant = {
   loops: Map<string, EndpointLoop>;
   /** Its events cannot be read, so none of its endpoints is served. */
   isHalted: boolean;
+};
+
+const loopsOf = ({ loops }: Merchant): EndpointLoop[] => [...loops.values()];
+
+/** `HALTED`: the log does not fit what was sent, or the endpoint's events cannot be read. */
+type EndpointState = ReturnType<typeof statusOf> | 'HALTED';
+
+export type EndpointsStatus = {
+  /** A merchant whose events cannot be read counts as one that is halted. */
+  endpoints: Record<EndpointState, number>;
+  /** Of the oldest event that an enabled endpoint has not accepted. */
+  oldestWaitingMs: number | null;
+};
+
+/** Deliveries from their begin to a failure or a stop. */
+export type Delivering = {
+  status(): EndpointsStatus;
+  /** Rejects where they failed. */
+  ended: Promise<unknown>;
+  stop(): Promise<void>;
+};
+
+export const endpointsStatus = (merchants: readonly Merchant[]): EndpointsStatus => {
+  const halted = merchants.filter(({ isHalted }) => isHalted).length;
+  const endpoints = { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: halted };
+  const waits: number[] = [];
+  for (const { endpoint, delivery, isHalted } of merchants.flatMap(loopsOf)) {
+    const status = isHalted ? 'HALTED' : statusOf(endpoint, delivery.row);
+    const { oldestWaiting } = delivery.row;
+    endpoints[status] += 1;
+    if (oldestWaiting !== null && (status === 'ENABLED' || status === 'FAILING'))
+      waits.push(oldestWaiting);
+  }
+  return { endpoints, oldestWaitingMs: waits.length === 0 ? null : Math.min(...waits) };
 };
 
 type Serving = {
@@ -81,7 +114,7 @@ const endLoop = async ({ loops }: Merchant, loop: EndpointLoop): Promise<void> =
 };
 
 const endLoops = (merchant: Merchant): Promise<unknown> =>
-  Promise.all([...merchant.loops.values()].map((loop) => endLoop(merchant, loop)));
+  Promise.all(loopsOf(merchant).map((loop) => endLoop(merchant, loop)));
 
 /** Throws what the engines throw. */
 const follow = async (serving: Serving, merchantId: string): Promise<void> => {
@@ -121,18 +154,21 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
-/** Throws what the engines throw. */
+/**
+ * The endpoints of the events first: what follows in a batch may be no longer for one of them. Throws what the
+ * engines throw.
+ */
 const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
   const { merchants, deps } = serving;
+  const changed = new Set(events.map((event) => merchantOf(serving, event)));
+  for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
   const portion = await portionOf(deps.feed, events);
   if (portion === undefined) return;
   for (const merchantId of new Set(portion.facts.map((fact) => fact.merchantId))) {
     const loops = merchants.get(endpointStreamOf(merchantId))?.loops.values() ?? [];
-    for (const loop of loops) leaveHead(loop, deps.feed);
+    for (const loop of loops) endWait(loop, deps.feed);
   }
   addToFeed(deps.feed, portion, events.length);
-  const changed = new Set(events.map((event) => merchantOf(serving, event)));
-  for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
 };
 
 /**

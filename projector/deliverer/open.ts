@@ -9,11 +9,11 @@ import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import type { WebhookSecret } from '../../shared/webhooks/signer.ts';
 import type { Projector } from '../compose.ts';
+import { SUBSCRIPTION_INTERRUPTED } from '../subscription.ts';
 import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
 import { deliver } from './endpoints.ts';
 import type { SendDeps } from './send-item.ts';
-import { countAttempt } from './status.ts';
-import { deliverInThread } from './thread.ts';
+import { type CountedAttempt, deliverInThread } from './thread.ts';
 
 type OpenDeliverer = {
   config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
@@ -41,6 +41,16 @@ export const disableIn =
     }
   };
 
+/** For metrics, which name no endpoint and no merchant. */
+const watchMetrics = (metrics: Metrics, deliverer: Deliverer): void =>
+  metrics.beforeScrape(() => {
+    const { endpoints, oldestWaitingMs } = deliverer.status();
+    for (const [status, count] of Object.entries(endpoints))
+      metrics.webhookEndpoints.set({ status }, count);
+    const waitsMs = oldestWaitingMs === null ? 0 : Date.now() - oldestWaitingMs;
+    metrics.webhookOldestSeconds.set(Math.max(0, waitsMs) / 1000);
+  });
+
 /** Here where a server keeps the log, else in a thread. An engine out of reach does not delay the start. */
 export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, projector } = options;
@@ -50,28 +60,26 @@ export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> 
     if (state === 'standing-by') return 'of another';
     return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
   };
-  const disable = disableIn(store, logger);
-  const onAttempt = countAttempt(metrics);
-  const parts = { store, deliveries, disable, logger, onAttempt };
-  const { handedOver } = projector;
-  const own = { store, secret, turn, handedOver };
-  if (config.eventStoreDbUrl === undefined) {
-    const { dataDir, mongoUrl, mode, traces } = config;
-    const ofThread = { ...parts, allowedNetworks, config: { dataDir, mongoUrl, mode, traces } };
-    return startDeliverer({
-      ...own,
-      begin: (key) => deliverInThread(ofThread, key),
-      interrupted: (fields) =>
-        logger.error(fields, 'webhook deliveries interrupted: their thread starts again'),
-    });
-  }
-  // Only here: in a process with a thread, the thread alone loads the client.
-  const { createSender } = await import('./send.ts');
-  const kindOf = addressKinds(allowedNetworks);
-  return startDeliverer({
-    ...own,
-    begin: async (key) => deliver({ ...parts, secret: key, sender: createSender({ kindOf }) }),
-    interrupted: (fields) =>
-      logger.warn(fields, 'webhook deliveries interrupted: they start again until they succeed'),
+  const onAttempt = ({ outcome, latencyMs }: CountedAttempt): void => {
+    metrics.webhookAttempts.inc({ outcome });
+    metrics.webhookSeconds.observe(latencyMs / 1000);
+  };
+  const parts = { store, deliveries, disable: disableIn(store, logger), logger, onAttempt };
+  const isHere = config.eventStoreDbUrl !== undefined;
+  // In a process with a thread, the thread alone loads the client.
+  const client = isHere ? await import('./send.ts') : undefined;
+  const deliverer = startDeliverer({
+    ...{ store, secret, turn, handedOver: projector.handedOver },
+    begin: async (key) => {
+      if (client === undefined) return deliverInThread({ ...parts, config, allowedNetworks }, key);
+      const sender = client.createSender({ kindOf: addressKinds(allowedNetworks) });
+      return deliver({ ...parts, secret: key, sender });
+    },
+    interrupted: (fields) => {
+      if (isHere) logger.warn(fields, SUBSCRIPTION_INTERRUPTED);
+      else logger.error(fields, 'webhook deliveries interrupted: their thread starts again');
+    },
   });
+  watchMetrics(metrics, deliverer);
+  return deliverer;
 };

@@ -7,9 +7,12 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { countSpans, type SpanCounts } from '../../shared/runtime/tracing.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import type { Delivering } from './deliverer.ts';
-import type { EndpointsOptions } from './endpoints.ts';
-import { type EndpointsStatus, endpointsStatus } from './status.ts';
+import {
+  type Delivering,
+  type EndpointsOptions,
+  type EndpointsStatus,
+  endpointsStatus,
+} from './endpoints.ts';
 
 export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
 
@@ -63,8 +66,14 @@ export const deliverInThread = async (
   // Makes the file where there is none, so that two connections never make it at once.
   await options.deliveries.load('');
   let end = await store.end();
-  const priorityLoweredBy = PRIORITY_LOWERED_BY;
-  const thread = newWorker({ config, allowedNetworks, secret, end, priorityLoweredBy });
+  const { dataDir, mongoUrl, mode, traces } = config;
+  const thread = newWorker({
+    config: { dataDir, mongoUrl, mode, traces },
+    allowedNetworks,
+    secret,
+    end,
+    priorityLoweredBy: PRIORITY_LOWERED_BY,
+  });
   const order = (message: Order): void => thread.postMessage(message);
   let status = endpointsStatus([]);
   let disabling = Promise.resolve();

@@ -35,22 +35,13 @@ type SealerOptions = {
   logger: Logger;
 };
 
-export type Sealer = {
-  last: SealSource['last'];
-  seal(): Promise<void>;
-  /** `sealSeconds`: since the last seal, while events wait for the next; `headSeconds`: since a head was kept, while none can be. */
-  overdue(): Promise<{ sealSeconds: number; headSeconds: number }>;
-  /** Seals once more, unless that takes too long. Never throws. */
-  stop(): Promise<void>;
-};
-
 const sealedHeadOf = (seal: RecordedSeal | undefined): SealedHead | undefined => {
   if (seal === undefined) return undefined;
   const { log, position, logHash } = seal.event.data;
   return { log, position, logHash };
 };
 
-export const startSealer = (options: SealerOptions): Sealer => {
+export const startSealer = (options: SealerOptions) => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
   /** Both kinds of work write the file beside the key. */
@@ -120,11 +111,13 @@ export const startSealer = (options: SealerOptions): Sealer => {
   return {
     last: source.last,
     seal,
+    /** `sealSeconds`: since the last seal, while events wait for the next; `headSeconds`: since a head was kept, while none can be. */
     overdue: async () => ({
       sealSeconds: (await source.unsealed()) > 0 ? secondsSince(sealedAtMs) : 0,
       headSeconds: unkeptSinceMs === undefined ? 0 : secondsSince(unkeptSinceMs),
     }),
-    stop: async () => {
+    /** Seals once more, unless that takes too long. Never throws. */
+    stop: async (): Promise<void> => {
       clearInterval(timer);
       const late = (): Error => new Error('it takes too long');
       await within(STOP_MS_MAX, seal(), late).catch((error: unknown) =>
@@ -133,3 +126,4 @@ export const startSealer = (options: SealerOptions): Sealer => {
     },
   };
 };
+export type Sealer = ReturnType<typeof startSealer>;

@@ -36,14 +36,17 @@ const KEY = 'log-id';
 export const logIdOf = (store: Pick<EventStore, 'claimMeta'>): Promise<string> =>
   store.claimMeta(KEY, randomUUID());
 
-/** Drops the older of two generations at once: evicting one by one costs several times the GC. */
-type GenerationsMap<V> = {
-  get(key: string): V | undefined;
-  set(key: string, value: V): void;
+/** By names of streams. What a bounded one has dropped must be set again. */
+export type ByStream<V> = {
+  get(stream: string): V | undefined;
+  set(stream: string, value: V): void;
 };
 
-/** Keeps at least the last `min` keys, at most twice as many. */
-export const createGenerationsMap = <V>(min: number): GenerationsMap<V> => {
+/**
+ * Keeps at least the last `min` keys, at most twice as many. Drops the older of two generations at
+ * once: evicting one by one costs several times the GC.
+ */
+export const createGenerationsMap = <V>(min: number): ByStream<V> => {
   let young = new Map<string, V>();
   let old = new Map<string, V>();
   return {
@@ -128,12 +131,6 @@ const linkReason = (form: StoredForm): string | undefined =>
   // A missing event before it is no fault of this one: the log's check names the gap.
   form.logHashBefore == null ? undefined : logReason(form, form.logHashBefore);
 
-/** An end that a bounded map has dropped must be set again. */
-type StreamEnds = {
-  get(stream: string): StreamEnd | undefined;
-  set(stream: string, end: StreamEnd): unknown;
-};
-
 /** One change is one break; the service appends nothing after a foreign event. */
 const endAfter = ({ revision, hash }: StoredForm, reason: string | undefined): StreamEnd => {
   if (reason === FOREIGN) return { revision, hash: FOREIGN };
@@ -145,7 +142,7 @@ const endAfter = ({ revision, hash }: StoredForm, reason: string | undefined): S
  * may begin in their middle.
  */
 export const streamsCheck =
-  (ends: StreamEnds = new Map(), isPart = false) =>
+  (ends: ByStream<StreamEnd> = new Map(), isPart = false) =>
   (form: StoredForm, named: Named = jsonFieldsOf(form.text)): string | undefined => {
     const { stream, revision } = form;
     const known = ends.get(stream);

@@ -12,7 +12,14 @@ import {
   meetBreaks,
   unreadableReason,
 } from './breaks.ts';
-import { breakAt, createGenerationsMap, formsLeft, logHashes, storedCheck } from './chain.ts';
+import {
+  type ByStream,
+  breakAt,
+  createGenerationsMap,
+  formsLeft,
+  logHashes,
+  storedCheck,
+} from './chain.ts';
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import type {
   LogReader,
@@ -161,14 +168,9 @@ const step = ({ sums }: Place, event: SumsEvent): Place => {
 /** Any other payment is added up again from its stream. */
 const PAYMENTS_KNOWN_MIN = 10_000;
 
-type Places = {
-  get(stream: string): Place | undefined;
-  set(stream: string, place: Place): unknown;
-};
-
 /** In the log's order; one reason for each payment. A stream that begins later is not added up. */
 export const sumsOver =
-  (places: Places = new Map()) =>
+  (places: ByStream<Place> = new Map()) =>
   (event: SumsEvent): string | undefined => {
     const { stream, revision } = event;
     if (paymentOf(stream) === undefined) return undefined;
@@ -180,9 +182,7 @@ export const sumsOver =
   };
 
 /** Like `sumsOver`, but bounded. Throws StoreUnavailable. */
-export const sumsCheck = (
-  stored: Pick<StoredForms, 'readStream'>,
-): ((event: SumsEvent) => string | undefined | Promise<string | undefined>) => {
+export const sumsCheck = (stored: Pick<StoredForms, 'readStream'>) => {
   const places = createGenerationsMap<Place>(PAYMENTS_KNOWN_MIN);
   const check = sumsOver(places);
   const readBefore = async ({ stream, revision }: SumsEvent): Promise<Place> => {
@@ -190,13 +190,10 @@ export const sumsCheck = (
     if (before.length === 0) return { ...NOT_KNOWN, revision: revision - 1 };
     return before.reduce<Place>((place, form) => step(place, decode(form)), START);
   };
-  return (event) => {
+  return async (event: SumsEvent): Promise<string | undefined> => {
     const { stream, revision } = event;
     const isKnown = revision === 0 || places.get(stream) !== undefined || !isReadable(event);
-    if (isKnown || paymentOf(stream) === undefined) return check(event);
-    return readBefore(event).then((before) => {
-      places.set(stream, before);
-      return check(event);
-    });
+    if (!isKnown && paymentOf(stream) !== undefined) places.set(stream, await readBefore(event));
+    return check(event);
   };
 };

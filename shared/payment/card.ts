@@ -108,44 +108,39 @@ export const brandOf = (number: string): CardBrand | undefined => {
 /** True when prefix, length and check digit are those of a card number. */
 export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
 
-const withoutCryptogram = ({ threeDSecure }: Authenticated): Pick<MaskedCard, 'threeDSecure'> => {
-  if (threeDSecure === undefined) return {};
-  const { cryptogram: _, ...kept } = threeDSecure;
-  return { threeDSecure: kept };
+const withoutCryptogram = (given: ThreeDSecure | undefined): MaskedCard['threeDSecure'] => {
+  if (given === undefined) return undefined;
+  const { cryptogram: _, ...kept } = given;
+  return kept;
 };
 
 /** The one masked form of a card (gaps §4). The number's brand wins over that of the request. */
 export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): MaskedCard => {
-  const longBin =
-    card.number.length === 16 && (numberBrand === 'VISA' || numberBrand === 'MASTERCARD');
-  const brand = numberBrand ?? card.brand;
+  const { number, holderName, cvv, expiryMonth, expiryYear } = card;
+  const longBin = number.length === 16 && (numberBrand === 'VISA' || numberBrand === 'MASTERCARD');
   return {
-    bin: card.number.slice(0, longBin ? 8 : 6),
-    last4: card.number.slice(-4),
-    holderName: card.holderName,
-    cvvPresentDuringAttempt: card.cvv !== undefined,
-    expiryMonth: card.expiryMonth,
-    expiryYear: card.expiryYear,
-    ...(brand === undefined ? {} : { brand }),
-    ...withoutCryptogram(card),
+    bin: number.slice(0, longBin ? 8 : 6),
+    last4: number.slice(-4),
+    holderName,
+    cvvPresentDuringAttempt: cvv !== undefined,
+    expiryMonth,
+    expiryYear,
+    brand: numberBrand ?? card.brand,
+    threeDSecure: withoutCryptogram(card.threeDSecure),
   };
 };
 
 /** The masked form of a token's card, as its provider described it; the merchant names the holder. */
 export const maskToken = (
-  { bin, last4, expiryMonth, expiryYear, brand: described }: TokenCard,
+  { bin, last4, expiryMonth, expiryYear, brand }: TokenCard,
   card: TokenInput,
-): MaskedCard => {
-  const { holderName, brand: given } = card;
-  const brand = described ?? given;
-  return {
-    ...(bin === undefined ? {} : { bin }),
-    last4,
-    holderName,
-    cvvPresentDuringAttempt: false,
-    expiryMonth,
-    expiryYear,
-    ...(brand === undefined ? {} : { brand }),
-    ...withoutCryptogram(card),
-  };
-};
+): MaskedCard => ({
+  bin,
+  last4,
+  holderName: card.holderName,
+  cvvPresentDuringAttempt: false,
+  expiryMonth,
+  expiryYear,
+  brand: brand ?? card.brand,
+  threeDSecure: withoutCryptogram(card.threeDSecure),
+});

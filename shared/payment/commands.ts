@@ -1,8 +1,8 @@
 /** Commands to a payment. Deciding stays pure: ids arrive in them; they hold the masked card. */
 import type { CardBrand } from './card.ts';
-import type { RequestIdentity } from './event-fields.ts';
 import type { FinalOutcomeDetails, LaterResult } from './outcome.ts';
 import type { MaskedCard, PaymentDetails, Resolution } from './payment-events.ts';
+import type { Recognised } from './state.ts';
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (gaps §3). */
 export type RequestedAmount = number | 'too large';
@@ -10,7 +10,7 @@ export type RequestedAmount = number | 'too large';
 /** What a merchant may do (gaps §3); `acceptedBrands` absent means all, unknown ones too. */
 export type MerchantRules = {
   maxAmountMinor: number;
-  acceptedBrands?: readonly CardBrand[];
+  acceptedBrands?: readonly CardBrand[] | undefined;
   /** A merchantReference names one payment that is not FAILED (gaps §8). */
   uniqueReferences?: boolean;
 };
@@ -21,35 +21,32 @@ export type MerchantRules = {
  */
 type ToProvider = { providers: readonly string[] };
 
-export type CreateCommand = ToProvider & {
-  kind: 'create';
-  operationId: string;
-  paymentId: string;
-  merchantId: string;
-  amountMinor: RequestedAmount;
-  currency: string;
-  captureNow: boolean;
-  card: MaskedCard;
-  /** Of the card number, whatever brand the request names. */
-  numberBrand: CardBrand | undefined;
-  details: PaymentDetails;
-  identity: RequestIdentity;
-  previousIdentity?: RequestIdentity | undefined;
-  rules: MerchantRules;
-};
+export type CreateCommand = ToProvider &
+  Recognised & {
+    kind: 'create';
+    operationId: string;
+    paymentId: string;
+    merchantId: string;
+    amountMinor: RequestedAmount;
+    currency: string;
+    captureNow: boolean;
+    card: MaskedCard;
+    /** Of the card number, whatever brand the request names. */
+    numberBrand: CardBrand | undefined;
+    details: PaymentDetails;
+    rules: MerchantRules;
+  };
 
 /** An omitted amount is the whole authorized amount, or all that is left to refund (gaps §5). */
-export type ChangeCommand = ToProvider & {
-  kind: 'capture' | 'void' | 'refund';
-  operationId: string;
-  amountMinor?: RequestedAmount | undefined;
-  reason?: string | undefined;
-  identity: RequestIdentity;
-  /** The identity of an equal request under the older secret, during its rotation (ADR-0105). */
-  previousIdentity?: RequestIdentity | undefined;
-  /** Its create and those that failed included (gaps §18). */
-  operationsMax: number;
-};
+export type ChangeCommand = ToProvider &
+  Recognised & {
+    kind: 'capture' | 'void' | 'refund';
+    operationId: string;
+    amountMinor?: RequestedAmount | undefined;
+    reason?: string | undefined;
+    /** Its create and those that failed included (gaps §18). */
+    operationsMax: number;
+  };
 
 /** Keeps what the provider opened for a create without an outcome, before it is told to move money. */
 export type OpenCommand = { kind: 'open'; operationId: string; reference: string };

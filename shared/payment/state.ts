@@ -216,7 +216,7 @@ export const refundOf = (
 export const isFree = ({ ended, waitsUntil }: Operation): boolean =>
   waitsUntil === undefined && (ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED');
 
-/** A request's identity under the current secret, and under the older one. */
+/** A request's identity under the current secret, and under the older one while it changes (ADR-0105). */
 export type Recognised = {
   identity: RequestIdentity;
   previousIdentity?: RequestIdentity | undefined;

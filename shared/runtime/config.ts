@@ -1,17 +1,7 @@
-import {
-  drainMsOf,
-  isLiveKey,
-  type Mode,
-  PORTS,
-  providerKindOf,
-  providerNamesOf,
-  ratesOf,
-  timesOf,
-} from './settings/defaults.ts';
 import { pathOf } from './settings/files.ts';
 import type { MerchantAccount, Merchants } from './settings/merchants.ts';
 import { warningsOf } from './settings/problems.ts';
-import type { ParsedSettings } from './settings/table.ts';
+import { isLiveKey, type Mode, type ParsedSettings, providerNameAt } from './settings/table.ts';
 
 export type TokenKeys =
   | { kind: 'secret'; secret: string }
@@ -56,7 +46,7 @@ const kafkaOf = (parsed: ParsedSettings, ca: string | undefined) => {
 /** Undefined: another provider. Holds secrets: never log it. */
 const stripeOf = (parsed: ParsedSettings, merchants: SettingsFiles['accounts']) => {
   const { STRIPE_SECRET_KEY: secretKey } = parsed;
-  if (providerKindOf(parsed) !== 'stripe' || secretKey === undefined) return undefined;
+  if (parsed.PROVIDER !== 'stripe' || secretKey === undefined) return undefined;
   const live = isLiveKey(secretKey);
   return {
     secretKey,
@@ -72,6 +62,12 @@ const stripeOf = (parsed: ParsedSettings, merchants: SettingsFiles['accounts']) 
   };
 };
 
+/** The first for new events; the others mean the same provider (`PROVIDER_SAME_AS`, ADR-0247). */
+const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
+  const { PROVIDER: kind, PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
+  return [address === undefined ? kind : providerNameAt(address), ...sameAs];
+};
+
 const tracesOf = ({
   OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
   OTEL_SERVICE_NAME: serviceName,
@@ -80,13 +76,11 @@ const tracesOf = ({
 
 /** Without `effective`. Names that end in Ms are milliseconds. */
 export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFiles) => {
-  const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
-  const rates = ratesOf(mode);
   const { SEALING_KEY_FILE: sealingKey, SEALED_HEAD_FILE: sealedHead } = parsed;
   return {
     mode,
     host: parsed.HOST,
-    port: parsed.PORT ?? PORTS[mode],
+    port: parsed.PORT,
     dataDir: pathOf(parsed.DATA_DIR),
     logLevel: parsed.LOG_LEVEL,
     /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
@@ -103,21 +97,23 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       algorithms: parsed.JWT_ALGORITHMS,
     },
     provider: {
-      kind: providerKindOf(parsed),
+      kind: parsed.PROVIDER,
       /** The first is stored with each intent; the others are the same provider in older events. */
       names: providerNamesOf(parsed),
       url: parsed.PROVIDER_URL,
       token: parsed.PROVIDER_TOKEN,
       authenticationTimeoutMs: parsed.AUTHENTICATION_TIMEOUT_MS,
-      ...providerTimes,
+      timeoutMs: parsed.PROVIDER_TIMEOUT_MS,
+      // A connection never takes longer than a call.
+      connectTimeoutMs: Math.min(parsed.PROVIDER_CONNECT_TIMEOUT_MS, parsed.PROVIDER_TIMEOUT_MS),
     },
     stripe: stripeOf(parsed, files.accounts),
-    requestBudgetMs,
+    requestBudgetMs: parsed.REQUEST_BUDGET_MS,
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS,
     reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS,
     maxInFlight: parsed.MAX_IN_FLIGHT,
     /** How long new requests are served after the signal to stop. */
-    drainMs: parsed.SHUTDOWN_DRAIN_MS ?? drainMsOf(mode),
+    drainMs: parsed.SHUTDOWN_DRAIN_MS,
     seals: {
       /** Absolute; undefined: in the data folder. */
       keyFile: sealingKey === undefined ? undefined : pathOf(sealingKey),
@@ -129,9 +125,7 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     verifyEveryMs: parsed.VERIFY_INTERVAL_MS,
     maxOperationsPerPayment: parsed.MAX_OPERATIONS_PER_PAYMENT,
     /** Per address, for requests without a valid token (gaps §11). */
-    unauthenticatedRateLimit: rateLimit(
-      parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND ?? rates.unauthenticated,
-    ),
+    unauthenticatedRateLimit: rateLimit(parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND),
     /** Undefined: the secret in the data folder, made on first start (gaps §8). */
     idempotencySecret: parsed.IDEMPOTENCY_SECRET,
     /** Its hashes are still recognised (ADR-0105). */
@@ -147,7 +141,7 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       /** Undefined: every brand, unknown ones included (gaps §3). */
       acceptedBrands: parsed.ACCEPTED_BRANDS,
       merchantReference: parsed.MERCHANT_REFERENCE,
-      rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND ?? rates.merchant, parsed.RATE_LIMIT_BURST),
+      rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND, parsed.RATE_LIMIT_BURST),
     },
     merchants: files.merchants,
     warnings: warningsOf(parsed),

@@ -1,11 +1,10 @@
 /** Lists all problems of the environment (docs/settings.md), and repeats no secret. */
 import { type Config, configOf, type SettingsFiles, type TokenKeys } from './config.ts';
-import { type Mode, providerKindOf } from './settings/defaults.ts';
 import { effectiveSettings } from './settings/effective.ts';
 import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
 import { readMerchantAccounts, readMerchants } from './settings/merchants.ts';
 import { engineProblems, modeProblems, tokenProblems } from './settings/problems.ts';
-import { type ParsedSettings, parseSettings } from './settings/table.ts';
+import { type Mode, type ParsedSettings, parseSettings } from './settings/table.ts';
 
 const isPublicKey = (key: unknown): key is Record<string, unknown> =>
   typeof key === 'object' && key !== null && 'kty' in key && !('d' in key) && !('k' in key);
@@ -41,7 +40,7 @@ const accountsOf = (
   merchants: SettingsFiles['merchants'],
   report: Report,
 ) =>
-  providerKindOf(parsed) === 'stripe' && parsed.STRIPE_SECRET_KEY !== undefined
+  parsed.PROVIDER === 'stripe' && parsed.STRIPE_SECRET_KEY !== undefined
     ? readMerchantAccounts(merchants, parsed.STRIPE_SECRET_KEY, report)
     : new Map();
 
@@ -94,10 +93,10 @@ export const loadConfig = (
 ): { ok: true; config: Config } | { ok: false; problems: string[] } => {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => !isBlank(value)));
   const given = withSecretFiles(set);
-  const { parsed, invalid, ...own } = parseSettings(given.env);
+  const { parsed, invalid, ...own } = parseSettings(given.env, mode);
   const { config, ...whole } = configFrom(mode, parsed);
   const further = certain(whole.problems, [...given.failed, ...invalid]);
   const problems = [...given.problems, ...own.problems, ...further];
   if (problems.length > 0 || config === undefined) return { ok: false, problems };
-  return { ok: true, config: deepFreeze({ ...config, effective: effectiveSettings(env, config) }) };
+  return { ok: true, config: deepFreeze({ ...config, effective: effectiveSettings(set, config) }) };
 };

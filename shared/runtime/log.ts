@@ -17,10 +17,10 @@ type LogOptions = {
 };
 
 /** While the destination is blocked or full; further lines are dropped. */
-const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
+const BUFFER_LENGTH_MAX = 8 * 1024 * 1024;
 
 /** A write costs more than many lines: at this size or after this delay. */
-const CHUNK_BYTES = 64_000;
+const CHUNK_LENGTH = 64_000;
 const DELAY_MS_MAX = 100;
 
 const WRITE_IN_FLIGHT_MS = 20;
@@ -85,64 +85,59 @@ const codeOf = (error: unknown): unknown => Object(error).code;
 /** Never ends or holds up the process: pino's flushSync would retry a full disk for ever. */
 const openDestination = (fd: number) => {
   let lines = '';
-  let left: Buffer = EMPTY;
-  let inFlight: Buffer | undefined;
-  let heldBytes = 0;
+  /** Of the lines before, what is not written yet. */
+  let rest: Buffer = EMPTY;
+  let isWriting = false;
   let isGone = false;
 
   const next = (): Buffer => {
-    const bytes = left.length > 0 ? left : Buffer.from(lines);
-    if (left.length === 0) lines = '';
-    left = EMPTY;
-    return bytes;
-  };
-  const keepRest = (bytes: Buffer, writtenBytes: number): void => {
-    heldBytes -= writtenBytes;
-    left = bytes.subarray(writtenBytes);
+    if (rest.length === 0) {
+      rest = Buffer.from(lines);
+      lines = '';
+    }
+    return rest;
   };
   const giveUp = (): void => {
     isGone = true;
     lines = '';
-    left = EMPTY;
+    rest = EMPTY;
   };
   const startWrite = (): void => {
-    const bytes = inFlight === undefined ? next() : undefined;
-    if (bytes === undefined || bytes.length === 0) return;
-    inFlight = bytes;
+    if (isWriting || next().length === 0) return;
+    isWriting = true;
+    const bytes = rest;
     fs.write(fd, bytes, (error, writtenBytes) => {
-      inFlight = undefined;
-      if (isGone) return;
-      keepRest(bytes, writtenBytes);
+      isWriting = false;
+      // Else it was flushed meanwhile.
+      if (rest === bytes) rest = bytes.subarray(writtenBytes);
       // The pipe has no reader. A full pipe or disk is retried after the delay.
       if (codeOf(error) === 'EPIPE') giveUp();
-      else if (error === null && (left.length > 0 || lines.length >= CHUNK_BYTES)) startWrite();
+      else if (error === null && (rest.length > 0 || lines.length >= CHUNK_LENGTH)) startWrite();
     });
   };
   setInterval(startWrite, DELAY_MS_MAX).unref();
 
   return {
     write: (line: string): void => {
-      const bytes = Buffer.byteLength(line);
-      if (isGone || heldBytes + bytes > BUFFER_BYTES_MAX) return;
-      heldBytes += bytes;
+      if (isGone || lines.length + rest.length + line.length > BUFFER_LENGTH_MAX) return;
       lines += line;
-      if (lines.length >= CHUNK_BYTES && left.length === 0) startWrite();
+      if (lines.length >= CHUNK_LENGTH && rest.length === 0) startWrite();
     },
     /** Lines that are not taken in LAST_LINES_MS are lost. pino calls it after a fatal line. */
     flushSync: (): void => {
-      // A write in flight runs in another thread and cannot be awaited.
-      if (inFlight !== undefined) wait(WRITE_IN_FLIGHT_MS);
+      if (isWriting) {
+        // It runs in another thread and cannot be awaited.
+        wait(WRITE_IN_FLIGHT_MS);
+        rest = EMPTY;
+      }
       const lastTryMs = performance.now() + LAST_LINES_MS;
-      for (let bytes = next(); bytes.length > 0; bytes = next()) {
+      while (next().length > 0) {
         try {
-          keepRest(bytes, fs.writeSync(fd, bytes));
+          rest = rest.subarray(fs.writeSync(fd, rest));
         } catch (error) {
           // EAGAIN is a full pipe; any other error has no place to go.
           if (codeOf(error) !== 'EAGAIN' || performance.now() >= lastTryMs) giveUp();
-          else {
-            keepRest(bytes, 0);
-            wait(RETRY_MS);
-          }
+          else wait(RETRY_MS);
         }
       }
     },

@@ -8,7 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { Config } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
-import type { Mode } from './settings/defaults.ts';
+import type { Mode } from './settings/table.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
 
 const kept: object[] = [];

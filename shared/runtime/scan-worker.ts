@@ -1,12 +1,6 @@
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import {
-  errorFrom,
-  type FromThread,
-  failureOf,
-  type ScanOrder,
-  stepsOf,
-  type ToThread,
-} from './scan.ts';
+import { once } from 'node:events';
+import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { errorFrom, type FromThread, failureOf, type ScanOrder, stepsOf } from './scan.ts';
 import { takeLowPriority } from './scheduling.ts';
 
 type Begin = Pick<ScanOrder, 'module' | 'job' | 'args'> & { port: MessagePort };
@@ -14,17 +8,20 @@ type Begin = Pick<ScanOrder, 'module' | 'job' | 'args'> & { port: MessagePort };
 const begin = ({ port, args, ...job }: Begin): void => {
   const stopping = new AbortController();
   const leaving = new AbortController();
-  const calls = new Map<number, PromiseWithResolvers<unknown>>();
-  let called = 0;
-  const post = (message: FromThread): void => port.postMessage(message);
+  const post = (message: FromThread, ...ports: MessagePort[]): void =>
+    port.postMessage(message, ports);
 
   const call = async (name: string, ...values: unknown[]): Promise<unknown> => {
     leaving.signal.throwIfAborted();
-    called += 1;
-    const pending = Promise.withResolvers<unknown>();
-    calls.set(called, pending);
-    post({ call: called, name, args: values });
-    return pending.promise;
+    const { port1, port2 } = new MessageChannel();
+    try {
+      post({ call: name, args: values, reply: port2 }, port2);
+      const [reply] = await once(port1, 'message', { signal: leaving.signal });
+      if ('failure' in reply) throw errorFrom(reply.failure);
+      return reply.value;
+    } finally {
+      port1.close();
+    }
   };
   const steps = stepsOf(job, args, { signal: stopping.signal, call });
 
@@ -37,26 +34,14 @@ const begin = ({ port, args, ...job }: Begin): void => {
     }
   };
 
-  const take = (message: ToThread): void => {
-    if (message === 'next') void next();
-    else if (message === 'stop') stopping.abort();
-    else {
-      const pending = calls.get(message.call);
-      calls.delete(message.call);
-      if ('failure' in message) pending?.reject(errorFrom(message.failure));
-      else pending?.resolve(message.value);
-    }
-  };
-
   // The reader has left: the scan lets go of its resources.
   const leave = (): void => {
     stopping.abort();
     leaving.abort();
-    for (const { reject } of calls.values()) reject(leaving.signal.reason);
     steps.return(undefined).catch(() => undefined);
   };
 
-  port.on('message', take);
+  port.on('message', (message) => (message === 'next' ? void next() : stopping.abort()));
   port.on('close', leave);
 };
 

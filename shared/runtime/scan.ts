@@ -1,6 +1,6 @@
 /** Long reads in one thread, each over its own port; no request waits for them (ADR-0185). */
 import { on } from 'node:events';
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 
 /** A scan may be so many values ahead, so that it does not wait for a busy event loop. */
 export const AHEAD = 4;
@@ -54,30 +54,29 @@ export const createScanThread = ({ priorityLoweredBy = 0 } = {}) => {
     const { worker, ended } = running();
     const { port1: port, port2 } = new MessageChannel();
     const messages = on(port, 'message', { close: ['close'] }) as AsyncIterable<[FromThread]>;
-    const post = (message: ToThread): void => port.postMessage(message);
-    const stop = (): void => post('stop');
+    const stop = (): void => port.postMessage('stop');
 
-    const reply = async ({ call, name, args }: { call: number; name: string; args: unknown[] }) => {
+    const carryOut = async ({ call, args, reply }: CallOfScan): Promise<void> => {
       try {
-        post({ call, value: await calls[name]?.(...(args as never[])) });
+        reply.postMessage({ value: await calls[call]?.(...(args as never[])) });
       } catch (error) {
-        post({ call, failure: failureOf(error) });
+        reply.postMessage({ failure: failureOf(error) });
       }
     };
 
     worker.ref();
     worker.postMessage({ ...order, port: port2 }, [port2]);
-    for (let ahead = 0; ahead < AHEAD; ahead += 1) post('next');
+    for (let ahead = 0; ahead < AHEAD; ahead += 1) port.postMessage('next');
     signal?.addEventListener('abort', stop);
     if (signal?.aborted) stop();
     try {
       for await (const [message] of messages) {
-        if ('call' in message) void reply(message);
+        if ('call' in message) void carryOut(message);
         else if ('failure' in message) throw errorFrom(message.failure);
         else if ('result' in message) return message.result as R;
         else {
           yield message.value as Y;
-          post('next');
+          port.postMessage('next');
         }
       }
       const gone: Failure = { name: 'ScanThreadEnded', message: await ended };
@@ -152,14 +151,12 @@ export const failureOf = (error: unknown): Failure => {
 export const errorFrom = (failure: Failure): Error =>
   Object.assign(new Error(failure.message), failure);
 
-export type ToThread =
-  | 'next'
-  | 'stop'
-  | { call: number; value: unknown }
-  | { call: number; failure: Failure };
+/** Its `value` or `failure` is posted to `reply`. */
+type CallOfScan = { call: string; args: unknown[]; reply: MessagePort };
 
+/** The thread itself gets `next` for each value that its reader may take, and `stop`. */
 export type FromThread =
   | { value: unknown }
   | { result: unknown }
   | { failure: Failure }
-  | { call: number; name: string; args: unknown[] };
+  | CallOfScan;

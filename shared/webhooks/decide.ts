@@ -4,21 +4,19 @@ import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { type DataOf, ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
 
 /** `end` is the end of the log just before. */
+type ChangeCommand = DataOf<'WebhookEndpointChanged'> & {
+  kind: 'change';
+  status?: 'ENABLED' | 'DISABLED' | undefined;
+  resumeFrom?: 'checkpoint' | 'now' | undefined;
+  end: string | null;
+};
+
 export type EndpointCommand =
   | { kind: 'create'; endpoint: DataOf<'WebhookEndpointCreated'> }
-  | {
-      kind: 'change';
-      endpointId: string;
-      url?: string | undefined;
-      eventTypes?: string[] | undefined;
-      description?: string | undefined;
-      status?: 'ENABLED' | 'DISABLED' | undefined;
-      resumeFrom?: 'checkpoint' | 'now' | undefined;
-      end: string | null;
-    }
+  | ChangeCommand
   | { kind: 'rotate'; endpointId: string; oldExpiresAt: string }
-  | { kind: 'disable'; endpointId: string; reason: DataOf<'WebhookEndpointDisabled'>['reason'] }
-  | { kind: 'delete'; endpointId: string }
+  | ({ kind: 'disable' } & DataOf<'WebhookEndpointDisabled'>)
+  | ({ kind: 'delete' } & DataOf<'WebhookEndpointDeleted'>)
   | { kind: 'test'; endpointId: string; nowMs: number }
   | ({ kind: 'resend' } & DataOf<'WebhookResendRequested'>);
 
@@ -39,7 +37,7 @@ const withoutUndefined = <T extends object>(fields: T) =>
 
 const statusEvents = (
   { endpointId, disabled }: Endpoint,
-  { status, resumeFrom = 'checkpoint', end }: Extract<EndpointCommand, { kind: 'change' }>,
+  { status, resumeFrom = 'checkpoint', end }: ChangeCommand,
 ): WebhookEvent[] => {
   if (status === 'DISABLED') {
     return disabled === undefined
@@ -52,10 +50,7 @@ const statusEvents = (
   return [{ type: 'WebhookEndpointEnabled', data: { endpointId, resumeFrom, ...after } }];
 };
 
-const changed = (
-  endpoint: Endpoint,
-  command: Extract<EndpointCommand, { kind: 'change' }>,
-): Decided => {
+const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
   const { endpointId, url, eventTypes, description, status, resumeFrom } = command;
   if (resumeFrom === 'now' && status !== 'ENABLED')
     return rejected('resumeFrom now needs status ENABLED');

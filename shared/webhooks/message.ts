@@ -82,7 +82,7 @@ const message = (
 ): Message => ({
   id,
   type,
-  ...(traceparent !== undefined && { traceparent }),
+  traceparent,
   body: `{"type":"${type}","timestamp":"${time}","data":{"eventId":"${id}",${rest}}}`,
 });
 

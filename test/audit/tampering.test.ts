@@ -42,13 +42,6 @@ describe(`L3: an export (seed ${seed})`, () => {
     expect(await unnoticedInExport(log, verifyFile, randomOf(seed), changes)).toEqual([]);
   }, 300_000);
 
-  test('with a changed manifest is not intact', async () => {
-    const { out: file } = await exportLog(log);
-    const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8'));
-    writeFileSync(manifestFileOf(file), JSON.stringify({ ...manifest, count: 35 }));
-    expect(await verifyFile(file)).toMatchObject({ ok: false });
-  });
-
   test('that is cut together with its manifest no longer fits a head or chain kept elsewhere', async () => {
     const { out: file } = await exportLog(log);
     const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8'));
@@ -129,28 +122,19 @@ describe(`L3: the rows of the event log (seed ${seed})`, () => {
   });
 });
 
-describe('amounts in a log whose every hash was made right', () => {
-  test.each([
-    ['PaymentAuthorized', '"amount":2500', '"amount":9500', 'is not the 2500'],
-    ['PaymentCaptured', '"amount":2000', '"amount":2400', 'is not the 2000'],
-    ['PaymentCaptured', '"releasedAmount":500', '"releasedAmount":400', 'it releases 400'],
-    ['PaymentRefundRequested', '"amount":800', '"amount":9500', 'is above the 2000'],
-    ['PaymentRefunded', '"amount":800', '"amount":1800', 'is not the 800'],
-  ])('%s with %s as %s: verify names the event and why', async (type, was, is, why) => {
-    const { rows, write, restore, close } = openRows(log.file);
-    const at = rows.findIndex(({ text }) => JSON.parse(text).type === type);
-    write(rewritten(rows, at, (text) => text.replace(was, is)));
-    const { stream_id: stream } = rows[at] as (typeof rows)[number];
-    const paymentId = `pay_${stream - 1}`;
-    const broken = { position: String(at + 1), reason: expect.stringContaining(why) };
-    const verified = await verifyWhole(log.store);
-    const forms = await log.store.stored.readStream(streamOf(paymentId));
-    restore();
-    close();
-    expect(verified).toMatchObject({ ok: false, broken });
-    const events = forms.map((form) => decode(form));
-    expect(streamBreak(forms, events)).toMatchObject(broken);
-  });
+test('an amount in a log whose every hash was made right: verify names the event and why', async () => {
+  const { rows, write, restore, close } = openRows(log.file);
+  const at = rows.findIndex(({ text }) => JSON.parse(text).type === 'PaymentCaptured');
+  write(rewritten(rows, at, (text) => text.replace('"amount":2000', '"amount":2400')));
+  const { stream_id: stream } = rows[at] as (typeof rows)[number];
+  const broken = { position: String(at + 1), reason: expect.stringContaining('is not the 2000') };
+  const verified = await verifyWhole(log.store);
+  const forms = await log.store.stored.readStream(streamOf(`pay_${stream - 1}`));
+  restore();
+  close();
+  expect(verified).toMatchObject({ ok: false, broken });
+  const events = forms.map((form) => decode(form));
+  expect(streamBreak(forms, events)).toMatchObject(broken);
 });
 
 describe('L3, A2: verification by one merchant', () => {

@@ -1,7 +1,7 @@
 /** The rules of a payment: what each command is answered in each state (gaps §3, §5 to §8). */
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
-import { decide, refused } from '../../shared/payment/decide.ts';
+import { refused } from '../../shared/payment/decide.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { isOfSameRequest } from '../../shared/payment/state.ts';
@@ -302,20 +302,7 @@ describe('gaps §5, §7: refund', () => {
 
 describe('a payment has a ceiling of operations (gaps §18)', () => {
   const reached = 'the payment has reached 3 operations';
-  const refunded500 = [refundRequested({ amount: 500 }), refunded({ amount: 500 })];
   scenarios([
-    {
-      title: 'the last one below the ceiling is carried out',
-      given: asCaptured,
-      when: refund({ amountMinor: 500, operationsMax: 3 }),
-      response: [refundRequested({ ...newly, amount: 500 })],
-    },
-    {
-      title: 'the next refund is refused, though there is money left',
-      given: [...asCaptured, ...refunded500],
-      when: refund({ amountMinor: 500, operationsMax: 3 }),
-      response: refused('REFUND_NOT_ALLOWED', reached),
-    },
     {
       title: 'a capture that was declined counts, and so does one that was never sent',
       given: [
@@ -335,13 +322,6 @@ describe('a payment has a ceiling of operations (gaps §18)', () => {
       response: refused('VOID_NOT_ALLOWED', 'the payment has reached 2 operations'),
     },
   ]);
-
-  test('a repeat under the key of an operation that exists is its repeat, not the next one', () => {
-    const key = { ...identity, keyHash: 'k' };
-    const given = [...asCaptured, refundRequested({ amount: 500, identity: key }), refunded()];
-    const decision = decide(stateAfter(given), refund({ operationsMax: 3, identity: key }));
-    expect(decision).toEqual({ kind: 'repeated' });
-  });
 });
 
 describe('gaps §24: the end that the provider tells is kept of an authorization', () => {

@@ -185,6 +185,9 @@ describe('settings: npm start', () => {
       `Warning: DATA_DIR: other users have rights in ${dataDir} (mode 755); type: chmod 700 ${dataDir}`,
     );
     expect(service.stderr()).toContain(`${service.url}/api/v1/payments`);
+    expect(service.stderr()).toMatch(
+      /^payments \S+ {2}mode embedded \(.*\) {3}ready in \d+\.\d s$/m,
+    );
     expect(service.stderr()).toMatch(/Not for production: .*simulated.*signing key/);
     expect(service.stderr()).toContain('npx payments token');
   });

@@ -274,19 +274,13 @@ describe('interface, create: 401, 403, 413, 422, 429, 503', () => {
     expect((await service.ask('POST', PAYMENTS, padded(65_536))).status).toBe(200);
   });
 
-  test.each<[string, object, string[]]>([
-    ['an amount over the maximum', { amount: 500_001 }, ['amount must not exceed 500000']],
-    ['an amount above 2^53-1', { amount: 2 ** 53 }, ['amount must not exceed 500000']],
-    ['a listed currency', { currency: 'EUR' }, ['currency must be USD']],
-    [
-      'both',
-      { currency: 'EUR', amount: 500_001 },
-      ['amount must not exceed 500000', 'currency must be USD'],
-    ],
-  ])('422: %s', async (_name, fields, details) => {
+  test('422: every broken business rule is named, and no provider is called', async () => {
     const before = await service.ledger();
-    const response = await service.create(fields);
-    expectError(response, 422, 'BUSINESS_RULE_VIOLATION', details);
+    const response = await service.create({ currency: 'EUR', amount: 2 ** 53 });
+    expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [
+      'amount must not exceed 500000',
+      'currency must be USD',
+    ]);
     expect(await service.ledger()).toEqual(before);
   });
 

@@ -60,7 +60,7 @@ test('every step of the page can be done, and what has to pass passes', () => {
   addAfter('shared/payment/payment-events.ts', schema, '  salesChannel: optionalText,\n');
 
   const request = '  descriptor: optionalText(),\n';
-  addAfter('command-api/request/payment-request.ts', request, '  salesChannel: optionalText(),\n');
+  addAfter('command-api/request/schemas.ts', request, '  salesChannel: optionalText(),\n');
   const row = "| descriptor | string | Text shown on the customer's bank statement. |\n";
   addAfter('docs/interface.md', row, '| salesChannel | string | Where the order was made. |\n');
 
@@ -81,13 +81,12 @@ test('every step of the page can be done, and what has to pass passes', () => {
   freeze();
   passes('test', '--', 'test/domain/stored-events');
 
-  const type = '  descriptor?: string;\n';
-  addAfter('shared/payment/payment-response.ts', type, '  salesChannel?: string;\n');
-  addAfter('shared/payment/response.ts', '    descriptor,\n', '    salesChannel,\n');
+  const type = '  descriptor?: string | undefined;\n';
+  addAfter('shared/payment/payment-response.ts', type, '  salesChannel?: string | undefined;\n');
   addAfter(
     'shared/payment/response.ts',
-    '      ...(descriptor === undefined ? {} : { descriptor }),\n',
-    '      ...(salesChannel === undefined ? {} : { salesChannel }),\n',
+    '      descriptor: details.descriptor,\n',
+    '      salesChannel: details.salesChannel,\n',
   );
   addAfter(
     'test/domain/response.test.ts',

@@ -126,20 +126,6 @@ describe('of many GETs at a time', () => {
     expect(at.calls).toEqual({ lastRevision: ALONE, readAll: 2, hashAt: 1 });
   });
 
-  test('one whose payment has events after the checkpoint is behind, until they are applied', async () => {
-    await at.append(ID(40));
-    expect(await isBehind()).toEqual(none.with(40, true));
-    await at.apply();
-    expect(await isBehind()).toEqual(none);
-  });
-
-  test('one whose document has got ahead of the checkpoint is not behind', async () => {
-    await at.append(ID(40));
-    at.documents.set(ID(40), 1);
-    expect(await isBehind()).toEqual(none);
-    expect(at.calls.lastRevision).toBe(ALONE);
-  });
-
   test('one that comes while a look is under way waits for the next one', async () => {
     await isBehind();
     const release = at.hold();

@@ -128,13 +128,4 @@ describe('gaps §9: which payments are behind', () => {
     freshness.caughtUp();
     expect(freshness.isBehind('pay_1')).toBe(false);
   });
-
-  test('streams of other kinds are not remembered, and reads reach the store unchanged', async () => {
-    await freshness.store.append('merchant-reference-1', 'none', [newEvent(created())]);
-    expect(freshness.size()).toBe(0);
-    await append('pay_1');
-    expect(await freshness.store.readStream(streamOf('pay_1'))).toHaveLength(1);
-    expect(await freshness.store.readAll(null, 10)).toHaveLength(2);
-    expect(await freshness.store.head(null)).toMatchObject({ eventsAfter: 2 });
-  });
 });

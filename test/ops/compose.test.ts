@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import type { Mode } from '../../shared/runtime/settings/defaults.ts';
+import type { Mode } from '../../shared/runtime/settings/table.ts';
 import { ROOT } from '../support/service.ts';
 import { settingsPage } from '../support/settings-page.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

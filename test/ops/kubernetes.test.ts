@@ -9,7 +9,7 @@ import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
 import { newSealingKey } from '../../projector/seals/key.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import type { Mode } from '../../shared/runtime/settings/defaults.ts';
+import type { Mode } from '../../shared/runtime/settings/table.ts';
 import { projectFiles, textOf } from '../support/project-files.ts';
 import { ROOT } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,6 +1,6 @@
 /** What becomes of a batch of events: skip, apply, heal, park (invariants P1, P2, P5). */
 
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
@@ -8,7 +8,8 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { describeUnless } from '../support/describe-driver.ts';
+import { openBeforeEach } from '../contract/read-models/opened.ts';
+import { describeDriver } from '../support/describe-driver.ts';
 import { foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import {
@@ -22,15 +23,14 @@ import {
   wholeLife,
 } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
-import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
+import { readModelDrivers } from '../support/read-model-drivers.ts';
 import { silent } from '../support/silent-log.ts';
 
 /** The event as it would stand in the stream of this payment. */
 const LIFE = wholeLife('pay_1').length;
 
-for (const driver of readModelDrivers) {
-  describeUnless(driver.skip, `projection into ${driver.name}`, () => {
-    let readModelStore: ReadModelStore;
+for (const driver of readModelDrivers)
+  describeDriver('projection', driver, () => {
     let readModels: ReadModels;
     let store: MemoryEventStore;
     let freshness: Freshness;
@@ -66,17 +66,12 @@ for (const driver of readModelDrivers) {
       expect(document?.parked).toBe(false);
     };
 
-    beforeEach(async () => {
-      readModelStore = await driver.make();
-      readModels = await readModelStore.open();
+    const { reopen } = openBeforeEach(driver, async (opened) => {
+      readModels = opened;
       store = memoryEventStore();
       freshness = trackFreshness(store);
       freshness.caughtUp();
       await begin();
-    });
-    afterEach(async () => {
-      await readModels.close();
-      await readModelStore.remove();
     });
 
     test('apply: a batch gives each payment its document, and moves the checkpoint', async () => {
@@ -200,8 +195,7 @@ for (const driver of readModelDrivers) {
       await given('pay_1', wholeLife('pay_1'));
       store.damage(streamOf('pay_1'), 2, 'unknown event type');
       await deliver();
-      await readModels.close();
-      readModels = await readModelStore.open();
+      readModels = await reopen();
       await begin();
       store.inject(streamOf('pay_1'), LIFE, newEvent(authorized()));
       await deliver();
@@ -277,4 +271,3 @@ for (const driver of readModelDrivers) {
       });
     });
   });
-}

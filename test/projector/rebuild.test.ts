@@ -1,6 +1,6 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
 
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import type { ComparisonProgress } from '../../projector/compare.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
@@ -8,11 +8,12 @@ import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { describeUnless } from '../support/describe-driver.ts';
+import { openBeforeEach } from '../contract/read-models/opened.ts';
+import { describeDriver } from '../support/describe-driver.ts';
 import { appendLife, foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
+import { readModelDrivers } from '../support/read-model-drivers.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
@@ -20,9 +21,8 @@ const LIFE = wholeLife('pay_1').length;
 /** No payment is sampled before the test is over. */
 const NEVER = 600_000;
 
-for (const driver of readModelDrivers) {
-  describeUnless(driver.skip, `rebuild in ${driver.name}`, () => {
-    let readModelStore: ReadModelStore;
+for (const driver of readModelDrivers)
+  describeDriver('rebuild', driver, () => {
     let readModels: ReadModels;
     let store: MemoryEventStore;
     let projector: Projector;
@@ -43,9 +43,9 @@ for (const driver of readModelDrivers) {
         expect((await readModels.getAny(`pay_${n}`))?.body).toBe(await foldOf(store, `pay_${n}`));
     };
 
-    beforeEach(async () => {
-      readModelStore = await driver.make();
-      readModels = await readModelStore.open();
+    afterEach(() => projector.stop());
+    const { reopen, store: readModelStore } = openBeforeEach(driver, async (opened) => {
+      readModels = opened;
       store = memoryEventStore();
       payments = 0;
       await given(20);
@@ -58,11 +58,6 @@ for (const driver of readModelDrivers) {
         sampleMs: NEVER,
       });
       await projector.caughtUp;
-    });
-    afterEach(async () => {
-      await projector.stop();
-      await readModels.close();
-      await readModelStore.remove();
     });
 
     test('gives the same documents, and says how far it is', async () => {
@@ -157,9 +152,8 @@ for (const driver of readModelDrivers) {
 
     test('a document without its check holds no rebuild back, and payments parked are named', async () => {
       await projector.stop();
-      await readModels.close();
-      await readModelStore.forge('pay_3', 'status', 'VOIDED');
-      readModels = await readModelStore.open();
+      await readModelStore().forge('pay_3', 'status', 'VOIDED');
+      readModels = await reopen();
       const twice = [created(), created()].map((event, n) => newEvent(event, timeOf(n)));
       await store.append(streamOf('pay_poison'), 'none', twice);
       projector = await startProjector({ store, readModels, logger: silent, sampleMs: NEVER });
@@ -234,4 +228,3 @@ for (const driver of readModelDrivers) {
       await expectWhole();
     });
   });
-}

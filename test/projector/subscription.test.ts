@@ -165,17 +165,6 @@ describe('the catch-up loop', () => {
     expect(reasons).toEqual(['the password is wrong', 'the password is wrong']);
   });
 
-  test('restart() starts the subscription again from the checkpoint', async () => {
-    const store = memoryEventStore();
-    await append(store, 0, 2);
-    await follow(store, async (subscriber, subscription) => {
-      await until('caught up', () => subscriber.state.caughtUp === 1);
-      subscription.restart();
-      await until('caught up again', () => subscriber.state.caughtUp === 2);
-      expect(subscriber.seen).toEqual(await positions(store));
-    });
-  });
-
   test('stops between two batches, and delivers nothing afterwards', async () => {
     const store = memoryEventStore({ batchMax: 1 });
     await append(store, 0, 50);

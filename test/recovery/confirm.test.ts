@@ -127,16 +127,24 @@ test.each([
   ['from the read models', true],
   ['from the log, while the projector is behind', false],
 ])('a process that starts finds what was resolved by hand %s', async (_where, projected) => {
-  const before = await processes.open();
-  if (!projected) await processes.projector.stop();
-  const id = await resolveByHand('declined', 'answer lost', before);
+  // Its first attempt alone: the next one is due in ten minutes.
+  await using slow = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
+  if (!projected) await slow.projector.stop();
+  const id = await resolveByHand('declined', 'answer lost', slow.a);
   if (projected)
     await until('the read models list it', async () =>
-      (await processes.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
+      (await slow.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
     );
-  before.side.unresolved.stopAsking();
-  const c = await processes.open();
+  slow.a.side.unresolved.stopAsking();
+  const c = await slow.open();
   c.side.startSweep();
   await until('it is contradicted', () => states(c, id)[0] === 'CONTRADICTED');
-  expect(await lastType(id)).toBe('PaymentOutcomeContradicted');
+  expect((await typesOf(slow, id)).at(-1)).toBe('PaymentOutcomeContradicted');
+});
+
+test('gaps §8: an equal create without a key joins none that was resolved by hand', async () => {
+  const { a } = processes;
+  const send = () => a.create({ captureNow: true, merchantReference: 'by-hand' });
+  const id = await resolveByHand('declined', 'call lost', a, send);
+  expect(idOf(await send())).not.toBe(id);
 });

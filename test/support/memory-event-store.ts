@@ -2,6 +2,7 @@
  * The event-store port in memory, for tests: it keeps the port's promises, and has faults to switch
  * on: damaged events, a store out of reach, a dropped subscription.
  */
+import { EventEmitter, once } from 'node:events';
 import { GENESIS_HASH } from '../../shared/event-store/chain.ts';
 import { type EncodedEvent, encode } from '../../shared/event-store/codec.ts';
 import {
@@ -12,15 +13,12 @@ import {
 } from '../../shared/event-store/errors.ts';
 import type {
   EventStore,
-  Expected,
+  LogEvent,
   NewEvent,
   RecordedEvent,
   StoredForm,
   SubscriptionItem,
-  UnreadableEvent,
 } from '../../shared/event-store/port.ts';
-
-type StoredEvent = RecordedEvent | UnreadableEvent;
 
 /** The port, and the switches for its faults. */
 export type MemoryEventStore = EventStore & {
@@ -48,36 +46,21 @@ export type MemoryEventStore = EventStore & {
 const positionOf = (index: number): string => String(index + 1).padStart(12, '0');
 const indexAfter = (after: string | null): number => (after === null ? 0 : Number(after));
 
-const isRepeat = (stored: RecordedEvent[], expected: Expected, events: NewEvent[]): boolean => {
-  const from = expected === 'none' ? 0 : expected.revision + 1;
-  return events.every((event, n) => stored[from + n]?.id === event.id);
-};
-
-const fits = (stored: RecordedEvent[], expected: Expected): boolean => {
-  const last = stored.at(-1);
-  if (expected === 'none') return last === undefined;
-  return last?.revision === expected.revision && last.hash === expected.hash;
-};
-
 /** `batchMax` is how many events a subscription delivers at once. */
 export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => {
   let log: RecordedEvent[] = [];
-  const streams = new Map<string, RecordedEvent[]>();
-  const damaged = new Map<string, string>();
   const texts = new Map<string, string>();
+  const damaged = new Map<string, string>();
+  const meta = new Map<string, string>();
   const subscribed: { count: number; after: string | null } = { count: 0, after: null };
-  let wakeUps = new Set<() => void>();
+  const news = new EventEmitter().setMaxListeners(0);
   let failure: Error | undefined;
   let closed = false;
   let onHold = false;
   let losesNextResponse = false;
   let epoch = 0;
 
-  const changed = (): void => {
-    const waiting = wakeUps;
-    wakeUps = new Set();
-    for (const wake of waiting) wake();
-  };
+  const changed = (): void => void news.emit('change');
   const throwIfClosed = (): void => {
     if (closed) throw new StoreUnavailable('the event store is closed');
   };
@@ -86,35 +69,34 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     if (failure !== undefined) throw failure;
   };
 
-  const seen = (event: RecordedEvent): StoredEvent => {
+  const seen = (event: RecordedEvent): LogEvent => {
     const unreadable = damaged.get(`${event.stream}@${event.revision}`);
     const { stream, revision, position, hash } = event;
     return unreadable === undefined ? event : { stream, revision, position, hash, unreadable };
   };
 
-  const streamOf = (stream: string): RecordedEvent[] => {
-    const own = streams.get(stream) ?? [];
-    streams.set(stream, own);
-    return own;
-  };
+  const ownOf = (stream: string): RecordedEvent[] => log.filter((one) => one.stream === stream);
 
   const put = ({ text, recorded }: EncodedEvent): RecordedEvent => {
     const event = { ...recorded, position: positionOf(log.length) };
     log.push(event);
-    streamOf(event.stream).push(event);
     texts.set(event.position, text);
     return event;
   };
 
-  const meta = new Map<string, string>();
-
   const append: EventStore['append'] = async (stream, expected, events) => {
     throwIfClosed();
     const encoded = encode(stream, expected, events);
-    const stored = streams.get(stream) ?? [];
-    if (isRepeat(stored, expected, events))
-      return stored.filter(({ id }) => events.some((event) => event.id === id));
-    if (!fits(stored, expected)) throw new RevisionConflict(`${stream} does not end there`);
+    const stored = ownOf(stream);
+    const from = expected === 'none' ? 0 : expected.revision + 1;
+    const repeated = stored.slice(from, from + events.length);
+    if (events.every(({ id }, n) => id === repeated[n]?.id)) return repeated;
+    const last = stored.at(-1);
+    const fits =
+      expected === 'none'
+        ? last === undefined
+        : last?.revision === expected.revision && last.hash === expected.hash;
+    if (!fits) throw new RevisionConflict(`${stream} does not end there`);
     const recorded = encoded.map(put);
     changed();
     if (losesNextResponse) {
@@ -130,7 +112,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     const to = upTo === undefined ? log.length : indexAfter(upTo);
     return log.slice(from, Math.min(from + limit, to));
   };
-  const page = (...range: Parameters<typeof recordedPage>): StoredEvent[] =>
+  const page = (...range: Parameters<typeof recordedPage>): LogEvent[] =>
     recordedPage(...range).map(seen);
 
   /** A damaged event's text is damaged as well. */
@@ -147,17 +129,10 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     };
   };
 
-  const nextChange = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      wakeUps.add(resolve);
-      signal.addEventListener('abort', () => resolve(), { once: true });
-      if (signal.aborted) resolve();
-    });
-
   async function* subscribe(
     ...[after, signal, types]: Parameters<EventStore['subscribe']>
   ): AsyncGenerator<SubscriptionItem> {
-    const isOfTypes = (event: StoredEvent): boolean =>
+    const isOfTypes = (event: LogEvent): boolean =>
       types === undefined || !('event' in event) || types.includes(event.event.type);
     const epochAtStart = epoch;
     subscribed.count += 1;
@@ -165,7 +140,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     let at = after;
     let saidCaughtUp = false;
     while (!signal.aborted && epochAtStart === epoch) {
-      // No await between the read and `nextChange`, or a change between them would be missed.
+      // No await between the read and the wait, or a change between them would be missed.
       const events = onHold ? [] : page(at, batchMax);
       const last = events.at(-1);
       if (last !== undefined) {
@@ -177,7 +152,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
         saidCaughtUp = true;
         yield { kind: 'caught-up' };
       } else {
-        await nextChange(signal);
+        await once(news, 'change', { signal }).catch(() => undefined);
         if (epochAtStart === epoch) throwFailure();
       }
     }
@@ -193,7 +168,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     subscribe,
     readStream: async (stream) => {
       throwFailure();
-      const events = [...(streams.get(stream) ?? [])];
+      const events = ownOf(stream);
       for (const [at, event] of events.entries()) {
         const found = seen(event);
         if ('unreadable' in found)
@@ -203,7 +178,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     },
     lastRevision: async (stream) => {
       throwFailure();
-      return streams.get(stream)?.at(-1)?.revision ?? null;
+      return ownOf(stream).at(-1)?.revision ?? null;
     },
     claimMeta: async (key, value) => {
       throwIfClosed();
@@ -235,7 +210,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       guarantee: 'stream',
       readStream: async (stream) => {
         throwFailure();
-        return (streams.get(stream) ?? []).map(storedForm);
+        return ownOf(stream).map(storedForm);
       },
       readAll: async (after, limit, upTo) => recordedPage(after, limit, upTo).map(storedForm),
     },
@@ -248,7 +223,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       closed = false;
     },
     inject: (stream, revision, event) => {
-      const hash = streams.get(stream)?.at(-1)?.hash ?? GENESIS_HASH;
+      const hash = ownOf(stream).at(-1)?.hash ?? GENESIS_HASH;
       const [recorded] = encode(stream, { revision: revision - 1, hash }, [event]).map(put);
       changed();
       return recorded as RecordedEvent;
@@ -275,13 +250,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       losesNextResponse = true;
     },
     cut: (count) => {
-      const left = log.slice(0, count);
-      log = [];
-      streams.clear();
-      for (const event of left) {
-        log.push(event);
-        streamOf(event.stream).push(event);
-      }
+      log = log.slice(0, count);
     },
     subscriptions: () => ({ ...subscribed }),
   };

@@ -58,14 +58,30 @@ export const FAST_CASES: readonly FaultCase[] = ALL_CASES.filter(
   ({ kind, step }) => kind !== 'SALE' && step === STEPS_OF[kind].at(-1),
 );
 
-/** What the log keeps between a call and the questions about it. */
-type Logged = { reference?: string; fenced?: true };
+export const keepIt = async (): Promise<void> => undefined;
 
-const questionOf = (operation: ProviderOperation, { reference }: Logged): OperationQuestion => ({
-  ...operation,
-  reference,
-  requestedAt: new Date().toISOString(),
-});
+/** As recovery asks; `reference` is the PaymentIntent that a create opened. */
+export const questionOf = (
+  operation: ProviderOperation,
+  reference?: string,
+  atMs = Date.now(),
+): OperationQuestion => ({ ...operation, reference, requestedAt: new Date(atMs).toISOString() });
+
+/** The outcome, and the PaymentIntent that was opened for it. */
+export const executed = async (provider: Provider, operation: ProviderOperation) => {
+  let reference: string | undefined;
+  const outcome = await provider.execute(operation, async (opened) => {
+    reference = opened;
+  });
+  return { outcome, reference };
+};
+
+/** A create that is approved. */
+export const approvedBy = async <O extends ProviderOperation>(provider: Provider, operation: O) => {
+  const { outcome, reference = '' } = await executed(provider, operation);
+  if (outcome.outcome !== 'APPROVED') throw new Error(JSON.stringify(outcome));
+  return { operation, reference, authorizationReference: reference };
+};
 
 type Kept = ReturnType<Books['all']>;
 
@@ -102,9 +118,8 @@ export const prepared = async (
 ): Promise<ProviderOperation> => {
   if (kind === 'AUTHORIZE' || kind === 'SALE') return authorize(undefined, { kind });
   const first = authorize(undefined, { kind: kind === 'REFUND' ? 'SALE' : 'AUTHORIZE' });
-  const outcome = await provider.execute(first, async () => undefined);
-  if (outcome.outcome !== 'APPROVED') throw new Error(`the authorization: ${outcome.outcome}`);
-  return followUp(kind, first, { authorizationReference: outcome.providerReference });
+  const { authorizationReference } = await approvedBy(provider, first);
+  return followUp(kind, first, { authorizationReference });
 };
 
 export type Finding = FaultCase & {
@@ -131,17 +146,15 @@ const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Finding> 
   });
   try {
     const operation = await prepared(provider, kind);
-    const logged: Logged = {};
     double.plan(step, fault);
-    const { outcome: called } = await provider.execute(operation, async (reference) => {
-      logged.reference = reference;
-    });
+    const { outcome, reference } = await executed(provider, operation);
+    const { outcome: called } = outcome;
     let known: string = called;
     if (called === 'UNKNOWN') {
-      known = await askOnce(provider, questionOf(operation, logged));
+      known = await askOnce(provider, questionOf(operation, reference));
       // What comes late was fenced meanwhile, or is found by a later question.
       await double.actLate();
-      if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, logged));
+      if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, reference));
     }
     const moved = timesMovedIn(double.books.all(), operation);
     return { kind, step, fault, called, known, moved };

@@ -211,15 +211,6 @@ const single = (kind: Single['kind'], id: string, nextAt: number): Single => ({
   ...{ id, kind, revision: 0, n: 0, since: 0, nextAt },
 });
 
-test('the checkpoint stays before what is being sent, though a later one was accepted', () => {
-  const row = { ...newDeliveryRow(null, 0), window: 4 };
-  const first = sendNext(read(row, logOf([1, 2, 3])), 0);
-  const second = sendNext(first.delivery, 0);
-  const later = accepted(second.delivery, second.item, 0, 0);
-  expect(later.row.checkpoint).toBeNull();
-  expect(accepted(later, first.item, 0, 0).row.checkpoint).toBe('2');
-});
-
 test('no event is tried beside so many that wait that the row could have more than a hundred', () => {
   const waits = { from: 0, to: 0, n: 1, since: 0, nextAt: HOUR };
   const ids = Array.from({ length: RETRYING_MAX - 1 }, (_, n) => `pay_waits_${n}`);

@@ -191,13 +191,8 @@ describe('on request', () => {
 
   test('of twenty tests at a time four are sent, and the others are 429; another endpoint has its own', async () => {
     const endpoint = await register();
-    const request = (one: Endpoint, key?: string) =>
-      service.ask('POST', at(one, '/test'), undefined, {
-        ...mine,
-        ...(key !== undefined && { key }),
-      });
-    const first = await request(endpoint, 'key-1');
-    const all = await Promise.all(Array.from({ length: 19 }, () => request(endpoint)));
+    const request = (one: Endpoint) => ask('POST', at(one, '/test'));
+    const all = await Promise.all(Array.from({ length: 20 }, () => request(endpoint)));
     const rejected = all.filter(({ status }) => status !== 202);
     expect(rejected).toHaveLength(16);
     for (const { status, json, headers } of rejected) {
@@ -208,8 +203,6 @@ describe('on request', () => {
       expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
       expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
     }
-    const repeat = await request(endpoint, 'key-1');
-    expect([repeat.status, repeat.json.eventId]).toEqual([202, first.json.eventId]);
     const events = () => ask('GET', at(endpoint, '/attempts'));
     await until('their attempts', async () => Object((await events()).json.attempts).length === 4);
     expect(receiver.received).toHaveLength(4);
@@ -329,61 +322,42 @@ describe('registration', () => {
     expect(statuses.toSorted()).toEqual([...Array(10).fill(201), 422]);
   });
 
-  const PRIVATE = [
-    'http://shop.example/hook',
-    'https://user:secret@shop.example/',
-    'https://shop.example/#part',
-    'https://10.0.0.1/',
-    'https://2130706433.0x7f/',
-    'https://[::1]/',
-    'https://shop.example:80/',
-  ];
-  const WITH_CARD = [
-    'https://shop.example/?pan=4242424242424242',
-    'https://shop.example/?pan=4242%204242%204242%204242',
-    'https://shop.example/?pan=5555%205555%205555%204444&x=%&y=%ff',
-    'https://shop.example/4111%2D1111%2D1111%2D1111',
-    'https://4242424242424242.shop.example/',
-    'https://34.102.136.180:8443/4242/4242/4242/4242',
-    'https://shop.example/4242424242424242/../hook',
-    'https://shop.example\\4242424242424242',
-    'https://shop.example?4242424242424242',
-  ];
+  const PRIVATE = 'must be a public https address';
+  const CARD = 'must not hold a card number';
   test.each([
-    ...PRIVATE.map((url) => [url, 'url must be a public https address']),
-    ...WITH_CARD.map((url) => [url, 'url must not hold a card number']),
-    [`https://shop.example/${'a'.repeat(2048)}`, 'url must be at most 2048 characters'],
-    ['', 'url is required'],
-  ])('an address is rejected: %#', async (url, detail) => {
+    ['http://shop.example/hook', PRIVATE],
+    ['https://user:secret@shop.example/', PRIVATE],
+    ['https://shop.example/#part', PRIVATE],
+    ['https://2130706433.0x7f/', PRIVATE],
+    ['https://[::1]/', PRIVATE],
+    ['https://shop.example:80/', PRIVATE],
+    ['https://shop.example/?pan=4242424242424242', CARD],
+    ['https://shop.example/?pan=5555%205555%205555%204444&x=%&y=%ff', CARD],
+    ['https://4242424242424242.shop.example/', CARD],
+    ['https://34.102.136.180:8443/4242/4242/4242/4242', CARD],
+    ['https://shop.example/4242424242424242/../hook', CARD],
+    ['https://shop.example\\4242424242424242', CARD],
+    [`https://shop.example/${'a'.repeat(2048)}`, 'must be at most 2048 characters'],
+    ['', 'is required'],
+  ])('an address is rejected: %#', async (url, problem) => {
     const { status, json } = await ask('POST', ENDPOINTS, { url });
-    expect([status, json.details]).toEqual([400, [detail]]);
+    expect([status, json.details]).toEqual([400, [`url ${problem}`]]);
   });
+
+  test.each(['https://[2600:1901:0:4444::10]:1104/', 'https://shop.example:8443/2026/11/1009'])(
+    'the digits of an IP address and of a port are no card number: %s',
+    async (url) => {
+      expect((await ask('POST', ENDPOINTS, { url })).status).toBe(201);
+    },
+  );
 
   test.each([
-    'https://162.159.140.118/',
-    'https://34.102.136.253:8443/',
-    'https://[2600:1901:0:4444::10]:1104/',
-    'https://shop.example:8443/2026/11/1009',
-  ])('the digits of an IP address and of a port are no card number: %s', async (url) => {
-    expect((await ask('POST', ENDPOINTS, { url })).status).toBe(201);
-  });
-
-  test.each([
-    [
-      'an entry of an array',
-      { eventTypes: ['payment.captured', 5] },
-      'eventTypes[1] must be a string',
-    ],
-    ['null as absent', { url: null }, 'url is required'],
-    ['a field once', { url: [] }, 'url must be a string'],
-  ])('a detail names %s as it does for a payment', async (_what, body, detail) => {
-    const { status, json } = await ask('POST', ENDPOINTS, { url: receiver.url, ...body });
-    expect([status, json.details]).toEqual([400, [detail]]);
-  });
-
-  test.each([null, [], '"x"', 5])('a body that is no object is rejected: %j', async (body) => {
+    [{ url: null }, 'url is required'],
+    [{ url: 'https://shop.example/', eventTypes: [5] }, 'eventTypes[0] must be a string'],
+    [[], 'the body must be a JSON object'],
+  ])('a body that is not well formed is rejected: %j', async (body, detail) => {
     const { status, json } = await ask('POST', ENDPOINTS, body);
-    expect([status, json.details]).toEqual([400, ['the body must be a JSON object']]);
+    expect([status, json.details]).toEqual([400, [detail]]);
   });
 
   test('operators read the endpoints and attempts of all merchants', async () => {
@@ -403,16 +377,9 @@ describe('registration', () => {
 });
 
 test.each([
-  [`${ENDPOINTS}/ID/attempts?limit=1&limit=2`, 'limit must be given once'],
   [`${ENDPOINTS}/ID/attempts?cursor=1&cursor=2`, 'cursor must be given once'],
-  ['/api/v1/webhook-events/stream?from=1&from=2', 'from must be given once'],
   ['/api/v1/webhook-events/stream?types=a&types=b', 'types must be given once'],
-  ['/ops/v1/webhook-endpoints?merchant=a&merchant=b', 'merchant must be given once'],
   ['/ops/v1/webhook-endpoints?merchant=', 'merchant must not be empty'],
-  [
-    `/ops/v1/webhook-endpoints?merchant=${'a'.repeat(256)}`,
-    'merchant must be at most 255 characters',
-  ],
 ])('a parameter is rejected in words of our own: %s', async (route, detail) => {
   const { id } = await register();
   const path = route.replace('ID', String(id));

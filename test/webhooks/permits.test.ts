@@ -64,9 +64,15 @@ test('however many merchants hang, an endpoint that responds finds a place', asy
   const began = new Map<string, number>();
   const hang = (standing: Standing, merchantId: string): void =>
     void places.with(standing, merchantId, signal, () => {
-      began.set(standing, (began.get(standing) ?? 0) + 1);
+      for (const one of [standing, `${standing} ${merchantId}`])
+        began.set(one, (began.get(one) ?? 0) + 1);
       return new Promise(() => undefined);
     });
+  for (let n = 0; n < 20; n += 1) {
+    hang('silent', 'm_0');
+    hang('doubtful', 'm_1');
+  }
+  expect([began.get('silent m_0'), began.get('doubtful m_1')]).toEqual([8, 4]);
   for (let n = 0; n < 400; n += 1) {
     hang('silent', `m_${n % 40}`);
     hang('doubtful', `m_${n % 40}`);

@@ -77,12 +77,6 @@ describe('the repeat gets the first outcome', () => {
     expect(new Set(all.map(({ text }) => text)).size).toBe(1);
     expect(await listed()).toHaveLength(1);
   });
-
-  test('after a restart', async () => {
-    const first = await post('', HOOK, 'key-1');
-    await service.restart();
-    expect((await post('', HOOK, 'key-1')).text).toBe(first.text);
-  });
 });
 
 describe('a key', () => {

@@ -12,32 +12,16 @@ import {
   deliverInThread,
   type ThreadData,
 } from '../../projector/deliverer/thread.ts';
-import {
-  AppendOutcomeUnknown,
-  RevisionConflict,
-  StoreUnavailable,
-} from '../../shared/event-store/errors.ts';
-import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
-import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Received, startReceiver } from '../support/webhook-receiver.ts';
 import { registerEndpoint, WORLD_SECRET } from '../support/webhook-world.ts';
-
-/** What tests change as it runs. */
-type Course = {
-  turn: 'own' | 'of another';
-  /** Appends of the deliverer throw these first, the test's own do not. */
-  failures: Error[];
-  /** The next thread is never sent a word to end. */
-  isDeaf: boolean;
-};
 
 /**
  * Opens it: of ordinary priority, for one that yields the CPU takes minutes where all of it is taken.
@@ -48,9 +32,8 @@ const threadedDeliverer = async () => {
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
   const receiver = await startReceiver();
   const threads: Worker[] = [];
-  const course: Course = { turn: 'own', failures: [], isDeaf: false };
-  const appended: string[] = [];
-  let looks = 0;
+  /** `isDeaf`: the next thread is never sent a word to end. */
+  const course = { isDeaf: false };
   const attempts: CountedAttempt[] = [];
   const lines: { level: string; fields: object; message: string }[] = [];
   const write = (level: string) => (fields: object, message: string) =>
@@ -58,18 +41,12 @@ const threadedDeliverer = async () => {
   const logger = { info: write('info'), warn: write('warn'), error: write('error') };
 
   const deliveries = () => sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
-  const append: EventStore['append'] = async (stream, expected, events) => {
-    appended.push(events.map(({ id }) => id).join());
-    const failure = course.failures.shift();
-    if (failure !== undefined) throw failure;
-    return store.append(stream, expected, events);
-  };
   const thread = {
     store,
     deliveries: deliveries(),
     config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
     allowedNetworks: ['127.0.0.0/8'],
-    disable: disableIn({ ...store, append }, logger),
+    disable: disableIn(store, logger),
     logger,
     onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
     newWorker: (data: ThreadData) => {
@@ -82,16 +59,11 @@ const threadedDeliverer = async () => {
   } as const;
   const start = () =>
     startDeliverer({
-      store: {
-        lastRevision: (stream) => {
-          looks += 1;
-          return store.lastRevision(stream);
-        },
-      },
+      store,
       begin: (secret) => deliverInThread(thread, secret),
       secret: async () => WORLD_SECRET,
       interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
-      turn: () => course.turn,
+      turn: () => 'own',
       backOff: { minMs: 20, maxMs: 50 },
     });
   const running = { deliverer: start() };
@@ -116,9 +88,7 @@ const threadedDeliverer = async () => {
 
   return Object.assign(running, {
     ...{ store, receiver, threads, attempts, deliveries, start, register, pay, receivedBy },
-    ...{ course, appended },
-    /** How often it has looked for the first endpoint. */
-    looks: () => looks,
+    course,
     said: (message: string) => lines.filter((line) => line.message.includes(message)),
     [Symbol.asyncDispose]: async () => {
       if (running.deliverer.status().state !== 'stopped') await running.deliverer.stop();
@@ -149,12 +119,9 @@ const INTERRUPTED = 'webhook deliveries interrupted';
 const world = await threadedDeliverer();
 afterAll(() => world[Symbol.asyncDispose]());
 
-test('there is no thread before the first endpoint, and then one', async () => {
+test('the first endpoint has a thread begin, which sends its messages', async () => {
   const { threads, deliverer } = world;
-  await world.pay('m_first');
-  await until('it has looked for one twice', () => world.looks() >= 2);
-  expect(threads).toEqual([]);
-  expect(deliverer.status()).toMatchObject({ state: 'idle', oldestWaitingMs: null });
+  expect([threads, deliverer.status().state]).toEqual([[], 'idle']);
   await world.register('m_first');
   await world.pay('m_first', 'pay_1');
   await until('its messages', () => world.receivedBy('m_first').length === 2);
@@ -184,28 +151,6 @@ onLinux('its thread yields the CPU to those that serve requests', async () => {
   await worker.terminate();
   await store.close();
   folder.remove();
-});
-
-test('an endpoint that is gone is disabled, though an append is refused or of unknown outcome', async () => {
-  const { appended, course, receiver } = world;
-  await world.register('m_gone');
-  receiver.respond = ({ path }, response) =>
-    response.writeHead(path.endsWith('/m_gone') ? 410 : 204).end();
-  course.failures.push(
-    new AppendOutcomeUnknown('the disk did not say'),
-    new RevisionConflict('another was first'),
-    new StoreUnavailable('the disk is full'),
-  );
-  await world.pay('m_gone');
-  const endpoint = async () => (await readEndpoints(world.store, 'm_gone')).endpoints[0];
-  await until('it is not disabled yet', () => world.said('not disabled yet').length === 1);
-  // Of unknown outcome: the very same append again. A conflict: decided again. Else: the next failure does it.
-  expect(appended).toHaveLength(3);
-  expect([appended[1] === appended[0], appended[2] === appended[0]]).toEqual([true, false]);
-  expect(world.said('not disabled yet')[0]?.fields).toMatchObject({ reason: 'the disk is full' });
-  await until('it is disabled', () => world.deliverer.status().endpoints.DISABLED === 1);
-  expect(await endpoint()).toMatchObject({ disabled: { reason: 'GONE' } });
-  receiver.respond = undefined;
 });
 
 test('a stop does not wait for an address that hangs; what was under way is sent after the next start', async () => {
@@ -269,16 +214,6 @@ test('a thread that dies under load is started again: one line each time, nothin
     return last?.attempt.eventId === received().at(-1)?.id;
   });
   await reading.close();
-});
-
-test('a process that has lost its turn delivers no more', async () => {
-  await world.register('m_turn');
-  await world.pay('m_turn');
-  await until('its messages', () => world.receivedBy('m_turn').length === 2);
-  world.course.turn = 'of another';
-  await until('it stands by', () => world.deliverer.status().state === 'standing-by');
-  // No loop is left that could send.
-  await until('they have ended', () => world.deliverer.status().endpoints.ENABLED === 0);
 });
 
 test('a thread that does not end by itself is ended, within the time that a stop may take', async () => {

@@ -32,6 +32,7 @@ import {
   rejectionOf,
   undecided,
   unknown,
+  unknownBy,
 } from './read.ts';
 import {
   confirmIntent,
@@ -61,8 +62,6 @@ const MONEY_PART_MIN = 0.2;
 const isTooLate = ({ leftMs, timeoutMs }: StripeCall): boolean =>
   leftMs() < timeoutMs * MONEY_PART_MIN;
 
-type Step<T> = { value: T } | { end: ProviderOutcome };
-
 const endOfStep = (response: StripeResponse, card?: SentCard): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
   if (isKeyTaken(response)) return mismatch;
@@ -85,28 +84,29 @@ const isOfMethod = ({ error }: StripeResponse): boolean => {
 
 const isRejected = ({ status }: StripeResponse): boolean => [400, 402, 404].includes(status);
 
-const open = async (execution: Execution, operation: Create): Promise<Step<string>> => {
+/** Its id, or how the operation ends before the confirm. */
+const open = async (execution: Execution, operation: Create): Promise<string | ProviderOutcome> => {
   const response = await execution.send(openIntent(operation));
   const intent = intentOf(response);
-  if (intent === undefined) return { end: endOfStep(response) };
+  if (intent === undefined) return endOfStep(response);
   // A replay shows the intent as it was made.
   const isOurs =
     readCreate(intent, questionOf(operation, execution)).outcome === 'NOT_FOUND' &&
     intent.status === 'requires_payment_method';
-  return isOurs ? { value: intent.id } : { end: NOT_SENT };
+  return isOurs ? intent.id : NOT_SENT;
 };
 
 const paymentMethodFor = async (
   execution: Execution,
   { card: secret, ...shopper }: Create,
-): Promise<Step<string>> => {
+): Promise<string | ProviderOutcome> => {
   const card = secret.reveal();
-  if ('token' in card) return { value: card.token };
+  if ('token' in card) return card.token;
   const token = execution.testTokens ? testTokenOf(card.number) : undefined;
-  if (token !== undefined) return { value: token };
+  if (token !== undefined) return token;
   const response = await execution.send(makePaymentMethod(card, shopper));
   const made = objectOf(response, paymentMethod);
-  return made === undefined ? { end: endOfStep(response, card) } : { value: made.id };
+  return made?.id ?? endOfStep(response, card);
 };
 
 const questionOf = (
@@ -139,7 +139,7 @@ const afterRejection = async (
   question: OperationQuestion,
   card?: SentCard,
 ): Promise<ProviderOutcome> => {
-  const found = await find(call, question);
+  const found = await find(call, question).catch(unknownBy);
   const isNowhere = found === MISSING && isMissing(response);
   // The opened intent does not exist: nothing was confirmed, and no card was declined.
   if (isNowhere && question.reference !== undefined) return MISCONFIGURED;
@@ -200,19 +200,19 @@ const executeCreate = async (
   operation: Create,
   opened: Opened,
 ): Promise<ProviderOutcome> => {
-  const [intent, method] = await Promise.all([
+  const [reference, method] = await Promise.all([
     open(execution, operation),
     paymentMethodFor(execution, operation),
   ]);
-  if ('end' in intent) return intent.end;
+  if (typeof reference !== 'string') return reference;
   const keepAndConfirm = async (): Promise<ProviderOutcome> => {
-    if ('end' in method) return method.end;
-    if (!(await isKept(execution, opened(intent.value)))) return NOT_OPENED;
+    if (typeof method !== 'string') return method;
+    if (!(await isKept(execution, opened(reference)))) return NOT_OPENED;
     if (isTooLate(execution)) return TOO_LATE;
-    return confirm(execution, operation, intent.value, method.value);
+    return confirm(execution, operation, reference, method);
   };
   const outcome = await keepAndConfirm();
-  if (['DECLINED', 'NOT_SENT'].includes(outcome.outcome)) execution.leave(intent.value);
+  if (['DECLINED', 'NOT_SENT'].includes(outcome.outcome)) execution.leave(reference);
   return outcome;
 };
 

@@ -5,7 +5,7 @@
  */
 import { AT_WORK, type OperationQuestion, type Provider } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
-import { find, findFollowUp, openedDuring, searchFor } from './look-up.ts';
+import { find, findFollowUp, openedDuring, readIntent, searchFor } from './look-up.ts';
 import {
   declinedBy,
   intentOf,
@@ -57,8 +57,8 @@ const fenceCreate = async (call: StripeCall, about: OperationQuestion): Promise<
   const after = definite(await find(call, question)) ?? unknown('not_canceled');
   if (after.outcome === 'FENCED') return before ?? after;
   if (after.outcome !== 'DECLINED') return after;
-  const intent = intentOf(await call.send(getIntent(reference)));
-  return intent?.status === 'canceled' ? after : unknown('not_canceled');
+  const { status } = await readIntent(call, reference);
+  return status === 'canceled' ? after : unknown('not_canceled');
 };
 
 /** After a decline or a failure nothing stays open. Looks first: an earlier log's call may be approved. */
@@ -102,7 +102,8 @@ export const readResponse = (
     return made === undefined ? undecided(response) : readRefund(made, question, reference);
   }
   const intent = intentOf(response);
-  return intent === undefined ? undecided(response) : readChange(intent, question, reference);
+  if (intent === undefined) return undecided(response);
+  return intent.id === reference ? readChange(intent, question) : mismatch;
 };
 
 export type FollowUpQuestion = OperationQuestion & { kind: 'CAPTURE' | 'VOID' | 'REFUND' };
@@ -132,9 +133,9 @@ const fenceFollowUp = async (
   const ageMs = call.nowMs - Date.parse(question.requestedAt);
   if (ageMs < KEY_AGE_MS_MAX) return takeItsKey(call, question, reference);
   if (ageMs < TRACELESS_AGE_MS_MIN) return unknown('key_too_old');
-  const seen = await call.send(getIntent(reference));
   // Another account shows no trace of what was done in this one.
-  return intentOf(seen)?.id === reference ? FENCED : undecided(seen);
+  await readIntent(call, reference);
+  return FENCED;
 };
 
 export const isFollowUp = (question: OperationQuestion): question is FollowUpQuestion =>

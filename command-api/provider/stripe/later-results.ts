@@ -12,7 +12,7 @@ import type {
 import { cleanCode } from '../transport.ts';
 import type { Send, StripeCall } from './client.ts';
 import { type Book, eachAs, eachBook, oursAs, readAll } from './lists.ts';
-import { refundsOf } from './look-up.ts';
+import { readIntent, refundsOf } from './look-up.ts';
 import {
   hasFailed,
   intentOf,
@@ -130,13 +130,9 @@ export const laterResults = async (
 ): Promise<LaterResults | Unknown> => {
   const reference = intentReference(question.authorizationReference);
   if (reference === undefined) return found();
-  const response = await call.send(getIntent(reference));
-  const intent = intentOf(response);
-  if (intent === undefined) return undecided(response);
+  const intent = await readIntent(call, reference);
   const isOurs =
-    intent.id === reference &&
-    intent.metadata?.operationId === question.authorizationId &&
-    intent.amount === question.amount;
+    intent.metadata?.operationId === question.authorizationId && intent.amount === question.amount;
   if (!isOurs) return mismatch;
   if (isExpired(intent)) return found({ kind: 'AUTHORIZATION_EXPIRED' });
   if (isReleased(intent)) return found({ kind: 'VOID_OBSERVED', reference });

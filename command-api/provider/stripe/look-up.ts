@@ -77,15 +77,13 @@ export const openedDuring = async (
   return all.find(isOwn)?.id;
 };
 
-const findIntent = async (
-  call: StripeCall,
-  reference: string,
-  read: (intent: PaymentIntent) => Reading,
-): Promise<Reading> => {
+/** Throws Undecided where Stripe does not show this PaymentIntent. */
+export const readIntent = async (call: StripeCall, reference: string): Promise<PaymentIntent> => {
   const response = await call.send(getIntent(reference));
   const intent = intentOf(response);
-  if (intent !== undefined) return intent.id === reference ? read(intent) : mismatch;
-  return isMissing(response) ? MISSING : undecided(response);
+  if (intent?.id === reference) return intent;
+  if (intent !== undefined) throw new Undecided(mismatch);
+  throw new Undecided(isMissing(response) ? MISSING : undecided(response));
 };
 
 const findRefund = async (
@@ -99,14 +97,14 @@ const findRefund = async (
 };
 
 /** Throws Undecided, and ZodError. */
-export const findFollowUp = (
+export const findFollowUp = async (
   call: StripeCall,
   question: OperationQuestion,
   reference: string,
 ): Promise<Reading> =>
   question.kind === 'REFUND'
     ? findRefund(call, question, reference)
-    : findIntent(call, reference, (intent) => readFound(intent, question, reference));
+    : readFound(await readIntent(call, reference), question);
 
 /** Throws Undecided, and ZodError. */
 export const find = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
@@ -116,7 +114,7 @@ export const find = async (call: StripeCall, question: OperationQuestion): Promi
     if (kept === undefined) return NOT_FOUND;
     const reference = intentReference(kept);
     if (reference === undefined) return unknown('reference');
-    return findIntent(call, reference, (intent) => readCreate(intent, question));
+    return readCreate(await readIntent(call, reference), question);
   }
   const reference = intentReference(question.authorizationReference);
   return reference === undefined

@@ -218,22 +218,15 @@ const readVoid = (intent: PaymentIntent, question: OperationQuestion): Reading =
   return intent.status === 'succeeded' ? IMPOSSIBLE : stillPossible(intent);
 };
 
-export const readChange = (
-  intent: PaymentIntent,
-  question: OperationQuestion,
-  reference: string,
-): Reading => {
-  if (intent.id !== reference || !isIn(intent.currency, question)) return mismatch;
+/** Of the PaymentIntent that the question names. */
+export const readChange = (intent: PaymentIntent, question: OperationQuestion): Reading => {
+  if (!isIn(intent.currency, question)) return mismatch;
   return question.kind === 'CAPTURE' ? readCapture(intent, question) : readVoid(intent, question);
 };
 
 /** A cancel in the Dashboard made it void, but not Stripe's own, nor another void of ours. */
-export const readFound = (
-  intent: PaymentIntent,
-  question: OperationQuestion,
-  reference: string,
-): Reading => {
-  const reading = readChange(intent, question, reference);
+export const readFound = (intent: PaymentIntent, question: OperationQuestion): Reading => {
+  const reading = readChange(intent, question);
   if (question.kind !== 'VOID' || reading.outcome !== 'APPROVED') return reading;
   // Our cancel has another reason, so this void was not carried out.
   if (isExpired(intent)) return IMPOSSIBLE;

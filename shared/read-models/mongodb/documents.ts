@@ -62,18 +62,12 @@ export const storedOf = (readModel: PaymentReadModel, rowCheck: RowCheck): Store
 };
 
 /** The form that the check covers. */
-export const rowIn = (stored: StoredPayment): DocumentRow => ({
-  paymentId: stored._id,
-  merchantId: stored.merchantId,
-  revision: stored.revision,
-  status: stored.status,
-  createdAt: stored.createdAt,
-  amount: stored.amount,
-  last4: stored.last4,
-  merchantReference: stored.merchantReference ?? null,
-  unresolvedSince: stored.unresolvedSince ?? null,
-  unresolved: stored.unresolved ?? null,
-  body: stored.body,
+export const rowIn = ({ _id, check: _, parkedAt: __, ...stored }: StoredPayment): DocumentRow => ({
+  merchantReference: null,
+  unresolvedSince: null,
+  unresolved: null,
+  ...stored,
+  paymentId: _id,
 });
 
 /** True when a document is as this installation wrote it. */

@@ -116,10 +116,8 @@ export const createReader = (
     served((from) => read(() => step(from)));
 
   const documentOf = (stored: StoredPayment | undefined): PaymentDocument | undefined => {
-    if (stored === undefined) return undefined;
-    if (isWhole(stored, rowCheck)) return documentsOf([foundOf(stored, rowCheck)])[0];
-    reports.report(stored._id);
-    return undefined;
+    const [found] = stored === undefined ? [] : noteDamaged([foundOf(stored, rowCheck)]);
+    return found === undefined || found.damaged ? undefined : documentsOf([found])[0];
   };
   const noteDamaged = (found: Found[]): Found[] => {
     for (const { paymentId, damaged } of found) if (damaged) reports.report(paymentId);

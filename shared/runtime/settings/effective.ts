@@ -1,7 +1,13 @@
 /** For operators (`GET /ops/v1/settings`, `payments doctor`). */
 import { join } from 'node:path';
 import type { Config, EffectiveSetting } from '../config.ts';
-import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM, settings } from './table.ts';
+import {
+  defaultOf,
+  PUBLIC_KEY_ALGORITHMS,
+  SECRET_ALGORITHM,
+  SETTING_NAMES,
+  settings,
+} from './table.ts';
 
 const NOT_SET = 'not set';
 const CREDENTIALS = /^([a-z+]+:\/\/)[^/?#]*@/i;
@@ -23,21 +29,15 @@ const secretPlace =
   ({ mode, dataDir }: Known): string =>
     mode === 'embedded' ? `hidden (in ${join(dataDir, file)})` : NOT_SET;
 
+/** What holds without a default of the table, or beside it. */
 const DEFAULTS: { [Name in keyof typeof settings]?: (config: Known) => string | number } = {
-  PORT: ({ port }) => port,
   DATA_DIR: ({ dataDir }) => dataDir,
-  PROVIDER: ({ provider }) => provider.kind,
-  PROVIDER_TIMEOUT_MS: ({ provider }) => provider.timeoutMs,
-  REQUEST_BUDGET_MS: ({ requestBudgetMs }) => requestBudgetMs,
-  SHUTDOWN_DRAIN_MS: ({ drainMs }) => drainMs,
   STRIPE_TEST_TOKENS: ({ stripe }) => String(stripe?.testTokens ?? NOT_SET),
   JWT_MERCHANT_CLAIM: ({ tokens }) => tokens.merchantClaims.join(','),
   JWT_ALGORITHMS: ({ tokens: { keys } }) =>
     (keys.kind === 'secret' ? [SECRET_ALGORITHM] : PUBLIC_KEY_ALGORITHMS).join(','),
   ACCEPTED_BRANDS: () => 'all',
-  RATE_LIMIT_PER_SECOND: ({ rules }) => rules.rateLimit.perSecond,
   RATE_LIMIT_BURST: ({ rules }) => rules.rateLimit.burst,
-  RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: ({ unauthenticatedRateLimit: { perSecond } }) => perSecond,
   IDEMPOTENCY_SECRET: secretPlace('idempotency.secret'),
   WEBHOOK_SECRET: secretPlace('webhook.secret'),
 };
@@ -47,17 +47,16 @@ const effectiveSetting = (
   config: Known,
   name: keyof typeof settings,
 ): EffectiveSetting => {
-  const { isSecret, byDefault } = settings[name];
+  const { isSecret } = settings[name];
   const value = env[name]?.trim() ?? '';
   if (value !== '')
     return { name, value: shownSetting(name, value, isSecret), origin: 'environment' };
   const file = isSecret ? (env[`${name}_FILE`]?.trim() ?? '') : '';
   if (file !== '') return { name, value: `hidden (in ${file})`, origin: 'file' };
-  const inEffect = DEFAULTS[name]?.(config) ?? byDefault ?? NOT_SET;
+  const inEffect = DEFAULTS[name]?.(config) ?? defaultOf(name, config.mode, env) ?? NOT_SET;
   return { name, value: String(inEffect), origin: 'default' };
 };
 
+/** `env`: without blank settings. */
 export const effectiveSettings = (env: NodeJS.ProcessEnv, config: Known): EffectiveSetting[] =>
-  (Object.keys(settings) as (keyof typeof settings)[]).map((name) =>
-    effectiveSetting(env, config, name),
-  );
+  SETTING_NAMES.map((name) => effectiveSetting(env, config, name));

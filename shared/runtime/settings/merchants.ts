@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
-import { isLiveKey } from './defaults.ts';
 import { pathOf, type Report, readJson, readSecret } from './files.ts';
-import { settings } from './table.ts';
+import { isLiveKey, settings } from './table.ts';
 
 const wholeNumber = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`;

@@ -1,14 +1,9 @@
+import { eventStoreAddressProblems } from './event-store-address.ts';
 import {
   isDistributed,
   isLiveKey,
-  type Mode,
-  providerKindOf,
-  ratesOf,
-  timesOf,
-} from './defaults.ts';
-import { eventStoreAddressProblems } from './event-store-address.ts';
-import {
   LOCAL_KEY_ALGORITHM,
+  type Mode,
   type ParsedSettings,
   type PLAINTEXT_ENGINES,
   PUBLIC_KEY_ALGORITHMS,
@@ -36,19 +31,19 @@ const isPlainHttp = (url: string | undefined): boolean => {
 /** Card numbers must not travel in the clear. */
 const providerRules = (parsed: ParsedSettings): Rules => {
   const { PROVIDER: provider, PROVIDER_URL: url, PROVIDER_ALLOW_HTTP: allowsHttp } = parsed;
-  const { timeoutMs, requestBudgetMs } = timesOf(parsed);
+  const { PROVIDER_TIMEOUT_MS: timeoutMs, REQUEST_BUDGET_MS: budgetMs } = parsed;
   return {
-    [`PROVIDER_TIMEOUT_MS (${timeoutMs}) must not be above REQUEST_BUDGET_MS (${requestBudgetMs})`]:
-      timeoutMs > requestBudgetMs,
+    [`PROVIDER_TIMEOUT_MS (${timeoutMs}) must not be above REQUEST_BUDGET_MS (${budgetMs})`]:
+      timeoutMs > budgetMs,
     'PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)': isPlainHttp(url) && !allowsHttp,
     'PROVIDER_URL must be set with PROVIDER=http': provider === 'http' && url === undefined,
     [`PROVIDER_URL must not be set with PROVIDER=${provider}`]:
-      provider !== undefined && provider !== 'http' && url !== undefined,
+      provider !== 'http' && url !== undefined,
   };
 };
 
 const stripeRules = (parsed: ParsedSettings): Rules => {
-  if (providerKindOf(parsed) !== 'stripe') return {};
+  if (parsed.PROVIDER !== 'stripe') return {};
   const { STRIPE_SECRET_KEY: key } = parsed;
   const isLive = key !== undefined && isLiveKey(key);
   return {
@@ -163,7 +158,7 @@ const distributedRules = (mode: Mode, parsed: ParsedSettings): Rules => {
     [`EVENTSTOREDB_URL must be set for the ${mode}`]: parsed.EVENTSTOREDB_URL === undefined,
     [`MONGODB_URL must be set for the ${mode}`]: parsed.MONGODB_URL === undefined,
     'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one':
-      mode === 'command-api' && providerKindOf(parsed) === 'simulator',
+      mode === 'command-api' && parsed.PROVIDER === 'simulator',
     [`one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`]: KEY_SOURCES.every(
       (name) => parsed[name] === undefined,
     ),
@@ -191,15 +186,13 @@ const secretRules = (mode: Mode, parsed: ParsedSettings): Rules => {
   ]);
 };
 
-export const modeProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
-  const rate = parsed.RATE_LIMIT_PER_SECOND ?? ratesOf(mode).merchant;
-  return problemsOf({
+export const modeProblems = (mode: Mode, parsed: ParsedSettings): string[] =>
+  problemsOf({
     'RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set':
-      parsed.RATE_LIMIT_BURST === 0 && rate > 0,
+      parsed.RATE_LIMIT_BURST === 0 && parsed.RATE_LIMIT_PER_SECOND > 0,
     ...distributedRules(mode, parsed),
     ...secretRules(mode, parsed),
   });
-};
 
 export const warningsOf = (parsed: ParsedSettings): string[] => {
   const isByFile = parsed.JWT_JWKS_FILE !== undefined;

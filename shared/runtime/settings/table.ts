@@ -3,6 +3,19 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
 
+/** `provider`: the simulated one alone. The last three: docs/several-processes.md. */
+export type Mode = 'embedded' | 'provider' | 'command-api' | 'query-api' | 'projector';
+
+export const isDistributed = (mode: Mode): boolean => mode !== 'embedded' && mode !== 'provider';
+
+const PORTS: Record<Mode, string> = {
+  embedded: '8080',
+  'command-api': '8081',
+  'query-api': '8082',
+  projector: '8083',
+  provider: '8090',
+};
+
 /** For the shared secret; no setting can allow another (gaps §10). */
 export const SECRET_ALGORITHM = 'HS256';
 
@@ -29,6 +42,8 @@ const isProviderName = (text: string): boolean => {
   const addresses = ['http', 'https'].map((scheme) => text.replace(/^http:/, `${scheme}://`));
   return addresses.some((address) => URL.canParse(address) && providerNameAt(address) === text);
 };
+
+export const isLiveKey = (key: string): boolean => /^(sk|rk)_live_/.test(key);
 
 export const STRIPE_API_URL_DEFAULT = 'https://api.stripe.com';
 export const STRIPE_API_VERSION_DEFAULT = '2026-10-28.endive';
@@ -79,6 +94,9 @@ const httpUrl = checked(isHttpUrl, 'must be an http or https address').refine(ha
 
 const oneLine = matching(/^\P{Cc}*$/u, 'must not hold control characters');
 const file = oneLine;
+const rate = wholeNumber(0, 1_000_000);
+const callMs = wholeNumber(1, 600_000, 'milliseconds');
+const drainMs = wholeNumber(0, DRAIN_MS_HIGHEST, 'milliseconds');
 const delayMs = (item: string) =>
   /^[0-9]{1,8}$/.test(item) && Number(item) >= 1 && Number(item) <= DAY_MS;
 const isEventStoreUrl = (value: string) =>
@@ -92,8 +110,23 @@ const isNetwork = (item: string) => {
   return rest.length === 0 && /^[0-9]{1,3}$/.test(prefix) && Number(prefix) <= bits;
 };
 
+/** Where the mode or another setting decides. */
+type DefaultIn = (mode: Mode, env: NodeJS.ProcessEnv) => string;
+
+/** Of a process among several, else of one alone. */
+const inSeveral =
+  (several: string, alone: string): DefaultIn =>
+  (mode) =>
+    isDistributed(mode) ? several : alone;
+
+/** A call to Stripe is two round trips, the second one to the issuer. */
+const withStripe =
+  (stripe: string, other: string): DefaultIn =>
+  (_mode, { PROVIDER: provider }) =>
+    provider === 'stripe' ? stripe : other;
+
 /** A setting whose default is parsed as if it were set. */
-const setting = <S extends z.ZodType>(byDefault: string | undefined, schema: S) => ({
+const setting = <S extends z.ZodType>(byDefault: string | DefaultIn | undefined, schema: S) => ({
   byDefault,
   schema,
   isSecret: false,
@@ -110,7 +143,7 @@ export const settings = {
     '127.0.0.1',
     matching(/^[A-Za-z0-9.:_%-]{1,255}$/, 'must be a host name or an address'),
   ),
-  PORT: optional(wholeNumber(0, 65_535)),
+  PORT: setting((mode) => PORTS[mode], wholeNumber(0, 65_535)),
   DATA_DIR: setting('./data', file),
   EVENTSTOREDB_URL: secret(
     checked(isEventStoreUrl, 'must be an address such as esdb://localhost:2113?tls=false'),
@@ -149,7 +182,10 @@ export const settings = {
       { error: `must be a comma list of ${ALGORITHMS.join(', ')}` },
     ),
   ),
-  PROVIDER: optional(oneOf('simulator', 'http', 'stripe')),
+  PROVIDER: setting(
+    (_mode, { PROVIDER_URL: url }) => (url === undefined ? 'simulator' : 'http'),
+    oneOf('simulator', 'http', 'stripe'),
+  ),
   PROVIDER_URL: optional(httpUrl),
   PROVIDER_SAME_AS: optional(
     listOf(
@@ -159,8 +195,8 @@ export const settings = {
   ),
   PROVIDER_TOKEN: secret(matching(/^[\x21-\x7e]+$/, 'must be visible ASCII without spaces')),
   PROVIDER_ALLOW_HTTP: setting('false', flag),
-  PROVIDER_CONNECT_TIMEOUT_MS: setting('1000', wholeNumber(1, 600_000, 'milliseconds')),
-  PROVIDER_TIMEOUT_MS: optional(wholeNumber(1, 600_000, 'milliseconds')),
+  PROVIDER_CONNECT_TIMEOUT_MS: setting('1000', callMs),
+  PROVIDER_TIMEOUT_MS: setting(withStripe('25000', '5000'), callMs),
   AUTHENTICATION_TIMEOUT_MS: setting('900000', wholeNumber(1, 86_400_000, 'milliseconds')),
   STRIPE_SECRET_KEY: secret(
     matching(
@@ -188,7 +224,7 @@ export const settings = {
       'must be a signing secret of Stripe (whsec_)',
     ).refine((items) => items.length <= 2, { error: 'must hold two secrets at most' }),
   ),
-  REQUEST_BUDGET_MS: optional(wholeNumber(1, 600_000, 'milliseconds')),
+  REQUEST_BUDGET_MS: setting(withStripe('30000', '10000'), callMs),
   RECOVERY_DELAYS_MS: setting(
     '1000,2000,5000,10000,30000,60000,300000,900000',
     listOf(delayMs, `must be a comma list of milliseconds from 1 to ${DAY_MS}`).transform((items) =>
@@ -200,11 +236,13 @@ export const settings = {
   ACCEPTED_BRANDS: optional(listAmong(CARD_BRANDS)),
   MERCHANT_REFERENCE: setting('allow', oneOf('allow', 'unique')),
   MERCHANTS_FILE: optional(file),
-  RATE_LIMIT_PER_SECOND: optional(wholeNumber(0, 1_000_000)),
-  RATE_LIMIT_BURST: optional(wholeNumber(0, 1_000_000)),
-  RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: optional(wholeNumber(0, 1_000_000)),
+  // On for several processes, off for one on its own (gaps §11).
+  RATE_LIMIT_PER_SECOND: setting(inSeveral('1000', '0'), rate),
+  RATE_LIMIT_BURST: optional(rate),
+  RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: setting(inSeveral('50', '0'), rate),
   MAX_IN_FLIGHT: setting('2048', wholeNumber(1, 1_000_000)),
-  SHUTDOWN_DRAIN_MS: optional(wholeNumber(0, DRAIN_MS_HIGHEST, 'milliseconds')),
+  // A process on its own has no gateway that could send requests to another one.
+  SHUTDOWN_DRAIN_MS: setting(inSeveral('3000', '0'), drainMs),
   SEALING_KEY_FILE: optional(file),
   SEALED_HEAD_FILE: optional(file),
   SEAL_EVENTS_MAX: setting('10000', wholeNumber(1, 1_000_000_000)),
@@ -240,25 +278,34 @@ export const SECRET_SETTINGS: readonly string[] = Object.entries(settings)
   .map(([name]) => name);
 
 type Settings = typeof settings;
-const rows = Object.entries(settings);
+export const SETTING_NAMES = Object.keys(settings) as (keyof Settings)[];
 const schema = z.object(
-  Object.fromEntries(rows.map(([name, row]) => [name, row.schema])) as {
+  Object.fromEntries(SETTING_NAMES.map((name) => [name, settings[name].schema])) as {
     [Name in keyof Settings]: Settings[Name]['schema'];
   },
 );
-const defaults = Object.fromEntries(rows.map(([name, { byDefault }]) => [name, byDefault]));
 
 export type ParsedSettings = z.infer<typeof schema>;
 
+/** As it would be set; undefined where docs/settings.md says what holds. */
+export const defaultOf = (name: keyof Settings, mode: Mode, env: NodeJS.ProcessEnv) => {
+  const { byDefault } = settings[name];
+  return typeof byDefault === 'function' ? byDefault(mode, env) : byDefault;
+};
+
+const withDefaults = (mode: Mode, env: NodeJS.ProcessEnv) => ({
+  ...Object.fromEntries(SETTING_NAMES.map((name) => [name, defaultOf(name, mode, env)])),
+  ...env,
+});
+
 /** An invalid setting counts as unset, so that one start lists every problem. */
-export const parseSettings = (env: NodeJS.ProcessEnv) => {
-  const read = schema.safeParse({ ...defaults, ...env });
+export const parseSettings = (env: NodeJS.ProcessEnv, mode: Mode) => {
+  const read = schema.safeParse(withDefaults(mode, env));
   const issues = read.error?.issues ?? [];
   const invalid = issues.map(({ path }) => String(path[0]));
   const valid = Object.entries(env).filter(([name]) => !invalid.includes(name));
-  const parsed = read.data ?? schema.parse({ ...defaults, ...Object.fromEntries(valid) });
   return {
-    parsed,
+    parsed: read.data ?? schema.parse(withDefaults(mode, Object.fromEntries(valid))),
     invalid,
     problems: issues.map(({ message }, at) => `${invalid[at]} ${message}`),
   };

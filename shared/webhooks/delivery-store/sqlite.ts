@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { openDeliveriesFile } from '../../runtime/sqlite.ts';
-import type { Attempt } from '../delivery-row.ts';
 import { ATTEMPTS_MAX, type DeliveryStore } from './port.ts';
 
 const TABLES = `
@@ -29,13 +28,14 @@ const connect = (file: string) => {
     update: db.prepare(
       'UPDATE delivery SET version = version + 1, row = ? WHERE endpoint_id = ? AND version = ?',
     ),
-    last: db.prepare(
-      'SELECT coalesce(max(number), 0) AS number FROM attempt WHERE endpoint_id = ?',
-    ),
     add: db.prepare(
-      'INSERT INTO attempt (endpoint_id, number, event_id, body) VALUES (?, ?, ?, ?)',
+      `INSERT INTO attempt (endpoint_id, number, event_id, body)
+       SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3 FROM attempt WHERE endpoint_id = ?1`,
     ),
-    trim: db.prepare('DELETE FROM attempt WHERE endpoint_id = ? AND number <= ?'),
+    trim: db.prepare(
+      `DELETE FROM attempt WHERE endpoint_id = ?1
+       AND number <= (SELECT max(number) FROM attempt WHERE endpoint_id = ?1) - ?2`,
+    ),
     attempts: db.prepare(
       `SELECT number, body FROM attempt
        WHERE endpoint_id = ?1 AND number < ?4 AND (?3 = '' OR event_id = ?3)
@@ -45,9 +45,6 @@ const connect = (file: string) => {
     removeAttempts: db.prepare('DELETE FROM attempt WHERE endpoint_id = ?'),
   };
 };
-
-/** Older attempts are deleted at each hundredth one: a look for them costs as much as an insert. */
-const hundreds = (number: number): number => Math.floor(number / 100);
 
 /** The file has mode 0600; one process at a time writes to it. */
 export const sqliteDeliveries = (file: string): DeliveryStore => {
@@ -70,16 +67,6 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
     }
   };
 
-  const addAttempts = (endpointId: string, attempts: readonly Attempt[]): void => {
-    if (attempts.length === 0) return;
-    const { last, add, trim } = connection();
-    const before = Number(last.get(endpointId)?.number);
-    for (const [at, attempt] of attempts.entries())
-      add.run(endpointId, before + at + 1, attempt.eventId, JSON.stringify(attempt));
-    const number = before + attempts.length;
-    if (hundreds(number) > hundreds(before)) trim.run(endpointId, number - ATTEMPTS_MAX);
-  };
-
   return {
     load: async (endpointId) => {
       const found = connection().load.get(endpointId);
@@ -87,13 +74,16 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
     },
     save: async (endpointId, text, expectedVersion, attempts) =>
       inTransaction(() => {
-        const { insert, update } = connection();
+        const { insert, update, add, trim } = connection();
         const { changes } =
           expectedVersion === 0
             ? insert.run(endpointId, text)
             : update.run(text, endpointId, expectedVersion);
-        if (changes === 1) addAttempts(endpointId, attempts);
-        return changes === 1;
+        if (changes !== 1) return false;
+        for (const attempt of attempts)
+          add.run(endpointId, attempt.eventId, JSON.stringify(attempt));
+        if (attempts.length > 0) trim.run(endpointId, ATTEMPTS_MAX);
+        return true;
       }),
     attempts: async (endpointId, { limit, eventId = '', before = Number.MAX_SAFE_INTEGER }) =>
       connection()

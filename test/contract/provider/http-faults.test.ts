@@ -122,16 +122,12 @@ describe('provider.md: everything else is Unknown, in time', () => {
     ['a slow drip of a refusal', (response) => response.writeHead(404).write(' ')],
   ];
   const httpFaults: HttpFault[] = [
-    ['a redirect', (response) => response.writeHead(307, { location: '/operations/x' }).end()],
     ['no content', (response) => response.writeHead(204).end()],
     ['still at work', (response) => response.writeHead(202).end('{}')],
     ['an outcome with 202', (response) => response.writeHead(202).end(JSON.stringify(outcome))],
-    ['an outcome with 201', (response) => response.writeHead(201).end(JSON.stringify(outcome))],
     ['400', (response) => response.writeHead(400).end('{}')],
-    ['401', (response) => response.writeHead(401).end('{}')],
     ['429', (response) => response.writeHead(429, { 'retry-after': '1' }).end('{}')],
     ['500', (response) => response.writeHead(500).end(JSON.stringify(outcome))],
-    ['503', (response) => response.writeHead(503).end()],
     ['HTML', (response) => response.writeHead(200).end('<html><p>APPROVED</p></html>')],
     ['an empty body', (response) => response.writeHead(200).end()],
     ['null', (response) => response.writeHead(200).end('null')],

@@ -61,13 +61,10 @@ describe('provider.md: the simulator over HTTP', () => {
 
   test.each([
     ['no JSON', '{'],
-    ['null', 'null'],
     ['nothing', ''],
     ['no card', { ...sale, card: undefined }],
     ['another kind', { ...sale, kind: 'CHARGE' }],
     ['no amount', { ...sale, amount: 0 }],
-    ['a fraction', { ...sale, amount: 1.5 }],
-    ['another currency form', { ...sale, currency: 'usd' }],
     ['a capture of nothing', { ...sale, kind: 'CAPTURE' }],
   ])('a body that is %s: 400, and nothing carried out', async (_name, body) => {
     expect(await call('PUT', '/operations/a1', body)).toEqual({ status: 400, body: error });

@@ -4,7 +4,13 @@ import type { Provider } from '../../../command-api/provider/port.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type Books, createBooks } from '../../support/stripe-double/books.ts';
 import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
-import { driverOver, TEST_ACCOUNT } from '../../support/stripe-fault-rounds.ts';
+import {
+  approvedBy,
+  driverOver,
+  keepIt,
+  questionOf,
+  TEST_ACCOUNT,
+} from '../../support/stripe-fault-rounds.ts';
 
 const OWN_KEY = 'sk_test_of_its_own';
 const ACCOUNTS = {
@@ -15,7 +21,6 @@ const ACCOUNTS = {
   ]),
 };
 const MERCHANTS = ['m_other', 'm_connected', 'm_keyed'] as const;
-const keepIt = async (): Promise<void> => undefined;
 
 let double: StripeDouble;
 let provider: Provider;
@@ -34,15 +39,9 @@ afterEach(async () => {
   await double.close();
 });
 
-const sold = async (merchantId: string) => {
-  const operation = authorize(undefined, {
-    merchantId,
-    kind: 'SALE',
-    paymentId: `pay_${merchantId}`,
-  });
-  const outcome = await provider.execute(operation, keepIt);
-  if (outcome.outcome !== 'APPROVED') throw new Error(JSON.stringify(outcome));
-  return { operation, reference: outcome.providerReference ?? '' };
+const sold = (merchantId: string) => {
+  const parts = { merchantId, kind: 'SALE', paymentId: `pay_${merchantId}` } as const;
+  return approvedBy(provider, authorize(undefined, parts));
 };
 
 test('a payment, its refund, its look-up and its fence go to the account of its merchant', async () => {
@@ -53,7 +52,7 @@ test('a payment, its refund, its look-up and its fence go to the account of its 
     const refund = followUp('REFUND', operation, { authorizationReference: reference, amount: 7 });
     expect((await provider.execute(refund, keepIt)).outcome).toBe('APPROVED');
     expect(books[merchantId].refundedOf(reference)).toBe(7);
-    const question = { ...operation, reference, requestedAt: new Date().toISOString() };
+    const question = questionOf(operation, reference);
     expect((await provider.lookUp(question)).outcome).toBe('APPROVED');
     expect((await provider.fence(question)).outcome).toBe('APPROVED');
     // Asked in another account it is not there, and nothing is concluded from that.

@@ -3,18 +3,16 @@
  * reference: stripe-rules.test.ts; two processes at once: test/long/stripe-races.test.ts.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type {
-  OperationQuestion,
-  Provider,
-  ProviderOperation,
-} from '../../../command-api/provider/port.ts';
+import type { Provider, ProviderOperation } from '../../../command-api/provider/port.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { createBooks } from '../../support/stripe-double/books.ts';
 import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
 import {
   askOnce,
   driverOver,
+  keepIt,
   prepared,
+  questionOf,
   STEPS_OF,
   TEST_ACCOUNT,
   timesMovedIn,
@@ -22,7 +20,6 @@ import {
 import { until } from '../../support/until.ts';
 
 const HOUR_MS = 3_600_000;
-const keepIt = async (): Promise<void> => undefined;
 let double: StripeDouble;
 let provider: Provider;
 let aheadMs: number;
@@ -37,11 +34,6 @@ afterEach(async () => {
   await double.close();
 });
 
-const questionOf = (operation: ProviderOperation, reference?: string): OperationQuestion => ({
-  ...operation,
-  reference,
-  requestedAt: new Date().toISOString(),
-});
 const moved = (operation: ProviderOperation): number => timesMovedIn(double.books.all(), operation);
 
 test.each(['SALE', 'AUTHORIZE', 'CAPTURE', 'VOID', 'REFUND'] as const)(

@@ -6,9 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { PaymentQuestion, Provider } from '../../../command-api/provider/port.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
-import { driverOver } from '../../support/stripe-fault-rounds.ts';
+import { approvedBy, driverOver, keepIt } from '../../support/stripe-fault-rounds.ts';
 
-const keepIt = async (): Promise<void> => undefined;
 let double: StripeDouble;
 let provider: Provider;
 beforeAll(async () => {
@@ -22,9 +21,7 @@ afterAll(async () => {
 
 /** A sale of 20.00 USD, or its authorization, and the question about it. */
 const sold = async (kind: 'SALE' | 'AUTHORIZE' = 'SALE') => {
-  const operation = authorize(undefined, { kind });
-  const outcome = await provider.execute(operation, keepIt);
-  const { providerReference: reference = '' } = outcome.outcome === 'APPROVED' ? outcome : {};
+  const { operation, reference } = await approvedBy(provider, authorize(undefined, { kind }));
   const { paymentId, merchantId, amount, currency, operationId } = operation;
   const question: PaymentQuestion = {
     ...{ paymentId, merchantId, amount, currency },

@@ -2,19 +2,25 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   LedgerEndNotFound,
-  type OperationQuestion,
   type Provider,
+  type ProviderOperation,
 } from '../../../command-api/provider/port.ts';
 import { confirmIntent, suffixOf } from '../../../command-api/provider/stripe/requests.ts';
 import { CardSecret } from '../../../shared/payment/card.ts';
 import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type Step, type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
-import { askOnce, driverOver } from '../../support/stripe-fault-rounds.ts';
+import {
+  approvedBy,
+  askOnce,
+  driverOver,
+  executed,
+  keepIt,
+  questionOf,
+} from '../../support/stripe-fault-rounds.ts';
 import { until } from '../../support/until.ts';
 
 const HOUR_MS = 3_600_000;
-const keepIt = async (): Promise<void> => undefined;
 let double: StripeDouble;
 let provider: Provider;
 let nowMs: number;
@@ -32,22 +38,9 @@ afterEach(async () => {
 });
 
 const steps = () => double.received.map(({ step }) => step);
-/** The outcome, and the PaymentIntent that was opened for it. */
-const executed = async (operation: ReturnType<typeof authorize>) => {
-  let reference = '';
-  const outcome = await provider.execute(operation, async (opened) => {
-    reference = opened;
-  });
-  return { outcome, reference };
-};
-const made = async (kind: 'AUTHORIZE' | 'SALE', amount: number) => {
-  const operation = authorize(undefined, { kind, amount });
-  const { outcome, reference } = await executed(operation);
-  expect(outcome).toMatchObject({ outcome: 'APPROVED', providerReference: reference });
-  return { operation, reference, authorizationReference: reference };
-};
-const authorized = (amount = 2000) => made('AUTHORIZE', amount);
-const sold = (amount = 2000) => made('SALE', amount);
+const authorized = (amount = 2000) => approvedBy(provider, authorize(undefined, { amount }));
+const sold = (amount = 2000) =>
+  approvedBy(provider, authorize(undefined, { amount, kind: 'SALE' }));
 /** In the books alone, by the operation `op_<made>`; `created` in seconds since 1970. */
 const authorizedAt = (made: number, created: number): void => {
   const { body } = double.books.open(
@@ -68,10 +61,8 @@ const authorizedAt = (made: number, created: number): void => {
 const madeElsewhereAt = (created: number): void => {
   Object.assign(double.books.dashboard.open(), { created });
 };
-const questionOf = (
-  operation: ReturnType<typeof authorize> | ReturnType<typeof followUp>,
-  reference?: string,
-): OperationQuestion => ({ ...operation, reference, requestedAt: new Date(nowMs).toISOString() });
+const questionNow = (operation: ProviderOperation, reference?: string) =>
+  questionOf(operation, reference, nowMs);
 
 const byToken = (token: string, fields: { threeDSecure?: ThreeDSecure | undefined } = {}) => ({
   ...authorize(),
@@ -150,11 +141,11 @@ describe('a PaymentIntent that is used no more is canceled beside the call, so t
 
   test('after a decline, whose outcome and ledger stay as they were', async () => {
     const operation = authorize('4000000000000002');
-    const { outcome: said, reference } = await executed(operation);
+    const { outcome: said, reference } = await executed(provider, operation);
     await until('it is canceled', async () => left()[0]?.[0] === 'canceled');
     expect(left()).toEqual(canceled(1));
-    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(said);
-    expect(await provider.fence(questionOf(operation, reference))).toEqual(said);
+    expect(await provider.lookUp(questionNow(operation, reference))).toEqual(said);
+    expect(await provider.fence(questionNow(operation, reference))).toEqual(said);
     expect((await provider.ledger(null, 100)).entries).toMatchObject([{ outcome: 'DECLINED' }]);
   });
 
@@ -175,15 +166,15 @@ describe('a PaymentIntent that is used no more is canceled beside the call, so t
     expect((await provider.execute(operation, lost)).outcome).toBe('NOT_SENT');
     await until('it was looked at', async () => steps().includes('read'));
     expect(double.books.intents.get(reference)?.status).toBe('requires_capture');
-    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('APPROVED');
+    expect((await provider.fence(questionNow(operation, reference))).outcome).toBe('APPROVED');
   });
 
   test.each(['read', 'cancel'] as const)('a failure of its %s changes nothing', async (step) => {
     const operation = authorize('4000000000000002');
     double.plan(step, '500 before acting');
-    const { outcome: said, reference } = await executed(operation);
+    const { outcome: said, reference } = await executed(provider, operation);
     await until('it was tried', async () => steps().includes(step));
-    expect(await provider.fence(questionOf(operation, reference))).toEqual(said);
+    expect(await provider.fence(questionNow(operation, reference))).toEqual(said);
     expect(left()).toEqual([['requires_payment_method', null]]);
   });
 });
@@ -271,20 +262,20 @@ describe('a create', () => {
   ])('%s is declined with %s, gaps §23: with the advice of Stripe', async (...row) => {
     const [number, failureCode, providerFailureCode, advice] = row;
     const operation = authorize(number);
-    const { outcome, reference } = await executed(operation);
+    const { outcome, reference = '' } = await executed(provider, operation);
     const declined = { outcome: 'DECLINED', failureCode, providerFailureCode, ...advice };
     expect(outcome).toEqual(declined);
-    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(declined);
-    expect(await provider.fence(questionOf(operation, reference))).toEqual(declined);
+    expect(await provider.lookUp(questionNow(operation, reference))).toEqual(declined);
+    expect(await provider.fence(questionNow(operation, reference))).toEqual(declined);
   });
 
   test('gaps §24: the end of an authorization is that of capture_before, at once and when asked later', async () => {
     const operation = authorize();
-    const { outcome, reference } = await executed(operation);
+    const { outcome, reference = '' } = await executed(provider, operation);
     const { created } = double.books.intents.get(reference) ?? { created: 0 };
     const authorizationExpiresAt = new Date((created + 7 * 86_400) * 1000).toISOString();
     expect(outcome).toMatchObject({ outcome: 'APPROVED', authorizationExpiresAt });
-    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(outcome);
+    expect(await provider.lookUp(questionNow(operation, reference))).toEqual(outcome);
     const sale = await provider.execute(authorize(undefined, { kind: 'SALE' }), keepIt);
     expect(sale).not.toHaveProperty('authorizationExpiresAt');
   });
@@ -331,8 +322,7 @@ describe('a create', () => {
   });
 
   const FAULTS = [
-    ...['parameter_unknown', 'parameter_missing', 'testmode_charges_only', 'account_invalid'],
-    ...['payment_method_unactivated', 'capability_not_active', 'country_unsupported', undefined],
+    ...['parameter_unknown', 'testmode_charges_only', 'capability_not_active', undefined],
   ];
   test.each(FAULTS)(
     'a 400 that is a fault of the account or of ours (%s) declines no card',
@@ -419,7 +409,7 @@ test('a change without the PaymentIntent of its authorization is not sent, and s
   for (const kind of ['CAPTURE', 'VOID', 'REFUND'] as const) {
     const change = followUp(kind, operation);
     expect((await provider.execute(change, keepIt)).outcome).toBe('NOT_SENT');
-    expect((await provider.fence(questionOf(change))).outcome).toBe('UNKNOWN');
+    expect((await provider.fence(questionNow(change))).outcome).toBe('UNKNOWN');
   }
   expect(steps()).toEqual(['open', 'confirm']);
 });
@@ -428,10 +418,10 @@ describe('the fence', () => {
   test('gaps §21: finds a shopper who fails in its midst declined, as the ledger has it, also when asked again', async () => {
     const authentication = { returnUrl: 'https://shop.example/back' };
     const operation = authorize('4000002760003184', { authentication });
-    const { outcome: begun, reference } = await executed(operation);
+    const { outcome: begun, reference = '' } = await executed(provider, operation);
     expect(begun.outcome).toBe('ACTION_REQUIRED');
     const waitsUntil = new Date(nowMs).toISOString();
-    const question = { ...questionOf(operation, reference), waitsUntil };
+    const question = { ...questionNow(operation, reference), waitsUntil };
     const act = double.hold();
     const fenced = provider.fence(question);
     await until('it cancels', () => steps().at(-1) === 'cancel');
@@ -448,7 +438,7 @@ describe('the fence', () => {
 
   test('finds what a log that was put back has lost: the payment that Stripe made counts', async () => {
     const { operation } = await authorized();
-    expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');
+    expect((await provider.fence(questionNow(operation))).outcome).toBe('APPROVED');
   });
 
   test.each([
@@ -459,12 +449,12 @@ describe('the fence', () => {
     await provider.execute(operation, keepIt);
     madeElsewhereAt(Math.floor(nowMs / 1_000));
     double.endSearch();
-    expect(await provider.fence(questionOf(operation))).toMatchObject({ outcome: 'APPROVED' });
+    expect(await provider.fence(questionNow(operation))).toMatchObject({ outcome: 'APPROVED' });
     const intents = [...double.books.intents.values()];
     expect(intents.map((one) => one.status)).toContain(status);
-    expect(await provider.fence(questionOf(authorize()))).toEqual({ outcome: 'FENCED' });
+    expect(await provider.fence(questionNow(authorize()))).toEqual({ outcome: 'FENCED' });
     double.plan('list', '500 before acting');
-    expect((await provider.fence(questionOf(authorize()))).outcome).toBe('UNKNOWN');
+    expect((await provider.fence(questionNow(authorize()))).outcome).toBe('UNKNOWN');
   });
 
   test.each([-10, 10])(
@@ -475,9 +465,9 @@ describe('the fence', () => {
       const operation = authorize(undefined, { kind: 'SALE' });
       await wrong.execute(operation, keepIt);
       double.endSearch();
-      const question = { ...questionOf(operation), requestedAt: new Date(atMs).toISOString() };
+      const question = { ...questionNow(operation), requestedAt: new Date(atMs).toISOString() };
       expect((await wrong.fence(question)).outcome).toBe('APPROVED');
-      expect((await wrong.fence(questionOf(operation))).outcome).toBe('APPROVED');
+      expect((await wrong.fence(questionNow(operation))).outcome).toBe('APPROVED');
       await wrong.close();
     },
   );
@@ -485,15 +475,15 @@ describe('the fence', () => {
   test('cancels again where Stripe failed: its stored 500 does not stand for a day', async () => {
     const operation = authorize();
     double.plan('confirm', 'reset before acting');
-    const { reference } = await executed(operation);
+    const { reference } = await executed(provider, operation);
     double.plan('cancel', '500 before acting');
-    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('UNKNOWN');
-    expect(await provider.fence(questionOf(operation, reference))).toEqual({ outcome: 'FENCED' });
+    expect((await provider.fence(questionNow(operation, reference))).outcome).toBe('UNKNOWN');
+    expect(await provider.fence(questionNow(operation, reference))).toEqual({ outcome: 'FENCED' });
   });
 
   test('looks first: an authorization that was approved is not released', async () => {
     const { operation, reference } = await authorized();
-    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('APPROVED');
+    expect((await provider.fence(questionNow(operation, reference))).outcome).toBe('APPROVED');
     expect(double.books.intents.get(reference)?.status).toBe('requires_capture');
   });
 
@@ -506,10 +496,10 @@ describe('the fence', () => {
       const intent = double.books.intents.get(reference);
       Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason });
     }
-    expect(await provider.fence(questionOf(fenced.operation, fenced.reference))).toEqual({
+    expect(await provider.fence(questionNow(fenced.operation, fenced.reference))).toEqual({
       outcome: 'FENCED',
     });
-    expect((await provider.fence(questionOf(voided.operation, voided.reference))).outcome).toBe(
+    expect((await provider.fence(questionNow(voided.operation, voided.reference))).outcome).toBe(
       'APPROVED',
     );
   });
@@ -521,7 +511,7 @@ describe('the fence', () => {
         ? sold()
         : authorized());
       const change = followUp(kind, operation, { authorizationReference });
-      expect(await provider.fence(questionOf(change))).toEqual({ outcome: 'FENCED' });
+      expect(await provider.fence(questionNow(change))).toEqual({ outcome: 'FENCED' });
       expect(await provider.execute(change, keepIt)).toEqual({
         outcome: 'NOT_SENT',
         byProvider: true,
@@ -536,7 +526,7 @@ describe('the fence', () => {
 
   test('keys live a day: after 23 hours nothing is concluded from one, after 25 from no trace', async () => {
     const { operation, authorizationReference } = await sold();
-    const question = questionOf(followUp('REFUND', operation, { authorizationReference }));
+    const question = questionNow(followUp('REFUND', operation, { authorizationReference }));
     double.prune();
     for (const [ageHours, outcome] of [
       [23, 'UNKNOWN'],
@@ -573,9 +563,9 @@ describe('a void', () => {
     const first = await neverSent(payment);
     const second = voidOf(payment);
     expect((await provider.execute(second, keepIt)).outcome).toBe('APPROVED');
-    expect(await provider.lookUp(questionOf(first))).toEqual({ outcome: 'NOT_FOUND' });
-    expect(await provider.fence(questionOf(first))).toEqual({ outcome: 'FENCED' });
-    expect((await provider.lookUp(questionOf(second))).outcome).toBe('APPROVED');
+    expect(await provider.lookUp(questionNow(first))).toEqual({ outcome: 'NOT_FOUND' });
+    expect(await provider.fence(questionNow(first))).toEqual({ outcome: 'FENCED' });
+    expect((await provider.lookUp(questionNow(second))).outcome).toBe('APPROVED');
     expect(await voidsInLedger()).toEqual([second.operationId]);
   });
 
@@ -585,7 +575,7 @@ describe('a void', () => {
     double.plan('cancel', 'reset after acting');
     expect((await provider.execute(own, keepIt)).outcome).toBe('UNKNOWN');
     double.books.update(payment.reference, new Map([['metadata[voidOperationId]', 'op_earlier']]));
-    expect(await askOnce(provider, questionOf(own))).toBe('APPROVED');
+    expect(await askOnce(provider, questionNow(own))).toBe('APPROVED');
   });
 
   test.each(['automatic', 'expired'])(
@@ -594,7 +584,7 @@ describe('a void', () => {
       const payment = await authorized();
       const first = await neverSent(payment);
       canceledAs(payment.reference, reason);
-      expect(await askOnce(provider, questionOf(first))).toBe('FENCED');
+      expect(await askOnce(provider, questionNow(first))).toBe('FENCED');
       expect(await provider.execute(voidOf(payment), keepIt)).toMatchObject({
         outcome: 'DECLINED',
         failureCode: 'TRANSACTION_NOT_PERMITTED',
@@ -619,19 +609,19 @@ describe('a look-up', () => {
     await provider.execute(first, keepIt);
     for (let more = 0; more < 120; more += 1)
       double.books.dashboard.refund(authorizationReference, 1);
-    expect((await provider.lookUp(questionOf(first))).outcome).toBe('APPROVED');
+    expect((await provider.lookUp(questionNow(first))).outcome).toBe('APPROVED');
   });
 
   test("another operation's capture is not this one's", async () => {
     const { operation, authorizationReference } = await authorized();
     await provider.execute(followUp('CAPTURE', operation, { authorizationReference }), keepIt);
     const other = followUp('CAPTURE', operation, { authorizationReference });
-    expect((await provider.lookUp(questionOf(other))).outcome).toBe('NOT_FOUND');
-    expect((await provider.fence(questionOf(other))).outcome).toBe('FENCED');
+    expect((await provider.lookUp(questionNow(other))).outcome).toBe('NOT_FOUND');
+    expect((await provider.fence(questionNow(other))).outcome).toBe('FENCED');
   });
 
   test('a payment of another provider is not guessed about', async () => {
-    const other = { ...questionOf(authorize()), reference: 'sim_1' };
+    const other = { ...questionNow(authorize()), reference: 'sim_1' };
     expect((await provider.lookUp(other)).outcome).toBe('UNKNOWN');
     expect((await provider.fence(other)).outcome).toBe('UNKNOWN');
   });

@@ -76,8 +76,8 @@ test.each(Object.entries(INTENTS))('a PaymentIntent that is %s', (status, said) 
   expect([
     readCreate(intent, { ...question, kind: 'SALE' }).outcome,
     readCreate(intent, question).outcome,
-    readChange(intent, { ...question, kind: 'CAPTURE' }, 'pi_1').outcome,
-    readChange(intent, { ...question, kind: 'VOID' }, 'pi_1').outcome,
+    readChange(intent, { ...question, kind: 'CAPTURE' }).outcome,
+    readChange(intent, { ...question, kind: 'VOID' }).outcome,
   ]).toEqual(said);
 });
 

@@ -1,6 +1,7 @@
 /** What the read models in MongoDB do when their server is not there, says nothing, or has lost them. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
 import {
   CheckpointMoved,
   ReadModelsUnavailable,
@@ -136,6 +137,15 @@ const REBUILD_MS = 600;
 const open = (url: string): Promise<MongoReadModels> =>
   openMongoReadModels({ url, secrets: READ_MODEL_SECRETS, rebuildMs: REBUILD_MS });
 
+/** Removes a payment's document, as a copy from before its first event does. */
+const removeDocument = async (url: string, _id: string): Promise<void> => {
+  const client = await new MongoClient(url).connect();
+  const names = await client.db().listCollections({}, { nameOnly: true }).toArray();
+  const { name = '' } = names.find((one) => one.name.endsWith('_payments')) ?? {};
+  await client.db().collection<{ _id: string }>(name).deleteOne({ _id });
+  await client.close();
+};
+
 suite(`read models in MongoDB whose server fails${reason}`, () => {
   let database: MongoDatabase;
   let proxy: TcpProxy;
@@ -267,6 +277,21 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 0 });
     await readModels.apply([change('pay_2', 1)], 'p2', 'p3');
     expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 1 });
+  });
+
+  test('P1: the documents of a batch whose checkpoint was not stored are read again, not remembered', async () => {
+    // The documents are stored by then.
+    proxy.beforeRequest('position', () => proxy.shut());
+    const batch = [change('pay_1', 1), change('pay_2', 0)];
+    await expect(readModels.apply(batch, 'p1', 'p2')).rejects.toThrow(ReadModelsUnavailable);
+    await removeDocument(database.url, 'pay_2');
+    proxy.open();
+    await back();
+    expect(await readModels.checkpoint()).toBe('p1');
+    expect(await readModels.load('pay_1')).toMatchObject({ revision: 1 });
+    expect(await readModels.load('pay_2')).toBeUndefined();
+    await readModels.apply(batch, 'p1', 'p2');
+    expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 0 });
   });
 
   describe('a rebuild', () => {

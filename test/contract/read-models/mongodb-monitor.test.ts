@@ -1,12 +1,13 @@
 /**
- * Connections that a server ends one after another, as at its restart, and calls that it takes no bytes
- * of: MongoDB's client can then wait for an end that it never hears of.
+ * A server that is away at the start, connections that it ends one after another, as at its restart, and
+ * calls that it takes no bytes of: MongoDB's client can then wait for an end that it never hears of.
  */
 import { afterEach, expect, test } from '@jest/globals';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import { mongoKeyDocument } from '../../../shared/read-models/mongodb/key-document.ts';
 import { openMongoReadModels } from '../../../shared/read-models/mongodb/read-models.ts';
 import { mongoDeliveries } from '../../../shared/webhooks/delivery-store/mongodb.ts';
+import { freePort } from '../../support/free-port.ts';
 import { startMongoStandIn } from '../../support/mongodb-stand-in.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
@@ -70,6 +71,26 @@ const expectBack = async ([name, open]: [string, (typeof CLIENTS)[string]]): Pro
     await close();
   }
 };
+
+test(
+  'each client is in reach once a server that was away at its start has come',
+  async () => {
+    const port = await freePort();
+    const opening = Object.values(CLIENTS).map((open) =>
+      open(`mongodb://127.0.0.1:${port}/payments`),
+    );
+    const opened = await Promise.all(opening);
+    const succeeding = () => Promise.all(opened.map(({ call }) => succeeds(call)));
+    try {
+      expect(await succeeding()).toEqual(opened.map(() => false));
+      await startMongoStandIn(port);
+      await until('each is in reach', async () => (await succeeding()).every(Boolean), BACK_MS);
+    } finally {
+      await Promise.all(opened.map(({ close }) => close()));
+    }
+  },
+  TEST_MS,
+);
 
 test(
   'each client is in reach again after the server has ended all connections under a call',

@@ -63,14 +63,6 @@ describe('the file of the read models', () => {
     await readModels.close();
   });
 
-  test('opens without a word where it is whole', async () => {
-    await filled(1);
-    const readModels = open();
-    expect(await readModels.checkpoint()).toBe('p1');
-    expect(warn).not.toHaveBeenCalled();
-    await readModels.close();
-  });
-
   test('of another version, older or newer, is thrown away with a line in the log', async () => {
     for (const version of [1, 999_999]) {
       warn.mockClear();

@@ -1,5 +1,6 @@
-/** The next generation of the read models in a SQLite file: its checksum, and errors of the file. */
-import { spawnSync } from 'node:child_process';
+/** The next generation of the read models in a SQLite file: its checksum, errors of the file, and a file that is read elsewhere. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -26,21 +27,21 @@ const checksumOf = (readModels: Iterable<Parameters<typeof rowOf>[0]>): ReadMode
   return checksum.result();
 };
 
+let folder: ReturnType<typeof temporaryFolder>;
+let file: string;
+let readModels: ReadModels;
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, 'read models.db');
+  readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+});
+afterEach(async () => {
+  await readModels.close();
+  folder.remove();
+});
+
 describe('the checksum of read models in a SQLite file', () => {
-  let folder: ReturnType<typeof temporaryFolder>;
-  let file: string;
-  let readModels: ReadModels;
-
-  beforeEach(() => {
-    folder = temporaryFolder();
-    file = join(folder.path, 'read models.db');
-    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
-  });
-  afterEach(async () => {
-    await readModels.close();
-    folder.remove();
-  });
-
   /** Writes a payment as another thread would, up to the next checkpoint. */
   const write = async (next: NextGeneration, paymentId: string, revision: number) =>
     next.handOver?.(async ({ module, args }) => {
@@ -79,9 +80,6 @@ describe('the checksum of read models in a SQLite file', () => {
 });
 
 test('V3: what a thread that fills a generation meets in the file is that of the read models here too', async () => {
-  const folder = temporaryFolder();
-  const file = join(folder.path, 'read-models.db');
-  const readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
   const next = await readModels.openGeneration();
   const failing = async (error: Error) => {
     throw errorFrom(failureOf(error));
@@ -92,8 +90,6 @@ test('V3: what a thread that fills a generation meets in the file is that of the
   const other = next.handOver?.(() => failing(new StoreUnavailable('the log is away')));
   await expect(other).rejects.toMatchObject({ code: 'EVENT_STORE_UNAVAILABLE' });
   await next.end();
-  await readModels.close();
-  folder.remove();
 });
 
 /** Takes every file descriptor, then opens a generation; when some are free again, another one. */
@@ -110,19 +106,105 @@ const OUT_OF_DESCRIPTORS = `
 `;
 
 test('V3: where no file descriptor is left, no generation is opened, the read models say so, and the next try may go well', () => {
-  const folder = temporaryFolder();
   const module = join(ROOT, 'shared/read-models/sqlite/read-models.ts');
-  const file = join(folder.path, 'read-models.db');
+  const other = join(folder.path, 'other.db');
   const limited = 'ulimit -n 60; exec "$0" "$@"';
   const { stdout, stderr } = spawnSync(
     'sh',
-    ['-c', limited, NODE, '--input-type=module', '-e', OUT_OF_DESCRIPTORS, module, file],
+    ['-c', limited, NODE, '--input-type=module', '-e', OUT_OF_DESCRIPTORS, module, other],
     { encoding: 'utf8' },
   );
-  folder.remove();
   expect(stderr).toBe('');
   expect(JSON.parse(stdout)).toEqual([
     expect.stringMatching(/^ReadModelsUnavailable: .*EMFILE: too many open files/),
     'opened',
   ]);
+});
+
+/** Reads the file once, says so, and keeps it open until its input ends. */
+const READER = `
+  const { DatabaseSync } = require('node:sqlite');
+  const [file, begin] = process.argv.slice(1);
+  const db = new DatabaseSync(file, { timeout: 5000 });
+  db.exec(begin);
+  db.prepare('SELECT count(*) FROM payment').get();
+  process.stdin.on('end', () => process.exit(0)).resume();
+  console.log('open');
+`;
+const OLD = ['pay_0', 'pay_1'];
+/** So many that the new file is larger than the old one. */
+const NEW = Array.from({ length: 300 }, (_, n) => `pay_new_${n}`);
+
+describe('a file that another process, such as a shell, has open', () => {
+  let reader: ChildProcess | undefined;
+
+  beforeEach(async () => {
+    await readModels.apply(
+      OLD.map((id) => change(readModelAt(id, 0))),
+      null,
+      'p1',
+    );
+  });
+  afterEach(() => leave());
+
+  const enter = async (begin = ''): Promise<void> => {
+    reader = spawn(NODE, ['-e', READER, file, begin], { stdio: ['pipe', 'pipe', 'inherit'] });
+    if (reader.stdout !== null) await once(reader.stdout, 'data');
+  };
+  const leave = async (): Promise<void> => {
+    if (reader === undefined) return;
+    const left = once(reader, 'exit');
+    reader.stdin?.end();
+    reader = undefined;
+    await left;
+  };
+  const filled = async (): Promise<NextGeneration> => {
+    const next = await readModels.openGeneration();
+    await next.apply(
+      NEW.map((id) => change(readModelAt(id, 1))),
+      null,
+      'p9',
+    );
+    return next;
+  };
+  const expectServed = async (ids: string[], checkpoint: string): Promise<void> => {
+    expect(await readModels.checkpoint()).toBe(checkpoint);
+    const { documents } = await readModels.search({}, 1000);
+    expect(documents.map(({ paymentId }) => paymentId).sort()).toEqual([...ids].sort());
+    expect(await readModels.checksum()).toMatchObject({ documents: ids.length });
+  };
+  /** Once no connection has it open. */
+  const expectWholeFile = (): void => {
+    using db = new DatabaseSync(file, { timeout: 5000 });
+    expect(db.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }]);
+  };
+
+  test('is replaced, and its write-ahead log is not laid over the new one', async () => {
+    await enter();
+    const next = await filled();
+    await next.serve();
+    await next.end();
+    await expectServed(NEW, 'p9');
+    await readModels.apply([change(readModelAt('pay_later', 0))], 'p9', 'p10');
+    await leave();
+    await expectServed([...NEW, 'pay_later'], 'p10');
+    await readModels.close();
+    expectWholeFile();
+  });
+
+  test('is served on while it is read there, and replaced by the next rebuild', async () => {
+    await enter('BEGIN');
+    await readModels.apply([change(readModelAt('pay_0', 1))], 'p1', 'p2');
+    const next = await filled();
+    await expect(next.serve()).rejects.toThrow(ReadModelsUnavailable);
+    await next.end();
+    await expectServed(OLD, 'p2');
+    await leave();
+    const later = await filled();
+    await later.serve();
+    await later.end();
+    await expectServed(NEW, 'p9');
+    await readModels.close();
+    expectWholeFile();
+  });
 });
