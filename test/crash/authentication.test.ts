@@ -4,7 +4,7 @@
  */
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { CRASH_POINTS, type CrashPoint } from '../support/crash-points.ts';
+import { AT_STRIPE, CRASH_POINTS, type CrashPoint } from '../support/crash-points.ts';
 import { arm, expectDead, startDying } from '../support/crash-rounds.ts';
 import {
   entriesOfLedger,
@@ -13,7 +13,6 @@ import {
 } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { type Service, unresolvedIn } from '../support/service.ts';
-import { AT_STRIPE } from '../support/stripe-crash-points.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

@@ -5,41 +5,28 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
 import { runCli } from '../support/cli.ts';
+import { httpServer } from '../support/faulty-server.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { ROOT } from '../support/service.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
-type CliForShells = {
-  /** Defines `npx` in a bash that has curl; a command that fails prints its errors to stdout. */
-  definition: string;
-  [Symbol.asyncDispose](): Promise<void>;
-};
-
-/** Listens until it is disposed of; every command gets the settings of `env`. */
-const openCliForShells = async (env: NodeJS.ProcessEnv): Promise<CliForShells> => {
-  const folder = temporaryFolder();
-  const socket = join(folder.path, 'cli');
-  const server = createServer(async (request, response) => {
+/** Runs the commands of a shell in this process, each with the settings of `env`, until it is closed. */
+const openCliForShells = async (env: NodeJS.ProcessEnv) => {
+  const { url, close } = await httpServer(async (request, response) => {
     const [, ...args] = (await text(request)).split('\0').slice(0, -1);
     const { code, stdout, stderr } = await runCli(args, env);
     response.writeHead(code === 0 ? 200 : 500).end(code === 0 ? stdout : stdout + stderr);
   });
-  await new Promise<void>((resolve) => server.listen(socket, resolve));
-  const curl = `curl -sS --fail-with-body --unix-socket '${socket}' --data-binary @- http://cli/`;
+  const curl = `curl -sS --noproxy '*' --fail-with-body --data-binary @- ${url}`;
   return {
+    /** Defines `npx` in a bash that has curl; a command that fails prints its errors to stdout. */
     definition: `npx() { printf '%s\\0' "$@" | ${curl}; }`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-      folder.remove();
-    },
+    [Symbol.asyncDispose]: close,
   };
 };
 

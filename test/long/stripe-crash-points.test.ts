@@ -3,7 +3,13 @@
  * outside while a request is at Stripe, which then acts, does not act, or acts late.
  */
 import { expect, test } from '@jest/globals';
-import type { CrashPoint, Operation } from '../support/crash-points.ts';
+import {
+  AT_STRIPE,
+  CRASH_POINTS,
+  type CrashPoint,
+  OPERATIONS,
+  type Operation,
+} from '../support/crash-points.ts';
 import {
   arm,
   expectDead,
@@ -21,17 +27,38 @@ import {
   paymentsOfLog,
 } from '../support/ledger-and-log.ts';
 import { type Service, unresolvedIn } from '../support/service.ts';
-import {
-  AT_STRIPE,
-  nameOf,
-  PROCESS_POINTS,
-  STRIPE_POINTS,
-  type StripePoint,
-} from '../support/stripe-crash-points.ts';
 import { type Step, type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { driverOver } from '../support/stripe-fault-rounds.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
+
+type Requested = (typeof OPERATIONS)[number];
+
+/** The requests to Stripe, in order; the last one moves the money. Two of a create go side by side. */
+const REQUESTS: Readonly<Record<Requested, readonly Step[]>> = {
+  authorize: ['open', 'method', 'confirm'],
+  sale: ['open', 'method', 'confirm'],
+  capture: ['capture'],
+  void: ['update', 'cancel'],
+  refund: ['refund'],
+};
+
+/** A process that is killed from outside, while a request of its own is at Stripe. */
+type StripePoint = { operation: Requested; step: Step; fault: (typeof AT_STRIPE)[number] };
+
+const nameOf = ({ operation, step, fault }: StripePoint): string =>
+  `${operation}: ${step} ${fault}`;
+
+const STRIPE_POINTS: readonly StripePoint[] = OPERATIONS.flatMap((operation) =>
+  REQUESTS[operation].flatMap((step) =>
+    AT_STRIPE.map((fault): StripePoint => ({ operation, step, fault })),
+  ),
+);
+
+/** The places in the process itself: what is Stripe's there are `append opened` and the calls. */
+const PROCESS_POINTS: readonly CrashPoint[] = CRASH_POINTS.filter(
+  (point) => !/read models|(before|after) confirm$/.test(point),
+);
 
 const RESOLVED_MS_MAX = 60_000;
 

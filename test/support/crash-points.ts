@@ -51,6 +51,14 @@ export const CRASH_POINTS: CrashPoint[] = [
 /** Two persons end what the provider says nothing of; crash-by-hand.ts takes them. */
 export const WORD_CRASH_POINTS: CrashPoint[] = around('by hand', WORD_CALLS);
 
+/** What Stripe does with a request whose process is killed while it waits for the response. */
+export const AT_STRIPE = [
+  'hangs before acting',
+  'hangs after acting',
+  // Only once the next process has asked about it.
+  'acts late',
+] as const;
+
 type EventType = NewEvent['event']['type'];
 const INTENTS: Partial<Record<EventType, Operation>> = {
   PaymentCaptureRequested: 'capture',

@@ -3,10 +3,9 @@
  * EventStoreDB, a MongoDB and, where there is one, a Kafka, with the simulated provider as a
  * process of its own and a gateway in front, as in the compose file.
  */
-import { once } from 'node:events';
-import { Agent, createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, request } from 'node:http';
 import { join } from 'node:path';
+import { httpServer } from './faulty-server.ts';
 import { isReady, NODE, ROOT, type ServiceProcess, spawnService, untilReady } from './service.ts';
 import { standInEventStore } from './stand-in-process.ts';
 import { until } from './until.ts';
@@ -58,31 +57,23 @@ const READINESS_MS = 250;
 /** An idle connection ends before its process would close it, as in ops/Caddyfile. */
 const IDLE_MS = 3_000;
 
-/** Which of them were ready a moment ago; all that run where nothing asks. */
-const watchReadiness = (upstreams: Processes, server: Server) => {
+/**
+ * Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. `serves` says
+ * which it sends requests to: those that run or, where it `asksReadiness`, that were ready a moment ago.
+ */
+const startGateway = async (upstreams: Processes, asksReadiness: boolean) => {
+  let turn = 0;
   const ready = new Set<ServiceProcess>();
   const look = async (one: ServiceProcess): Promise<void> => {
     if (await isReady(one.url)) ready.add(one);
     else ready.delete(one);
   };
-  const timer = setInterval(() => {
-    for (const one of Object.values(upstreams).flat()) void look(one);
+  const looking = setInterval(() => {
+    if (asksReadiness) for (const one of Object.values(upstreams).flat()) void look(one);
   }, READINESS_MS);
-  server.on('close', () => clearInterval(timer));
-  return (one: ServiceProcess): boolean => ready.has(one);
-};
-
-/**
- * Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. `serves` says
- * which it sends requests to.
- */
-const startGateway = async (
-  upstreams: Processes,
-  asksReadiness: boolean,
-): Promise<{ server: Server; serves(one: ServiceProcess): boolean }> => {
-  let turn = 0;
+  const serves = (one: ServiceProcess): boolean => (asksReadiness ? ready.has(one) : one.running());
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
-  const server = createServer((incoming, outgoing) => {
+  const server = await httpServer((incoming, outgoing) => {
     const kind = kindFor(incoming.method ?? '', incoming.url ?? '');
     const candidates = upstreams[kind].filter(serves);
     turn += 1;
@@ -101,12 +92,11 @@ const startGateway = async (
     );
     incoming.pipe(forwarded);
   });
-  const serves = asksReadiness
-    ? watchReadiness(upstreams, server)
-    : (one: ServiceProcess) => one.running();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { server, serves };
+  const close = async (): Promise<void> => {
+    clearInterval(looking);
+    await server.close();
+  };
+  return { url: server.url, serves, close };
 };
 
 /**
@@ -167,10 +157,9 @@ export const startThreeProcesses = async (
     process.kill('SIGTERM');
     await process.exited;
   };
-  const { server: gateway, serves } = await startGateway(processes, asksReadiness);
+  const { url, serves, close } = await startGateway(processes, asksReadiness);
   const dispose = async (): Promise<void> => {
-    gateway.close();
-    gateway.closeAllConnections();
+    await close();
     await Promise.all([...all].map((one) => one[Symbol.asyncDispose]()));
     await standIn?.[Symbol.asyncDispose]();
   };
@@ -181,7 +170,5 @@ export const startThreeProcesses = async (
     await dispose();
     throw error;
   }
-  const { port } = gateway.address() as AddressInfo;
-  const url = `http://127.0.0.1:${port}`;
   return { url, env, processes, add, retire, [Symbol.asyncDispose]: dispose };
 };

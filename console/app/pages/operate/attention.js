@@ -1,6 +1,5 @@
 /** Everything that needs a person, and the acknowledgement of what a check found. */
-import { useState } from 'preact/hooks';
-import { send, useAsk } from '../../api.js';
+import { send, useAsk, useAttempt } from '../../api.js';
 import { formOf, html, PaymentLink, ProblemBox, Shown, Time } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/attention/contract.ts').AttentionList} Listed */
@@ -12,16 +11,13 @@ const ACKNOWLEDGED = ['LOG_BROKEN', 'LEDGER_DIFFERS'];
 
 /** @param {{ item: Item, again: () => void }} props */
 const Row = ({ item, again }) => {
-  const [problem, setProblem] = useState(
-    /** @type {import('../../api.js').Problem | undefined} */ (undefined),
-  );
+  const { problem, attempt } = useAttempt();
   const { id, reason, paymentId, since, what, next } = item;
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
     const note = formOf(event).get('note');
-    const outcome = await send(`${LIST}/${id}/acknowledge`, { note });
-    setProblem(outcome.ok ? undefined : outcome.problem);
-    if (outcome.ok) again();
+    const stored = await attempt(send(`${LIST}/${id}/acknowledge`, { note }));
+    if (stored !== undefined) again();
   };
   return html`<li class="card">
     <h3><span class="state">${reason}</span> since <${Time} at=${since} /></h3>
