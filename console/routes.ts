@@ -22,11 +22,12 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   preact: 'preact/dist/preact.mjs',
   'preact/hooks': 'preact/hooks/dist/hooks.mjs',
   htm: 'htm/dist/htm.module.js',
+  uplot: 'uplot/dist/uPlot.esm.js',
   'eventsource-parser/stream': 'eventsource-parser/dist/stream.js',
 };
 
-/** A file of a library that no module imports by name. */
-const BESIDE = 'eventsource-parser/dist/index.js';
+/** Files of the libraries that no module imports by name. */
+const BESIDE: readonly string[] = ['eventsource-parser/dist/index.js', 'uplot/dist/uPlot.min.css'];
 
 const addressOf = (file: string): string => `${CONSOLE_PATH}/lib/${file}`;
 
@@ -46,7 +47,7 @@ type Files = ReadonlyMap<string, string>;
 /** Every address below the console that is a file. No part of a request becomes part of a path. */
 const listFiles = async (): Promise<Files> => {
   const own = await readdir(APP, { recursive: true });
-  const libraries = [...Object.values(LIBRARIES), BESIDE];
+  const libraries = [...Object.values(LIBRARIES), ...BESIDE];
   return new Map([
     ...own
       .filter((name) => extname(name) in TYPES)

@@ -1,22 +1,65 @@
 /** The one plot: events each second, and how far the read models are behind. */
+import { useEffect, useRef } from 'preact/hooks';
+import UPlot from 'uplot';
 import { html } from './parts.js';
 
-/** @type {(values: readonly number[], most: number, kind: string) => unknown} from left to right, in hundredths */
-const line = (values, most, kind) => {
-  const points = values.map(
-    (value, at) => `${(at / (values.length - 1)) * 100},${100 - (value / most) * 100}`,
-  );
-  return html`<polyline class=${kind} points=${points.join(' ')} />`;
+const HEIGHT = 160;
+
+/** @type {(element: HTMLElement, hasLag: boolean) => import('uplot').Options} */
+const optionsOf = (element, hasLag) => {
+  /** @param {string} name of the style sheet, as a colour that a canvas knows */
+  const color = (name) => {
+    element.style.color = `var(${name})`;
+    return getComputedStyle(element).color;
+  };
+  const axis = { stroke: color('--soft'), grid: { stroke: color('--line') } };
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    cursor: { show: false },
+    legend: { show: true, live: false },
+    scales: { x: { time: false } },
+    axes: [
+      {
+        ...axis,
+        values: (/** @type {unknown} */ _plot, /** @type {number[]} */ at) =>
+          at.map((s) => `${s} s`),
+      },
+      axis,
+    ],
+    series: [
+      {},
+      { label: 'events a second', stroke: color('--accent'), width: 2 },
+      ...(hasLag
+        ? [{ label: 'events behind', stroke: color('--bad'), width: 2, dash: [6, 4] }]
+        : []),
+    ],
+  };
 };
 
 /** @param {{ rate: readonly number[], lag?: readonly number[] | undefined }} props for each of the last seconds; no lag without the right to read it */
 export const Plot = ({ rate, lag }) => {
-  const most = Math.max(1, ...rate, ...(lag ?? []));
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const plot = useRef(/** @type {UPlot | undefined} */ (undefined));
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const made = new UPlot(optionsOf(element, lag !== undefined), [[], [], []], element);
+    plot.current = made;
+    const resized = () => made.setSize({ width: element.clientWidth, height: HEIGHT });
+    addEventListener('resize', resized);
+    return () => {
+      removeEventListener('resize', resized);
+      made.destroy();
+    };
+  }, []);
+  useEffect(() => {
+    const seconds = rate.map((_, at) => at + 1 - rate.length);
+    plot.current?.setData([seconds, [...rate], ...(lag === undefined ? [] : [[...lag]])]);
+  }, [rate, lag]);
   const events = `${rate.at(-1) ?? 0} events`;
   const behind = lag && `${lag.at(-1) ?? 0} events`;
   const words = `In the last second ${events}${behind === undefined ? '' : `; the read models are ${behind} behind`}.`;
-  return html`<figure class="plot">
-    <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label=${words}>
-      ${line(rate, most, 'rate')}${lag && line(lag, most, 'lag')}</svg>
-    <figcaption>The last two minutes, the top line at <a href="#stored">${most}</a>. In the last second <a href="#stored">${events}</a>${behind !== undefined && html`; dashed, the read models are <a href="/console/operate/rebuild">${behind}</a> behind`}.</figcaption></figure>`;
+  return html`<figure class="plot"><div ref=${box} role="img" aria-label=${words}></div>
+    <figcaption>The last two minutes. In the last second <a href="#stored">${events}</a>${behind !== undefined && html`; the read models are <a href="/console/operate/rebuild">${behind}</a> behind`}.</figcaption></figure>`;
 };

@@ -14,11 +14,17 @@ import { noThreeProcesses, startThreeProcesses } from '../support/three-processe
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
-/** The spans of docs/traces.md by the heading above them, each as `process: name`. */
+/** The spans of a picture in docs/traces.md by the heading above it, each as `process: name`. */
 const onPage = (heading: string): string[] => {
   const page = readFileSync(join(ROOT, 'docs/traces.md'), 'utf8');
-  const [, block = ''] = new RegExp(`${heading}\n\n\`\`\`text\n(.*?)\`\`\``, 's').exec(page) ?? [];
-  return [...block.matchAll(/^ *(\S+: .*?) {2}/gm)].map(([, span = '']) => span).toSorted();
+  const [, picture = ''] = page.split(`${heading}\n\n\`\`\`mermaid\ngantt\n`);
+  const [, ...processes] = (picture.split('```')[0] ?? '').split('section ');
+  return processes
+    .flatMap((text) => {
+      const [process, ...spans] = text.trim().split('\n');
+      return spans.map((span) => `${process}: ${span.split(' :')[0]?.trim()}`);
+    })
+    .toSorted();
 };
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
