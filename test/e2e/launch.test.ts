@@ -140,7 +140,7 @@ test.each(NODES)(
 const ENDED = NODES.toReversed().flatMap(([node, flags]) =>
   (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).map((signal) => ({ node, flags, signal })),
 );
-test.each(shareOf(ENDED, 3))(
+test.each(shareOf(ENDED, 1))(
   'started by $node, a main that has no handlers yet ends by $signal with exit code 0, and neither SIGUSR1 nor SIGUSR2 does anything to it',
   async ({ flags, signal }) => {
     const run = launch(flags, 'loading');
@@ -170,7 +170,7 @@ const BOTH = NODES.flatMap(([node, flags]) =>
   FLAGGED.map(([place, placed]) => ({ node, flags, place, placed })),
 ).toReversed();
 
-test.each(shareOf(BOTH, 2))(
+test.each(shareOf(BOTH, 1))(
   'flags $place, started by $node: the sizes of memory reach the main, the debugger attaches to it alone',
   async ({ flags, placed }) => {
     const given = ['--inspect=127.0.0.1:0', '--v8-pool-size=1', '--max-semi-space-size=32'];

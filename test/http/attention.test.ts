@@ -140,13 +140,6 @@ describe('an operation', () => {
     await untilGone('UNRESOLVED');
   });
 
-  test('one younger than 15 minutes needs no person', async () => {
-    await open(NO_RETRIES);
-    await lose();
-    await until('recovery has asked', () => service.faults.questions > 0);
-    expect(await items()).toEqual([]);
-  });
-
   test('RESOLUTION_REQUESTED waits for a second person; CONTRADICTED until the record agrees', async () => {
     await open({ RECOVERY_DELAYS_MS: '50,50,50,50,50,50,50,50,50,50,50,50' });
     const paymentId = await lose();
@@ -156,6 +149,8 @@ describe('an operation', () => {
       return service.ask('POST', `/ops/v1/payments/${paymentId}/resolve`, body, { token: bearer });
     };
     await until('it is unresolved', async () => (await resolve('jane', 'declined')).status === 202);
+    // It is younger than 15 minutes.
+    expect(await of('UNRESOLVED')).toEqual([]);
     const requested = await only('RESOLUTION_REQUESTED');
     expect(requested).toMatchObject({ paymentId, what: expect.stringContaining('jane') });
     const listed = await runNext(requested);
@@ -175,12 +170,13 @@ describe('an operation', () => {
 });
 
 describe('a payment', () => {
-  test('PARKED_READ_MODEL and UNREADABLE_EVENT, until it is whole and tried again', async () => {
+  test('UNREADABLE_EVENT by a reconciliation, PARKED_READ_MODEL by the projector, until it is whole and tried again', async () => {
     await openFilled();
-    await restart((folder) => {
-      change(folder, paymentId, teleported);
-      rmSync(join(folder, 'read-models.sqlite'));
-    });
+    await restart((folder) => change(folder, paymentId, teleported));
+    expect(await items()).toEqual([]);
+    await cli('reconcile');
+    expect(await only('UNREADABLE_EVENT')).toMatchObject({ paymentId });
+    await restart((folder) => rmSync(join(folder, 'read-models.sqlite')));
     await until('it is parked', async () => (await of('PARKED_READ_MODEL')).length === 1);
     const parked = await only('PARKED_READ_MODEL');
     const unreadable = await only('UNREADABLE_EVENT');
@@ -194,97 +190,74 @@ describe('a payment', () => {
     expect(await of('UNREADABLE_EVENT')).toEqual([]);
   });
 
-  test('UNREADABLE_EVENT is also known by a reconciliation, where the read models have it', async () => {
-    await openFilled();
-    await restart((folder) => change(folder, paymentId, teleported));
-    expect(await items()).toEqual([]);
-    await cli('reconcile');
-    expect(await only('UNREADABLE_EVENT')).toMatchObject({ paymentId });
-    await restart(mend);
-    expect(await of('UNREADABLE_EVENT')).toEqual([]);
-  });
-
-  test('PARKED_TOPIC is what the relay has noted, with the command that sends it', async () => {
+  test('PARKED_TOPIC is what the relay has noted, or that its document is damaged, beside all else', async () => {
     await open();
     const paymentId = idOf(await service.create());
     const since = new Date().toISOString();
     const note = { from: 1, to: 1, reason: 'is too large', since };
-    const save = (parked: object) =>
-      writeFileSync(
-        join(service.dataDir, 'relay-checkpoint.json'),
-        JSON.stringify({
-          version: 1,
-          text: JSON.stringify({ ...checkpointAtStart({ events: 1, state: 1, seals: 1 }), parked }),
-        }),
-      );
-    save({ [paymentId]: note });
+    const file = join(service.dataDir, 'relay-checkpoint.json');
+    const save = (text: string) => writeFileSync(file, JSON.stringify({ version: 1, text }));
+    const saveParked = (parked: object) =>
+      save(JSON.stringify({ ...checkpointAtStart({ events: 1, state: 1, seals: 1 }), parked }));
+    saveParked({ [paymentId]: note });
     const item = await only('PARKED_TOPIC');
     expect(item).toMatchObject({ paymentId, subject: paymentId, since });
     expect(await of('PARKED_TOPIC', 'm_test')).toEqual([item]);
     expect(await of('PARKED_TOPIC', 'm_other')).toEqual([]);
     await runNext(item);
-    save({});
+    saveParked({});
     expect(await of('PARKED_TOPIC')).toEqual([]);
-  });
 
-  test.each([
-    ['text', JSON.stringify({ version: 1, text: '{"parked":' })],
-    ['notes', JSON.stringify({ version: 1, text: '{"parked":{"pay_1":1}}' })],
-    ['file', '{"version":1,'],
-  ])(
-    "PARKED_TOPIC also says that the relay's document is damaged, its %s, beside all else",
-    async (_what, content) => {
-      await open();
-      const file = join(service.dataDir, 'relay-checkpoint.json');
-      writeFileSync(file, content);
-      const item = await only('PARKED_TOPIC');
-      expect(item).toMatchObject({
+    for (const damage of [
+      () => save('{"parked":'),
+      () => save('{"parked":{"pay_1":1}}'),
+      () => writeFileSync(file, '{"version":1,'),
+    ]) {
+      damage();
+      expect(await only('PARKED_TOPIC')).toMatchObject({
         subject: 'log',
         what: "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.",
       });
-      expect(await items('m_test')).toEqual([]);
-      await runNext(item);
-      service.faults.next({ outcome: 'NOT_SENT', reason: 'forbidden' });
-      expect((await service.create()).status).toBe(503);
-      expect((await items()).map(({ reason }) => reason).sort()).toEqual([
-        'PARKED_TOPIC',
-        'PROVIDER_MISCONFIGURED',
-      ]);
-      rmSync(file);
-      await untilGone('PARKED_TOPIC');
-    },
-  );
+    }
+    expect(await items('m_test')).toEqual([]);
+    await runNext(await only('PARKED_TOPIC'));
+    service.faults.next({ outcome: 'NOT_SENT', reason: 'forbidden' });
+    expect((await service.create()).status).toBe(503);
+    expect((await items()).map(({ reason }) => reason).sort()).toEqual([
+      'PARKED_TOPIC',
+      'PROVIDER_MISCONFIGURED',
+    ]);
+    rmSync(file);
+    await untilGone('PARKED_TOPIC');
+  });
 });
 
 describe('the log', () => {
-  test('LOG_BROKEN stays over a restart, until a verification of as much finds it no more', async () => {
+  test('LOG_BROKEN stays over a restart, until it is acknowledged or a verification of as much finds it no more', async () => {
+    const broken = async (): Promise<AttentionItem> => {
+      await cli('verify', '--all');
+      await until('it is noted', async () => (await of('LOG_BROKEN')).length === 1);
+      return only('LOG_BROKEN');
+    };
     await openFilled();
     await restart((folder) => change(folder, paymentId, dearer));
-    await cli('verify', '--all');
-    await until('it is noted', async () => (await of('LOG_BROKEN')).length === 1);
-    const item = await only('LOG_BROKEN');
+    const item = await broken();
     expect(item).toMatchObject({ subject: 'log', what: expect.stringContaining(paymentId) });
-    await restart(mend);
-    expect(await only('LOG_BROKEN')).toEqual(item);
-    expect((await runNext(item)).code).toBe(0);
-    await untilGone('LOG_BROKEN');
-  });
-
-  test('an operator acknowledges LOG_BROKEN, and another break is another item', async () => {
-    await openFilled();
-    await restart((folder) => change(folder, paymentId, dearer));
-    await cli('verify', '--all');
-    await until('it is noted', async () => (await of('LOG_BROKEN')).length === 1);
-    const item = await only('LOG_BROKEN');
     expect((await acknowledge(item)).json).toMatchObject({ id: item.id, actor: 'tester' });
     expect(await of('LOG_BROKEN')).toEqual([]);
     await cli('verify', '--all');
     expect(await of('LOG_BROKEN')).toEqual([]);
 
-    await restart((folder) => change(folder, second, dearer));
-    await cli('verify', '--all');
-    await until('it is noted', async () => (await of('LOG_BROKEN')).length === 1);
-    expect((await only('LOG_BROKEN')).id).not.toBe(item.id);
+    await restart((folder) => {
+      mend(folder);
+      change(folder, second, dearer);
+    });
+    const another = await broken();
+    expect(another.id).not.toBe(item.id);
+    await restart(mend);
+    expect(await only('LOG_BROKEN')).toEqual(another);
+    expect((await runNext(another)).code).toBe(0);
+    await untilGone('LOG_BROKEN');
   });
 
   test('LOG_UNVERIFIED is a log that was not verified within twice the interval', async () => {

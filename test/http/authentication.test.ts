@@ -209,15 +209,14 @@ describe('while the shopper is waited for', () => {
   });
 
   test('nothing is unresolved: not in the list, the metrics, the state topic or by hand', async () => {
-    await using own = await openInProcess();
-    const id = idOf(await create(own));
+    const id = idOf(await create(service));
     const admin = { token: await token('*', 'ops:admin audit:read') };
-    const { json } = await own.ask('GET', '/ops/v1/unresolved', undefined, admin);
+    const { json } = await service.ask('GET', '/ops/v1/unresolved', undefined, admin);
     expect(json).toMatchObject({ unresolved: [] });
-    const metrics = await own.ask('GET', '/metrics', undefined, { token: null });
+    const metrics = await service.ask('GET', '/metrics', undefined, { token: null });
     expect(metrics.text).toMatch(/^payments_unresolved 0$/m);
     const path = `/audit/v1/payments/${id}/explain?command=capture`;
-    const explained = await own.ask('GET', path, undefined, admin);
+    const explained = await service.ask('GET', path, undefined, admin);
     expect(explained.json).toMatchObject({ allowed: false, code: 'CAPTURE_NOT_ALLOWED' });
   });
 

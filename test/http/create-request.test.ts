@@ -205,7 +205,10 @@ describe('gaps §3: which fields of a create are kept', () => {
 
   test('null counts as absent at every level', () => {
     const nulls = changed(
-      { ...smallest, captureNow: null, consumer: null, productItems: null, source: null },
+      {
+        ...{ ...smallest, captureNow: null, consumer: null, source: null },
+        ...{ productItems: null, previousFailures: null },
+      },
       ['billing'],
       { address: { street: null, city: 'c' } },
     );

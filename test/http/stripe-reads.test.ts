@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { idOf } from '../support/in-process.ts';
-import { timesOf } from '../support/long-run-share.ts';
+import { shareOf, timesOf } from '../support/long-run-share.ts';
 import { randomOf } from '../support/random.ts';
 import type { Intent, StripeRefund } from '../support/stripe-double/books.ts';
 import { openOverStripe } from '../support/stripe-service.ts';
@@ -52,20 +52,23 @@ describe('an authorization, its capture and a refund with the notices that the p
     expect(reads()).toBeLessThanOrEqual(6);
   });
 
-  test.each([1, 2, 3])('also when each comes twice and in any order (%p)', async (seed) => {
-    const notices: { type: string; object: object; order: number }[] = [];
-    const { between } = randomOf(seed);
-    const paymentId = await story(async (type, object) => {
-      for (let time = 0; time < 2; time += 1)
-        notices.push({ type, object, order: between(0, 1_000) });
-    });
-    const { text } = await service.get(paymentId);
-    for (const notice of notices.sort((a, b) => a.order - b.order))
-      expect(await deliver(notice)).toBe(200);
-    expect(notices).toHaveLength(8);
-    expect(reads()).toBeLessThanOrEqual(6);
-    expect((await service.get(paymentId)).text).toBe(text);
-  });
+  test.each(shareOf([1, 2, 3], 1))(
+    'also when each comes twice and in any order (%p)',
+    async (seed) => {
+      const notices: { type: string; object: object; order: number }[] = [];
+      const { between } = randomOf(seed);
+      const paymentId = await story(async (type, object) => {
+        for (let time = 0; time < 2; time += 1)
+          notices.push({ type, object, order: between(0, 1_000) });
+      });
+      const { text } = await service.get(paymentId);
+      for (const notice of notices.sort((a, b) => a.order - b.order))
+        expect(await deliver(notice)).toBe(200);
+      expect(notices).toHaveLength(8);
+      expect(reads()).toBeLessThanOrEqual(6);
+      expect((await service.get(paymentId)).text).toBe(text);
+    },
+  );
 
   test('but what only Stripe knows is asked for: a bounce, and what the Dashboard did', async () => {
     const paymentId = await story(async () => undefined);
@@ -97,7 +100,7 @@ test('sales of 24 a second go through beside their notices, within the limits of
     }
     return status;
   };
-  for (let made = 0; made < 24 * timesOf(4, 2); made += 1) {
+  for (let made = 0; made < 24 * timesOf(4, 1); made += 1) {
     sales.push(sell());
     await delay(1_000 / 24);
   }
