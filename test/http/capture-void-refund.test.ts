@@ -1,8 +1,9 @@
 /** POST capture, void and refund: every row of the interface's error table, and their test cards. */
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   expectError,
   expectResponseHeaders,
+  type InProcess,
   idOf,
   NO_RETRIES,
   openInProcess,
@@ -300,4 +301,58 @@ test('up to 422 no provider is called', async () => {
   await service.change('capture', authorized, { captureAmount: 0 });
   await service.change('capture', UNKNOWN_ID);
   expect(service.faults.calls).toHaveLength(before);
+});
+
+describe('gaps §18: a payment that has all the operations it may have', () => {
+  const REACHED = ['the payment has reached 3 operations'];
+
+  let few: InProcess;
+  beforeAll(async () => {
+    few = await openInProcess({ ...NO_RETRIES, MAX_OPERATIONS_PER_PAYMENT: '3' });
+  });
+  afterAll(() => few[Symbol.asyncDispose]());
+
+  const refund = (paymentId: string, refundAmount: number, key?: string) =>
+    few.change('refund', paymentId, { refundAmount }, key === undefined ? {} : { key });
+  const audit = async (paymentId: string, what: string) =>
+    (
+      await few.ask('GET', `/audit/v1/payments/${paymentId}/${what}`, undefined, {
+        token: await token('*', 'audit:read'),
+      })
+    ).json as unknown as Record<string, unknown[]>;
+
+  /** A sale and two refunds of 500: as many operations as it may have, and 1500 left. */
+  const atCeiling = async (): Promise<string> => {
+    const paymentId = idOf(await few.create({ captureNow: true }));
+    await refund(paymentId, 500);
+    expect((await refund(paymentId, 500, 'second')).status).toBe(200);
+    return paymentId;
+  };
+
+  test('the next is 422 of its operation, before any intent, and the provider is not called', async () => {
+    const paymentId = await atCeiling();
+    const before = await audit(paymentId, 'events');
+    for (let n = 0; n < 2; n += 1) {
+      expectError(await refund(paymentId, 500, 'third'), 422, 'REFUND_NOT_ALLOWED', REACHED);
+    }
+    expect(await audit(paymentId, 'events')).toEqual(before);
+    expect(await few.ledger(paymentId)).toHaveLength(3);
+    expect((await few.get(paymentId)).json).toMatchObject({ refundableAmount: 1500 });
+  });
+
+  test('a repeat under the key of an operation that exists still gets its stored outcome', async () => {
+    const paymentId = await atCeiling();
+    const stored = await few.get(paymentId);
+    const repeat = await refund(paymentId, 500, 'second');
+    expect(repeat.headers['idempotent-replayed']).toBe('true');
+    expect([repeat.status, repeat.text]).toEqual([200, stored.text]);
+    expect(timeless(await refund(paymentId, 500, 'second'))).toEqual(timeless(repeat));
+  });
+
+  test('explain says the same, and names the operation that was the last', async () => {
+    const paymentId = await atCeiling();
+    const json = await audit(paymentId, 'explain?command=refund&amount=500');
+    expect(json).toMatchObject({ allowed: false, code: 'REFUND_NOT_ALLOWED', details: REACHED });
+    expect(json.forbiddenBy).toMatchObject([{ type: 'PaymentRefundRequested', revision: 5 }]);
+  });
 });

@@ -1,5 +1,7 @@
 /** `GET /api/v1/payments`, the addition to the contract (docs/interface.md, "List payments"). */
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { cursorOf, placeOf } from '../../shared/http/cursor.ts';
+import { newPaymentId } from '../../shared/runtime/ids.ts';
 import {
   type CommandResponse,
   expectError,
@@ -152,5 +154,28 @@ describe('interface, list: errors', () => {
     expectError(await list('', all), 403, 'FORBIDDEN', [
       'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
     ]);
+  });
+});
+
+const encoded = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+
+describe('the cursor of a page', () => {
+  const createdAt = '2026-11-21T10:00:00.000Z';
+
+  test('is read back as the place that it was made from', () => {
+    const place = { createdAt, paymentId: newPaymentId() };
+    expect(placeOf(cursorOf(place))).toEqual(place);
+  });
+
+  test.each([
+    // No page can have given one of these.
+    ['no JSON', 'x'],
+    ['three items', [createdAt, 'pay_1', 1]],
+    ['a day that does not exist', ['2026-11-31T10:00:00.000Z', 'pay_1']],
+    ['a time of another zone', ['2026-11-21T10:00:00.000+01:00', 'pay_1']],
+    ['an id of another form', [createdAt, 'pay 1']],
+  ])('is rejected when it holds %s', (_name, value) => {
+    expect(placeOf(encoded(value))).toBeUndefined();
   });
 });

@@ -1,9 +1,12 @@
 /** A request body is read as JSON (gaps §3), and no body keeps the service busy for long (A5). */
 import { describe, expect, test } from '@jest/globals';
+import Fastify from 'fastify';
 import { WebhookEndpointRequest } from '../../command-api/endpoints/contract.ts';
 import { ResolveRequest } from '../../command-api/operator/contract.ts';
 import { textsOf } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
+import { readCreate } from '../../command-api/request/read-request.ts';
+import payment from '../../examples/payment.json' with { type: 'json' };
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { receivedTraceparent } from '../../shared/runtime/tracing.ts';
@@ -124,4 +127,19 @@ describe('A5: no body keeps the service busy for long', () => {
     };
     expect(cpuMsOf(searched)).toBeLessThan(CPU_MS_MAX);
   });
+});
+
+test('gaps §4: the bytes of a body are overwritten once they have been read', async () => {
+  const app = Fastify();
+  let bytes: unknown;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.post('/', async (request) => {
+    bytes = request.body;
+    return readCreate(request).ok;
+  });
+  const { body } = await app.inject({ method: 'POST', url: '/', payload: payment });
+  await app.close();
+  expect(body).toBe('true');
+  expect(bytes).toEqual(Buffer.alloc(JSON.stringify(payment).length));
 });

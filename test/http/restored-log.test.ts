@@ -16,11 +16,14 @@ import {
   openInProcess,
   token,
 } from '../support/in-process.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import {
   acknowledge as acknowledgeAhead,
   backUp as backUpLog,
   putBack,
 } from '../support/put-back.ts';
+import { openOverStripe } from '../support/stripe-service.ts';
+import { until } from '../support/until.ts';
 
 let service: InProcess;
 
@@ -198,3 +201,45 @@ describe('the same where the event store is a server, whose file is put back', (
     rmSync(folder, { recursive: true });
   });
 });
+
+/** More of others are newer at Stripe than are looked through. */
+const OTHERS = 2_100;
+
+const SEARCHES = [
+  ['the account has no search', false],
+  ['search finds the newest of ours', true],
+] as const;
+
+test.each(shareOf(SEARCHES, 1))(
+  `gaps §17: no money moves behind ${OTHERS} newer objects of others until it is acknowledged; %s`,
+  async (_name, searches) => {
+    await using over = await openOverStripe();
+    const { double, service: paying } = over;
+    const { intents, dashboard } = double.books;
+    const charges = () =>
+      [...intents.values()].filter(({ latest_charge: charge }) => charge !== null).length;
+    const pay = (key: string) => paying.create({ captureNow: true }, { key });
+    expect((await pay('before')).status).toBe(200);
+    backUpLog(paying);
+    expect((await pay('charged')).status).toBe(200);
+    for (let made = 0; made < OTHERS; made += 1) dashboard.open();
+    // A day later Stripe would not replay the request.
+    double.prune();
+    if (!searches) double.endSearch();
+    await putBack(paying);
+
+    const isCompared = async () => (await pay('new')).text.includes('--acknowledge');
+    await until('Stripe is compared', isCompared);
+    for (const key of ['charged', 'new']) {
+      const refused = await pay(key);
+      expect([refused.status, refused.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+      expect(refused.text).toContain('payments reconcile --acknowledge');
+    }
+    expect((await paying.ask('GET', '/api/v1/payments')).status).toBe(200);
+    expect(charges()).toBe(2);
+
+    expect((await acknowledgeAhead(paying)).status).toBe(200);
+    expect((await pay('new')).status).toBe(200);
+    expect(charges()).toBe(3);
+  },
+);

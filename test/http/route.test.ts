@@ -1,10 +1,11 @@
-/** The order in which a bound route checks a request (gaps §1), and when the request's budget starts. */
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+/** What a bound route takes (gaps §2, §8), the order in which it checks (gaps §1), and when the budget starts. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
 import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
 import type { Read } from '../../shared/http/request.ts';
-import { type Input, type Route, registerRoutes } from '../../shared/http/route.ts';
+import { type Input, parsePaymentId, type Route, registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
@@ -104,4 +105,40 @@ test('V1, gaps §11: the request budget includes the time in which the content i
   ]);
   expect(given?.input).toMatchObject({ paymentId: 'pay_1', content: 'x' });
   expect(given?.passedMs).toBeGreaterThanOrEqual(READING_MS);
+});
+
+describe('gaps §2: a paymentId in a path', () => {
+  test.each(['pay_01ARZ3NDEKTSV4RRFFQ69G5FAV', 'a', 'A-_9', 'x'.repeat(32)])(
+    '%s is well formed',
+    (id) => {
+      expect(parsePaymentId(id)).toBe(id);
+    },
+  );
+  test.each(['', 'x'.repeat(33), 'a/b', '\0', 'ä', '%zz', 'a\n', 'a.b'])(
+    '%j is not well formed',
+    (id) => {
+      expect(parsePaymentId(id)).toBeUndefined();
+    },
+  );
+});
+
+describe('gaps §8: the Idempotency-Key', () => {
+  test('is optional, and kept as it is', () => {
+    expect(parseIdempotencyKey([])).toEqual({ ok: true, key: undefined });
+    const key = `!~${'x'.repeat(253)}`;
+    expect(parseIdempotencyKey(['idempotency-KEY', key])).toEqual({ ok: true, key });
+  });
+  test.each(['', 'a b', 'ä', 'x'.repeat(256), '\x7f'])('%j is refused', (key) => {
+    expect(parseIdempotencyKey(['Idempotency-Key', key])).toEqual({
+      ok: false,
+      details: ['Idempotency-Key must be 1 to 255 visible ASCII characters'],
+    });
+  });
+  test('two Idempotency-Key headers are rejected, equal ones too', () => {
+    const twice = ['Idempotency-Key', 'a', 'Accept', '*/*', 'idempotency-key', 'a'];
+    expect(parseIdempotencyKey(twice)).toEqual({
+      ok: false,
+      details: ['Idempotency-Key must be given once'],
+    });
+  });
 });
