@@ -155,3 +155,63 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     expect(a.faults.calls).toHaveLength(1);
   });
 });
+
+describe('ADR-0068: a call of a process whose clock is an hour behind stays in flight', () => {
+  const HOUR_MS = 3_600_000;
+  beforeAll(() => warmUp(processes.a, processes.b));
+
+  test('a call of a process an hour behind is waited for, not looked up and not fenced', async () => {
+    const { a, b } = processes;
+    const tail = b.side.followTail();
+    await tail?.caughtUp;
+    a.clock.aheadMs = -HOUR_MS;
+    const id = await authorizedAt(a);
+    const held = a.faults.holdNext();
+    const capturing = a.change('capture', id);
+    await held.begun;
+    b.store.streamReads = 0;
+    const voiding = b.change('void', id);
+    await until('b has read the stream again and again', () => b.store.streamReads > 3);
+    held.release();
+    expect([(await voiding).status, b.faults.questions]).toEqual([422, 0]);
+    expect((await capturing).json.status).toBe('CAPTURED');
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+    expect(tail?.clockSkewSeconds()).toBeGreaterThan(3_590);
+    expect(b.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        message: expect.stringContaining('clock of another'),
+      }),
+    );
+  });
+
+  test('an own intent counts by a clock that only goes forward, without the log', async () => {
+    const { a } = processes;
+    const id = await authorizedAt(a);
+    const held = a.faults.holdNext();
+    const capturing = a.change('capture', id);
+    await held.begun;
+    a.clock.aheadMs = HOUR_MS;
+    const payment = {
+      events: await processes.events(id),
+      state: await processes.state(id),
+      readModel: undefined,
+    };
+    expect(a.side.inFlight.leftMs(payment)).toBeGreaterThan(0);
+    held.release();
+    expect((await capturing).json.status).toBe('CAPTURED');
+  });
+
+  test('an intent from before the start counts by its time, so that no command waits for a call that is long over', async () => {
+    const { a } = processes;
+    a.faults.respondsToLookUps = false;
+    a.faults.next('answer lost');
+    const id = locatedId(await a.create());
+    const events = await processes.events(id);
+    const later = await processes.open();
+    await later.side.followTail()?.caughtUp;
+    later.clock.standsAtMs = Date.parse(events[0]?.time ?? '') + HOUR_MS;
+    const payment = { events, state: await processes.state(id), readModel: undefined };
+    expect(later.side.inFlight.leftMs(payment)).toBe(0);
+  });
+});

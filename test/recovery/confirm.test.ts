@@ -11,6 +11,7 @@ import {
   locatedId,
   signToken,
 } from '../support/in-process.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,
@@ -123,24 +124,29 @@ test('an operation that is not confirmed bars no further command, and no command
   expect((await processes.state(id)).status).toBe('REFUNDED');
 });
 
-test.each([
-  ['from the read models', true],
+const FOUND = [
   ['from the log, while the projector is behind', false],
-])('a process that starts finds what was resolved by hand %s', async (_where, projected) => {
-  // Its first attempt alone: the next one is due in ten minutes.
-  await using slow = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
-  if (!projected) await slow.projector.stop();
-  const id = await resolveByHand('declined', 'answer lost', slow.a);
-  if (projected)
-    await until('the read models list it', async () =>
-      (await slow.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
-    );
-  slow.a.side.unresolved.stopAsking();
-  const c = await slow.open();
-  c.side.startSweep();
-  await until('it is contradicted', () => states(c, id)[0] === 'CONTRADICTED');
-  expect((await typesOf(slow, id)).at(-1)).toBe('PaymentOutcomeContradicted');
-});
+  ['from the read models', true],
+] as const;
+
+test.each(shareOf(FOUND, 1))(
+  'a process that starts finds what was resolved by hand %s',
+  async (_where, projected) => {
+    // Its first attempt alone: the next one is due in ten minutes.
+    await using slow = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
+    if (!projected) await slow.projector.stop();
+    const id = await resolveByHand('declined', 'answer lost', slow.a);
+    if (projected)
+      await until('the read models list it', async () =>
+        (await slow.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
+      );
+    slow.a.side.unresolved.stopAsking();
+    const c = await slow.open();
+    c.side.startSweep();
+    await until('it is contradicted', () => states(c, id)[0] === 'CONTRADICTED');
+    expect((await typesOf(slow, id)).at(-1)).toBe('PaymentOutcomeContradicted');
+  },
+);
 
 test('gaps §8: an equal create without a key joins none that was resolved by hand', async () => {
   const { a } = processes;
