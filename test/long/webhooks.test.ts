@@ -9,12 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import type { NewEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { maskCard } from '../../shared/payment/card.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
-import { newEventId, newOperationId, newPaymentId } from '../../shared/runtime/ids.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { newPaymentId } from '../../shared/runtime/ids.ts';
 import { freePort } from '../support/free-port.ts';
+import { authorized, created, newEvent } from '../support/payment-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import { NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -30,42 +29,29 @@ import {
 } from '../support/webhook-merchant.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
-const REQUEST = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
 const AT_ONCE = 512;
 const MERCHANT = 'm_demo';
-
-const { amount, currency, captureNow, paymentMethod, ...details } = REQUEST;
-const card = maskCard(paymentMethod.card, 'VISA');
-
-const eventsOf = (paymentId: string): NewEvent[] => {
-  const time = new Date().toISOString();
-  const operationId = newOperationId();
-  const money = { operationId, amount, currency };
-  const identity = { fingerprint: newOperationId().padEnd(43, '0') };
-  const created: PaymentEvent = {
-    type: 'PaymentCreated',
-    data: { ...money, paymentId, merchantId: MERCHANT, captureNow, card, details, identity },
-  };
-  const context = {
-    actor: MERCHANT,
-    requestId: operationId,
-    correlationId: operationId,
-    causationId: operationId,
-  };
-  const authorized: PaymentEvent = { type: 'PaymentAuthorized', data: money };
-  return [created, authorized].map((event) => ({ id: newEventId(), time, event, context }));
-};
+const {
+  amount: _,
+  currency: __,
+  captureNow: ___,
+  paymentMethod: ____,
+  ...details
+} = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
 
 /** Appends `count` payments to the log in a data folder that no service has open. */
 const fillFolder = async (dataDir: string, count: number): Promise<void> => {
-  const onFatal = (error: Error) => {
-    throw error;
-  };
-  const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite'), onFatal });
+  const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
   try {
     for (let left = count; left > 0; left -= AT_ONCE) {
       const ids = Array.from({ length: Math.min(AT_ONCE, left) }, newPaymentId);
-      await Promise.all(ids.map((id) => store.append(streamOf(id), 'none', eventsOf(id))));
+      const append = (paymentId: string) => {
+        const time = new Date().toISOString();
+        const intent = created({ paymentId, merchantId: MERCHANT, details });
+        const events = [intent, authorized()].map((event) => newEvent(event, time));
+        return store.append(streamOf(paymentId), 'none', events);
+      };
+      await Promise.all(ids.map(append));
     }
   } finally {
     await store.close();
