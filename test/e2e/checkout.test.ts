@@ -12,7 +12,7 @@ import { BROWSER_MS, launchBrowser, noBrowser, openPage } from '../support/brows
 import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
 import { type InProcess, openInProcess, token } from '../support/in-process.ts';
-import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
+import { testOfLongRun } from '../support/long-run-share.ts';
 import { NODE, ROOT } from '../support/service.ts';
 
 jest.setTimeout(BROWSER_MS);
@@ -99,7 +99,7 @@ describeUnless(missing, 'the checkout page', () => {
     expect(await paymentsOf(orderOf(page))).toMatchObject([{ status: 'CAPTURED', metadata }]);
   });
 
-  test('a decline: its advice, and another card pays the same order', async () => {
+  testOfLongRun('a decline: its advice, and another card pays the same order', async () => {
     const page = await order();
     await pay(page, 'tok_insufficient_funds');
     await says(page, 'Please try again later, or with another card.');
@@ -113,7 +113,7 @@ describeUnless(missing, 'the checkout page', () => {
     ['Authenticate', 'Paid. Thank you!', 'CAPTURED'],
     ['Fail', 'Your bank could not confirm that it is you.', 'FAILED'],
   ] as const;
-  test.each(shareOf(BANK, 1))(
+  testOfLongRun.each(BANK)(
     '3-D Secure, %s: the shopper is led back and reads the outcome',
     async (press, words, status) => {
       const page = await order();

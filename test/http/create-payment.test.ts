@@ -14,6 +14,7 @@ import {
   rememberToken,
   token,
 } from '../support/in-process.ts';
+import { testOfLongRun } from '../support/long-run-share.ts';
 import { until } from '../support/until.ts';
 
 const service = await openInProcess({
@@ -193,7 +194,7 @@ describe('interface, create: 503, and gaps §13: cards whose outcome is not know
     expect(await service.ledger(id)).toHaveLength(charges);
   });
 
-  test('4269: approved after 2 s', async () => {
+  testOfLongRun('4269: approved after 2 s', async () => {
     await using slow = await openInProcess();
     const startedAt = performance.now();
     const { status, json } = await slow.create({ number: '4000000000004269' });

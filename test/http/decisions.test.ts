@@ -1,15 +1,13 @@
-/** What gaps §1, §4, §9, §10 and §11 say and the HTTP surface shows. */
+/** What gaps §1, §4, §9 and §11 say and the HTTP surface shows. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   type CommandResponse,
-  expectError,
   expectResponseHeaders,
   type InProcess,
   idOf,
   NO_RETRIES,
   openInProcess,
   rememberToken,
-  token,
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
@@ -105,26 +103,6 @@ describe('gaps §9: a payment that was answered is readable from that moment', (
       expect(seen.at(-1)).toBe(refunded);
     }
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
-  });
-});
-
-describe('gaps §10: tokens', () => {
-  test('a token with both scopes, and one without any, may read and write', async () => {
-    for (const scope of ['payments:read payments:write', undefined]) {
-      const asking = { token: await token('m_scoped', scope) };
-      const created = await service.create({}, asking);
-      expect(created.status).toBe(200);
-      expect((await service.get(idOf(created), asking)).status).toBe(200);
-    }
-  });
-
-  test('a token of all merchants (*) is rejected on merchant routes: 403', async () => {
-    const all = { token: await token('*', 'payments:read payments:write audit:read') };
-    const expected = [
-      'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
-    ];
-    expectError(await service.create({}, all), 403, 'FORBIDDEN', expected);
-    expectError(await service.get('unknown', all), 403, 'FORBIDDEN', expected);
   });
 });
 

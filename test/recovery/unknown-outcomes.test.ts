@@ -334,18 +334,4 @@ describe('gaps §7: recovery without a command', () => {
     expect(patient.faults.calls).toHaveLength(1);
     expect(await patient.ledger(id)).toHaveLength(1);
   });
-
-  test('the circuit breaker: after 5 calls that were not sent, none is begun for a second', async () => {
-    await using cut = await openInProcess(NO_RETRIES);
-    for (let n = 0; n < 5; n++) {
-      cut.faults.next('not sent');
-      await cut.create();
-    }
-    expect((await cut.create()).json.details).toContain(
-      'the provider did not carry it out: nothing was charged',
-    );
-    expect(cut.faults.calls).toHaveLength(5);
-    await until('it is tried again', async () => (await cut.create()).status === 200);
-    expect(cut.faults.calls).toHaveLength(6);
-  });
 });
