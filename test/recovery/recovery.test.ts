@@ -11,6 +11,7 @@ import {
   locatedId,
   openInProcess,
 } from '../support/in-process.ts';
+import { timesOf } from '../support/long-run-share.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,
@@ -220,7 +221,7 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
 describe('gaps §7: recovery in several processes at once never acts twice', () => {
   test.each(['answer lost', 'call lost'] as const)('%s: one outcome is recorded', async (fault) => {
     const ids: string[] = [];
-    for (let n = 0; n < 8; n++) ids.push(await leaveUnresolvedAt(processes.a, fault));
+    for (let n = 0; n < timesOf(8, 2); n++) ids.push(await leaveUnresolvedAt(processes.a, fault));
     await caughtUp();
     const others = await Promise.all([newProcess(), newProcess(), newProcess()]);
     await Promise.all(others.map((at) => sweepIn(at).now()));
