@@ -190,7 +190,7 @@ describe('a payment', () => {
     expect(await of('UNREADABLE_EVENT')).toEqual([]);
   });
 
-  test('PARKED_TOPIC is what the relay has noted, or that its document is damaged, beside all else', async () => {
+  test('PARKED_TOPIC is what the relay has noted, or that its document is damaged, beside PROVIDER_MISCONFIGURED, until an operation is carried out', async () => {
     await open();
     const paymentId = idOf(await service.create());
     const since = new Date().toISOString();
@@ -229,6 +229,16 @@ describe('a payment', () => {
     ]);
     rmSync(file);
     await untilGone('PARKED_TOPIC');
+
+    const rejected = await only('PROVIDER_MISCONFIGURED');
+    expect(rejected).toMatchObject({
+      subject: 'provider',
+      what: 'The provider rejects the key for an operation: it lacks the permission; nothing was charged.',
+    });
+    await runNext(rejected);
+    expect(await of('PROVIDER_MISCONFIGURED', 'm_test')).toEqual([]);
+    expect((await service.create()).status).toBe(200);
+    await untilGone('PROVIDER_MISCONFIGURED');
   });
 });
 
@@ -277,21 +287,6 @@ describe('the log', () => {
     expect((await runNext(item)).code).toBe(0);
     await untilGone('LOG_UNVERIFIED');
   });
-});
-
-test('PROVIDER_MISCONFIGURED names why the provider rejects the key, until an operation is carried out', async () => {
-  await open();
-  service.faults.next({ outcome: 'NOT_SENT', reason: 'forbidden' });
-  expect((await service.create()).status).toBe(503);
-  const item = await only('PROVIDER_MISCONFIGURED');
-  expect(item).toMatchObject({
-    subject: 'provider',
-    what: 'The provider rejects the key for an operation: it lacks the permission; nothing was charged.',
-  });
-  await runNext(item);
-  expect(await of('PROVIDER_MISCONFIGURED', 'm_test')).toEqual([]);
-  expect((await service.create()).status).toBe(200);
-  await untilGone('PROVIDER_MISCONFIGURED');
 });
 
 test('LEDGER_DIFFERS stays over a restart until acknowledged or compared again; PROVIDER_AHEAD until opened', async () => {

@@ -273,7 +273,7 @@ const doneInDashboard = ({ double: { books } }: Day): Record<string, number> => 
   };
 };
 
-const COUNT = timesOf(200, 30);
+const COUNT = timesOf(200, 16);
 const seed = newSeed();
 const over = await openOverStripe({
   STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
