@@ -1,12 +1,20 @@
-/** The pages about the API: served from this machine, without a token, under a strict policy. */
+/**
+ * The pages about the API: served from this machine, without a token, under a strict policy. And the
+ * routes that each process knows, for the 405 of another process's address (gaps §1).
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
+import { registerConsole } from '../../console/routes.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { registerDocs } from '../../query-api/docs/routes.ts';
 import { ERROR_CODES, helpLink } from '../../shared/http/errors.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import { SERVICE_ROUTES } from '../../shared/http/server/known-routes.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import {
   type CommandResponse,
   expectError,
@@ -216,4 +224,43 @@ describe('docs/errors.md', () => {
     expect(responses.UNAUTHORIZED.headers.link).toBe('</docs/errors#unauthorized>; rel="help"');
     expect((await service.get(json.paymentId)).headers).not.toHaveProperty('link');
   }, 240_000);
+});
+
+test('gaps §1: the known routes are exactly those that the embedded service serves', async () => {
+  const byAddress = Map.groupBy(SERVICE_ROUTES, (route) => route.split(' ')[1] ?? '');
+  for (const [url, routes] of byAddress) {
+    const { status, headers } = await service.ask('PUT', url.replaceAll(/:\w+/g, 'x'));
+    const allowed = routes.map((route) => route.split(' ')[0]).sort();
+    expect([url, status, headers.allow]).toEqual([url, 405, allowed.join(', ')]);
+  }
+});
+
+test('gaps §1: a process that serves none of them rejects another method of a route or page with 405', async () => {
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const app = buildApp({
+    log,
+    metrics: createMetrics(),
+    maxInFlight: 10,
+    servedElsewhere: SERVICE_ROUTES,
+  });
+  for (const path of ['/', '/docs', '/docs/errors', '/openapi.json', '/console', '/console/find']) {
+    const { statusCode, headers } = await app.inject({ method: 'POST', url: path });
+    expect([path, statusCode, headers.allow]).toEqual([path, 405, 'GET, HEAD']);
+  }
+  const { statusCode, headers } = await app.inject({ method: 'PUT', url: '/api/v1/payments' });
+  expect([statusCode, headers.allow]).toEqual([405, 'GET, POST']);
+  await app.close();
+});
+
+test('every page that a process serves is a known one', async () => {
+  const app = Fastify();
+  const served: string[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    served.push(...[method].flat().map((name) => `${name} ${url}`));
+  });
+  registerDocs(app);
+  registerConsole(app, ['sub']);
+  await app.ready();
+  expect(SERVICE_ROUTES).toEqual(expect.arrayContaining(served));
+  await app.close();
 });
