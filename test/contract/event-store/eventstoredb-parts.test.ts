@@ -2,13 +2,15 @@
  * A server that sends each event alone and says "caught up" after each, as KurrentDB 26 does: the driver
  * gathers them, so that a reader still writes once for many.
  */
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { batchOf } from './opened.ts';
+
+jest.setTimeout(240_000);
 
 const EVENTS = 300;
 const ROUNDS_MAX = 25;
