@@ -14,7 +14,7 @@ import { serverSent } from '../shared/http/server/streams.ts';
 import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
-import { inSlices } from '../shared/runtime/scheduling.ts';
+import { slicesOf } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
@@ -130,11 +130,13 @@ export const logPage = async (
   for (let read = 0; read < READ_MAX && !isFull() && !atEnd; read += PAGE) {
     const size = isPart ? PAGE : Math.min(PAGE, limit - events.length);
     const page = await log.stored.readAll(next, size, end);
-    for await (const form of inSlices(page)) {
-      if (isFull()) break;
-      const isVisible = only === undefined || (await merchants.ofForm(form)) === only;
-      next = form.position;
-      if (isVisible && fits(form, requested)) take(form);
+    for await (const slice of slicesOf(page)) {
+      for (const form of slice) {
+        if (isFull()) break;
+        const isVisible = only === undefined || (await merchants.ofForm(form)) === only;
+        next = form.position;
+        if (isVisible && fits(form, requested)) take(form);
+      }
     }
     atEnd = next === end || page.length === 0;
   }
@@ -170,16 +172,18 @@ export async function* logLines(
   const linked = after === null ? logHashes() : (form: StoredForm) => form;
   let chain = LINES_START;
   for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
-    for await (const form of inSlices(page.map(linked))) {
-      if (!fits(form, requested)) continue;
-      if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
-      const made = exportLine(form, chain);
-      chain = made.chain;
-      wanted -= 1;
-      yield `${made.line}\n`;
-      const reason = formReason(form);
-      if (reason !== undefined) yield `${breakLine(breakOfForm(form, reason))}\n`;
-      if (wanted === 0) return;
+    for await (const slice of slicesOf(page.map(linked))) {
+      for (const form of slice) {
+        if (!fits(form, requested)) continue;
+        if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
+        const made = exportLine(form, chain);
+        chain = made.chain;
+        wanted -= 1;
+        yield `${made.line}\n`;
+        const reason = formReason(form);
+        if (reason !== undefined) yield `${breakLine(breakOfForm(form, reason))}\n`;
+        if (wanted === 0) return;
+      }
     }
     if (unreadable !== undefined) yield `${breakLine(unreadable)}\n`;
   }

@@ -16,7 +16,7 @@ import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { Parking, ReadModelChange, ReadModels, Repair } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { inSlices, oneAfterAnother } from '../shared/runtime/scheduling.ts';
+import { oneAfterAnother, slicesOf } from '../shared/runtime/scheduling.ts';
 import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './subscription.ts';
 
@@ -51,9 +51,11 @@ const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent)
 
 const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
   let folded: Folded = { readModel: undefined };
-  for await (const event of inSlices(events)) {
-    folded = applyOne(folded.readModel, event);
-    if (folded.poison !== undefined) return folded;
+  for await (const slice of slicesOf(events)) {
+    for (const event of slice) {
+      folded = applyOne(folded.readModel, event);
+      if (folded.poison !== undefined) return folded;
+    }
   }
   return folded;
 };

@@ -10,7 +10,7 @@ import type { LogReader, Position } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { inSlices } from '../../shared/runtime/scheduling.ts';
+import { slicesOf } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
@@ -114,7 +114,8 @@ const readBoth = async (comparing: Comparing): Promise<Reading> => {
     signal?.throwIfAborted();
     if (position === logEnd) logEnd = await store.end();
     const page = await store.readAll(position, PAGE, logEnd);
-    for await (const event of inSlices(page)) await comparing.takeEvent(event);
+    for await (const slice of slicesOf(page))
+      for (const event of slice) await comparing.takeEvent(event);
     position = page.at(-1)?.position ?? position;
     await turn();
     if (comparing.agreeSoFar()) agreed = { position, cursor };

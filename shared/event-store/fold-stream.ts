@@ -1,6 +1,6 @@
 import { isPaymentEvent } from '../payment/events.ts';
 import type { PaymentEvent } from '../payment/payment-events.ts';
-import { inSlices } from '../runtime/scheduling.ts';
+import { slicesOf } from '../runtime/scheduling.ts';
 import { formReason, previousReason, revisionReason } from './chain.ts';
 import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
 import { StreamNotWhole, UnreadableStream } from './errors.ts';
@@ -75,7 +75,8 @@ export const foldInSlices = async <T>(
 ): Promise<T | undefined> => {
   let folded: T | undefined;
   try {
-    for await (const event of inSlices(events)) folded = step(folded, asPaymentEvent(event));
+    for await (const slice of slicesOf(events))
+      for (const event of slice) folded = step(folded, asPaymentEvent(event));
     return folded;
   } catch (error) {
     throw unreadable(events, error);

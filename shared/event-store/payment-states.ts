@@ -1,7 +1,7 @@
 import { bytesOfReadModel, type PaymentReadModel } from '../payment/payment-response.ts';
 import { project } from '../payment/response.ts';
 import { createBoundedMap } from '../runtime/bounded-map.ts';
-import { inSlices } from '../runtime/scheduling.ts';
+import { slicesOf } from '../runtime/scheduling.ts';
 import { UnreadableStream } from './errors.ts';
 import { asPaymentEvent, type RecordedPaymentEvent } from './fold-stream.ts';
 import type { EventStore, RecordedEvent } from './port.ts';
@@ -38,8 +38,9 @@ export const followPaymentStates = (store: Pick<EventStore, 'readStream'>) => {
     const known = states.get(stream);
     if (known?.revision === revision - 1) return known;
     let readModel: PaymentReadModel | undefined;
-    for await (const event of inSlices(await readBefore(stream, revision)))
-      if (event.revision < revision) readModel = project(readModel, asPaymentEvent(event));
+    for await (const slice of slicesOf(await readBefore(stream, revision)))
+      for (const event of slice)
+        if (event.revision < revision) readModel = project(readModel, asPaymentEvent(event));
     return readModel;
   };
 

@@ -4,7 +4,7 @@ import { paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import type { Logger } from '../runtime/log.ts';
-import { inSlices } from '../runtime/scheduling.ts';
+import { slicesOf } from '../runtime/scheduling.ts';
 import {
   type BreaksMet,
   breakOfForm,
@@ -113,8 +113,9 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   };
 
   for await (const { page, unreadable } of logPages(stored, null, end, signal)) {
-    for await (const form of inSlices(page.map(linked)))
-      if (includes === undefined || (await includes(form))) await verifyForm(form);
+    for await (const slice of slicesOf(page.map(linked)))
+      for (const form of slice)
+        if (includes === undefined || (await includes(form))) await verifyForm(form);
     const broken = unreadable ?? (page.length === 0 ? endIsGone(end) : undefined);
     if (broken !== undefined) {
       note(broken);

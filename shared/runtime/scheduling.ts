@@ -71,11 +71,11 @@ export const shareCall = <T>(
 /** A payment can have thousands of events (gaps §18). */
 const SLICE = 100;
 
-/** The items one by one; after each slice other work has its turn. */
-export async function* inSlices<T>(items: readonly T[]): AsyncGenerator<T> {
-  for (const [index, item] of items.entries()) {
-    if (index > 0 && index % SLICE === 0) await immediate();
-    yield item;
+/** After each slice of the items other work has its turn. */
+export async function* slicesOf<T>(items: readonly T[]): AsyncGenerator<readonly T[]> {
+  for (let at = 0; at < items.length; at += SLICE) {
+    if (at > 0) await immediate();
+    yield items.slice(at, at + SLICE);
   }
 }
 
@@ -84,7 +84,7 @@ export const mapInSlices = async <T, U>(
   make: (item: T) => U,
 ): Promise<U[]> => {
   const made: U[] = [];
-  for await (const item of inSlices(items)) made.push(make(item));
+  for await (const slice of slicesOf(items)) made.push(...slice.map(make));
   return made;
 };
 
