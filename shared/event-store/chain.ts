@@ -204,22 +204,24 @@ const logCheck = (from: LogEnd) => {
 /** Any other end is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
-/** Checks a log in order after `from` by the chain of `guarantee`; throws what the store throws. */
+/** The event before an event in its stream, read anew; a removed stream is a break, not a fault. */
+export const beforeIn =
+  (stored: Pick<StoredForms, 'readStream'>) =>
+  async ({ stream, revision }: StoredForm): Promise<StoredForm | undefined> =>
+    (await formsLeft(stored, stream)).find((one) => one.revision === revision - 1);
+
+/**
+ * Checks a log in order after `from` by the chain of `guarantee`. `before` reads the event before one whose
+ * stream is not known; what it throws is thrown.
+ */
 export const storedCheck = (
-  stored: Pick<StoredForms, 'readStream'>,
+  before: ReturnType<typeof beforeIn>,
   guarantee: StoredForms['guarantee'],
   from = LOG_START,
 ) => {
   const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN);
   const inLog = logCheck(from);
   const inStream = streamsCheck(ends);
-
-  const readBefore = async ({ stream, revision }: StoredForm): Promise<void> => {
-    // A removed stream is a break, not a fault.
-    const forms = await formsLeft(stored, stream);
-    const found = forms.find((one) => one.revision === revision - 1);
-    if (found) ends.set(stream, { revision: found.revision, hash: found.hash || FOREIGN });
-  };
 
   const checkInLog = (form: StoredForm, named: Named): string | undefined => {
     const { stream, revision, hash } = form;
@@ -238,7 +240,8 @@ export const storedCheck = (
     const { stream, revision } = form;
     const end = ends.get(stream);
     const isKnown = guarantee === 'log' ? end?.revision === revision - 1 : end !== undefined;
-    if (revision > 0 && !isKnown) await readBefore(form);
+    const found = revision > 0 && !isKnown ? await before(form) : undefined;
+    if (found) ends.set(stream, { revision: found.revision, hash: found.hash || FOREIGN });
     return guarantee === 'log' ? checkInLog(form, named) : inStream(form, named);
   };
 };

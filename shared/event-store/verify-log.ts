@@ -14,6 +14,7 @@ import {
 } from './breaks.ts';
 import {
   type ByStream,
+  beforeIn,
   breakAt,
   createGenerationsMap,
   formsLeft,
@@ -78,7 +79,7 @@ export type LogWalked = {
 /** Goes on past every break; undefined when `signal` is aborted. Throws StoreUnavailable. */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
   const { stored, includes, beside, end, signal } = walk;
-  const chain = storedCheck(stored, includes === undefined ? stored.guarantee : 'stream');
+  const chain = storedCheck(beforeIn(stored), includes === undefined ? stored.guarantee : 'stream');
   const sums = sumsCheck(stored);
   const seals = sealsCheck(walk.seals ?? {});
   const checks: LogCheck[] = beside === undefined ? [seals] : [seals, beside];

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import {
+  beforeIn,
   GENESIS_HASH,
   hashOf,
   LOG_START,
@@ -101,7 +102,7 @@ describe('storedCheck of the log', () => {
   const inLog = (
     readStream: (stream: string) => Promise<StoredForm[]> = unread,
     from = LOG_START,
-  ) => storedCheck({ readStream }, 'log', from);
+  ) => storedCheck(beforeIn({ readStream }), 'log', from);
 
   test('passes a whole log without reading a stream', async () => {
     expect(await said(inLog(), LOG)).toStrictEqual(NOTHING);
@@ -161,7 +162,7 @@ describe('storedCheck of each stream', () => {
   const readStream = async (stream: string): Promise<StoredForm[]> =>
     LOG.filter((form) => form.stream === stream).map(bareFormOf);
   const inStreams = (read = unread as typeof readStream) =>
-    storedCheck({ readStream: read }, 'stream');
+    storedCheck(beforeIn({ readStream: read }), 'stream');
 
   test('passes streams in turns, and reads none again that it has seen from its start', async () => {
     expect(await said(inStreams(), LOG.map(bareFormOf))).toStrictEqual(NOTHING);

@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { breakAt, describeBreak, LOG_START, type LogEnd, storedCheck } from '../chain.ts';
+import type { StoredForm } from '../port.ts';
 import {
   type AppendJob,
   type AppendOutcome,
@@ -17,6 +18,7 @@ import {
   type Reads,
   type Reply,
   readsOf,
+  type Statements,
   type WorkerOptions,
 } from './database.ts';
 
@@ -30,13 +32,15 @@ if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const { file, maxPages, readOnly } = workerData as WorkerOptions;
 const reply = (message: Reply): void => port.postMessage(message);
 
-async function verifyTail(reads: Reads, end: number): Promise<void> {
+async function verifyTail({ storedFrom }: Statements, reads: Reads, end: number): Promise<void> {
   const position = Math.max(0, end - TAIL_EVENTS);
   const { logHash } = position === 0 ? LOG_START : (reads.hashAt(position) ?? {});
   if (logHash === undefined)
     throw new Error(`the event log is damaged: position ${position} is missing`);
-  const readStream = async (stream: string) => reads.readStream(stream);
-  const check = storedCheck({ readStream }, 'log', { position, logHash });
+  // Not the whole stream: that of the seals grows for ever.
+  const before = async ({ stream, revision }: StoredForm) =>
+    storedFrom(stream, revision - 2, 1).find((one) => one.revision === revision - 1);
+  const check = storedCheck(before, 'log', { position, logHash });
   for (const form of reads.readAll(position, end, TAIL_EVENTS)) {
     const reason = await check(form);
     if (reason !== undefined)
@@ -50,7 +54,7 @@ async function open() {
     const statements = prepareAll(database);
     const end = (statements.end.get() as LogEnd | undefined) ?? LOG_START;
     const reads = readsOf(statements);
-    if (!readOnly) await verifyTail(reads, end.position);
+    if (!readOnly) await verifyTail(statements, reads, end.position);
     return { database, statements, reads, end };
   } catch (error) {
     const message = `${file}: ${reasonOf(error)}`;

@@ -1,6 +1,12 @@
 /** What auditors rest on (port.ts, `stored`): every driver hands out what it has stored, whole. */
 import { describe, expect, test } from '@jest/globals';
-import { hashOf, logHashes, storedCheck, verifyStream } from '../../../shared/event-store/chain.ts';
+import {
+  beforeIn,
+  hashOf,
+  logHashes,
+  storedCheck,
+  verifyStream,
+} from '../../../shared/event-store/chain.ts';
 import { decode } from '../../../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../../../shared/event-store/port.ts';
 import { auditStreamOf } from '../../../shared/payment/audit-events.ts';
@@ -38,7 +44,7 @@ export const storedFormCases = (driver: EventStoreDriver): void => {
       expect(streams.filter((one) => one === stream)).toHaveLength(6);
       expect(streams.filter((one) => one === auditStreamOf(run))).toHaveLength(6);
       const first = await stored.readAll(null, 100);
-      const check = storedCheck(stored, stored.guarantee);
+      const check = storedCheck(beforeIn(stored), stored.guarantee);
       for (const form of first) expect(await check(form)).toBeUndefined();
       expect(await stored.readStream('payment-unknown')).toEqual([]);
     });
