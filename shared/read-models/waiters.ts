@@ -1,15 +1,26 @@
 /** The waits of this process for a payment's document to reach a revision. */
 import { startTimer as startNodeTimer } from '../runtime/back-off.ts';
 
-type Waiter = { paymentId: string; revision: number; finish(reached: boolean): void };
+type Waiter = { revision: number; finish(reached: boolean): void };
 
 /** For a driver whose writer lives in the process of its readers (gaps §9). */
 export const createRevisionWaiters = (startTimer = startNodeTimer) => {
-  const waiting = new Set<Waiter>();
+  const waiting = new Map<string, Set<Waiter>>();
   let closed = false;
 
+  const enter = (paymentId: string, waiter: Waiter): void => {
+    const waiters = waiting.get(paymentId);
+    if (waiters === undefined) waiting.set(paymentId, new Set([waiter]));
+    else waiters.add(waiter);
+  };
+  const leave = (paymentId: string, waiter: Waiter): void => {
+    const waiters = waiting.get(paymentId);
+    waiters?.delete(waiter);
+    if (waiters?.size === 0) waiting.delete(paymentId);
+  };
   const giveUp = (): void => {
-    for (const waiter of waiting) waiter.finish(false);
+    for (const waiters of [...waiting.values()])
+      for (const waiter of [...waiters]) waiter.finish(false);
   };
 
   return {
@@ -19,20 +30,21 @@ export const createRevisionWaiters = (startTimer = startNodeTimer) => {
       return new Promise((resolve) => {
         const finish = (reached: boolean): void => {
           cancelTimer();
-          waiting.delete(waiter);
+          leave(paymentId, waiter);
           resolve(reached);
         };
         const cancelTimer = startTimer(() => finish(false), timeoutMs);
-        const waiter: Waiter = { paymentId, revision, finish };
-        waiting.add(waiter);
+        const waiter: Waiter = { revision, finish };
+        enter(paymentId, waiter);
       });
     },
     /** Ends with true each wait for this revision of the payment or a lower one. */
     reached: (paymentId: string, revision: number): void => {
-      for (const waiter of waiting)
-        if (waiter.paymentId === paymentId && waiter.revision <= revision) waiter.finish(true);
+      const waiters = waiting.get(paymentId);
+      if (waiters === undefined) return;
+      for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.finish(true);
     },
-    waitingFor: (): string[] => [...new Set([...waiting].map(({ paymentId }) => paymentId))],
+    waitingFor: (): string[] => [...waiting.keys()],
     giveUp,
     /** Ends each wait with false, those under way and all later ones. */
     close: (): void => {
