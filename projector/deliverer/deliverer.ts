@@ -82,8 +82,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
 
   /** The lease is lost without an event of the log. */
   const untilTurnEnds = async (over: AbortSignal): Promise<void> => {
-    while (isOwnTurn() && !over.aborted)
-      await pause(waitsMs.standBy, AbortSignal.any([signal, over]));
+    while (isOwnTurn() && !over.aborted) await pause(waitsMs.standBy, over);
   };
 
   const deliver = async (): Promise<void> => {
@@ -93,7 +92,8 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     counts = delivering.status;
     loggedReason = undefined;
     try {
-      await Promise.race([delivering.ended, untilTurnEnds(over.signal)]);
+      const ends = AbortSignal.any([signal, over.signal]);
+      await Promise.race([delivering.ended, untilTurnEnds(ends)]);
     } catch (failure) {
       // Events that wait there wait on.
       const last = delivering.status();

@@ -66,14 +66,17 @@ const takeTurn = async ({ leases, rebuildMs }: RebuildOptions) => {
       throw new RebuildRunning('another rebuild has begun, since this one did not renew its lease');
   };
   const renewOnce = oneRunAtATime(() => renew().catch(() => undefined));
-  const renewal = setInterval(() => void renewOnce(), rebuildMs / 3).unref();
+  let renewing: Promise<void> | undefined;
+  const renewal = setInterval(() => {
+    renewing = renewOnce();
+  }, rebuildMs / 3).unref();
   return {
     /** Throws RebuildRunning where another rebuild has begun, whether or not it has ended. */
     renew,
     end: async (): Promise<void> => {
       clearInterval(renewal);
       // A renewal that waits for its server would keep out the next rebuild after this one has ended.
-      await renewOnce();
+      await renewing;
       await leases.release(REBUILD, holder);
     },
   };
