@@ -113,11 +113,13 @@ const questionOf = (
   operation: ProviderOperation,
   { nowMs }: StripeCall,
   reference?: string,
-): OperationQuestion => ({
-  ...operation,
-  reference,
-  requestedAt: new Date(nowMs).toISOString(),
-});
+): OperationQuestion => {
+  const requestedAt = new Date(nowMs).toISOString();
+  if (!('card' in operation)) return { ...operation, reference, requestedAt };
+  // The card is for the call alone.
+  const { card: _, ...question } = operation;
+  return { ...question, reference, requestedAt };
+};
 
 /**
  * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
