@@ -145,7 +145,6 @@ const paymentItems: Read = async function* (deps, merchantId) {
     const next = `payments topics retry ${paymentId}`;
     yield { reason: 'PARKED_TOPIC', paymentId, subject: paymentId, since, what, next };
   }
-  yield* endpointItems(deps, merchantId);
 };
 
 /** What is damaged hides nothing else. Throws StoreUnavailable and ReadModelsUnavailable. */
@@ -253,21 +252,27 @@ const providerItems: Read = async function* ({ providerAhead, rejections, endedL
 };
 
 /** Each reason is of one source, so that an engine out of reach leaves what the others know. */
-const SOURCES: readonly [reasons: readonly AttentionReason[], read: Read][] = [
+const SOURCES: readonly [reasons: readonly AttentionReason[], ...reads: Read[]][] = [
   [['UNRESOLVED', 'RESOLUTION_REQUESTED', 'CONTRADICTED'], operationItems],
   [['PROVIDER_AHEAD', 'PROVIDER_MISCONFIGURED'], providerItems],
-  [['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'], paymentItems],
+  [
+    ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],
+    paymentItems,
+    endpointItems,
+  ],
   [['LOG_BROKEN', 'LOG_UNVERIFIED', 'LEDGER_DIFFERS'], checkItems],
 ];
 
 export const attentionSources = (deps: AttentionDeps) =>
-  SOURCES.map(([reasons, read]) => ({
+  SOURCES.map(([reasons, ...reads]) => ({
     reasons,
     items: async (merchantId: string): Promise<AttentionItem[]> => {
       const items: AttentionItem[] = [];
-      for await (const found of read(deps, merchantId)) {
-        const { time: _, ...item } = found;
-        items.push({ id: idOf(found), ...item });
+      for (const read of reads) {
+        for await (const found of read(deps, merchantId)) {
+          const { time: _, ...item } = found;
+          items.push({ id: idOf(found), ...item });
+        }
       }
       return items;
     },
