@@ -67,7 +67,7 @@ export const table =
     return columns([Object.keys(cells), ...lines]);
   };
 
-/** The lines that are said. */
+/** The lines that apply: a condition that does not hold gives false or nothing. */
 export const textsIn = (lines: readonly (string | false | undefined)[]): string[] =>
   lines.filter((line) => typeof line === 'string');
 

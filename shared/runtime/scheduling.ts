@@ -84,7 +84,7 @@ export const mapInSlices = async <T, U>(
   make: (item: T) => U,
 ): Promise<U[]> => {
   const made: U[] = [];
-  for await (const slice of slicesOf(items)) made.push(...slice.map(make));
+  for await (const slice of slicesOf(items)) made.push(...slice.map((item) => make(item)));
   return made;
 };
 

@@ -1,6 +1,6 @@
 /**
  * Merchants at work: each writer creates payments and captures, voids and refunds them until the work
- * has ended or the service is gone. What was acknowledged is kept; what was under way is marked.
+ * has ended or the service is gone. It keeps each acknowledged operation, and marks the one under way.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { PAYMENTS, payment } from './in-process.ts';
